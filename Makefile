@@ -1,0 +1,36 @@
+# Needs Python 3.11 or newer and make; everything else is installed into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: run test check bench docs clean
+.DEFAULT_GOAL := run
+
+run: $(STAMP) ## show an event being decided, from the outside
+	@$(BIN)/python examples/tour.py
+
+test: $(STAMP) ## run all tests
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## lint, formatting, types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: $(STAMP) ## measure, print the table, keep bench/results.json
+	@$(BIN)/python -c "import pluggy, cchooks" 2>/dev/null || $(BIN)/python -m pip install --quiet -e '.[bench]'
+	@$(BIN)/python -m bench $(BENCH)
+
+docs: $(STAMP) ## write the generated parts of the reference again
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf .venv
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Fairlead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Setting up .venv: about half a minute, only the first time" >&2
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@

@@ -1,0 +1,114 @@
+"""Fairlead, the hook runtime for coding agents.
+
+The public names are loaded on first use: `import fairlead` by itself costs next to nothing.
+"""
+
+TYPE_CHECKING = False  # as `typing` has it; importing `typing` would be most of the cost of this file
+if TYPE_CHECKING:
+    from fairlead.errors import *
+    from fairlead.events import *
+    from fairlead.hooks import *
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CancellationToken",
+    "CommandFailed",
+    "CommandHook",
+    "ConfigChange",
+    "CwdChanged",
+    "DirectoryAdded",
+    "Elicitation",
+    "ElicitationResult",
+    "Event",
+    "ExecutionContext",
+    "FairleadError",
+    "FileChanged",
+    "Hook",
+    "HookAction",
+    "HookCancelled",
+    "HookContext",
+    "HookEvent",
+    "HookFailure",
+    "HookManager",
+    "HookOptions",
+    "HookOutput",
+    "HookResult",
+    "HookRule",
+    "HookRun",
+    "HookTimeout",
+    "InstructionsLoaded",
+    "MatcherError",
+    "MessageDisplay",
+    "ModelSwitch",
+    "Notification",
+    "OtherEvent",
+    "PayloadError",
+    "Permission",
+    "PermissionDenied",
+    "PermissionRequest",
+    "PostCompact",
+    "PostModelSwitch",
+    "PostToolBatch",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "PreModelSwitch",
+    "PreToolUse",
+    "Problem",
+    "Registration",
+    "RegistrationError",
+    "Rules",
+    "SessionEnd",
+    "SessionStart",
+    "Setup",
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "TaskCompleted",
+    "TaskCreated",
+    "TaskEvent",
+    "TeammateIdle",
+    "ToolEvent",
+    "UnknownEventError",
+    "UsageError",
+    "UserPromptExpansion",
+    "UserPromptSubmit",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "__version__",
+    "encode",
+    "load_rules",
+    "parse",
+    "post_tool_use",
+    "post_tool_use_failure",
+    "pre_compact",
+    "pre_tool_use",
+    "session_end",
+    "session_start",
+    "stop",
+    "subagent_start",
+    "subagent_stop",
+    "to_payload",
+    "user_prompt_submit",
+    "validate_base_payload",
+    "validate_subagent_start_payload",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use."""
+    if name in __all__:
+        from importlib import import_module  # noqa: PLC0415 - only the first use pays for it
+
+        for package in ("fairlead.errors", "fairlead.events", "fairlead.hooks"):
+            home = import_module(package)
+            if name in home.__all__:
+                globals()[name] = value = getattr(home, name)
+                return value
+    raise AttributeError(f"module 'fairlead' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,93 @@
+"""What every event has in common: a frozen value that keeps what it does not know."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import msgspec
+
+from fairlead.events._names import TYPES, HookEvent
+
+OFF_WIRE = ("extra", "received", "metadata")
+"""Fields that say something about the event and are no part of its payload. A payload may use the same
+words: on the wire these fields have names that no client sends."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What a client tells a hook. A field that the client did not send is `None`."""
+
+    event_type: ClassVar[HookEvent | None] = None
+    """The event's name; `None` for one that is newer than we are."""
+    can_block: ClassVar[bool] = False
+    """It is a gate: a hook can block what it announces, and a hook that fails denies it."""
+    keeps_going: ClassVar[bool] = False
+    """A block here does not forbid: it keeps the agent from stopping."""
+    subject_field: ClassVar[str | None] = None
+    """The field that a matcher is tested against; `None` where the client has no matcher."""
+    required_text: ClassVar[tuple[str, ...]] = ("session_id", "transcript_path", "cwd")
+    """Fields that may be absent where they are optional, but never blank."""
+
+    session_id: str
+    transcript_path: str | None = None
+    cwd: str | None = None
+    prompt_id: str | None = None
+    permission_mode: str | None = None
+    agent_id: str | None = None
+    agent_type: str | None = None
+    effort: dict[str, Any] | None = None
+
+    extra: dict[str, Any] = msgspec.field(default_factory=dict, name="fairlead:extra")
+    """What the client sent and we have no field for; it goes back out as it came."""
+    received: float | None = msgspec.field(default=None, name="fairlead:received")
+    """When we heard of it, in seconds since 1970."""
+    metadata: dict[str, Any] | None = msgspec.field(default=None, name="fairlead:metadata")
+    """Whatever the host program wants its hooks to know. Never on the wire."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Enter every event of the client under its name."""
+        super().__init_subclass__(**options)
+        if cls.__name__ in HookEvent.__members__:
+            cls.event_type = HookEvent[cls.__name__]
+            TYPES[cls.__name__] = cls
+
+    @property
+    def event_name(self) -> str:
+        """The event's name as the client spells it: `PreToolUse`."""
+        return type(self).__name__
+
+    @property
+    def subject(self) -> str:
+        """What a matcher is tested against: the tool's name, the agent's type, the source."""
+        field = self.subject_field
+        return getattr(self, field) or "" if field else ""
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When we heard of it, in UTC."""
+        return None if self.received is None else datetime.fromtimestamp(self.received, UTC)
+
+    @property
+    def tool_name(self) -> str | None:
+        """The tool, on events that are about one."""
+        return None
+
+    @property
+    def subagent_id(self) -> str | None:
+        """The subagent, on events that are about one or come from one."""
+        return self.agent_id
+
+    def __eq__(self, other: object) -> bool:
+        """Two events are equal if they say the same, whenever each was heard."""
+        if type(other) is not type(self):
+            return NotImplemented
+        fields = (f for f in self.__struct_fields__ if f not in {"received", "metadata"})
+        return all(getattr(self, f) == getattr(other, f) for f in fields)
+
+    __hash__ = None  # type: ignore[assignment]  # payloads hold dicts
+
+
+class OtherEvent(Event, frozen=True, kw_only=True):
+    """An event that is newer than we are. Everything it brought is in `extra`."""
+
+    event_name: str

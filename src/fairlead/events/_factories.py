@@ -1,0 +1,78 @@
+"""The events of the hook-system document, made by hand: for tests and for programs that are the agent."""
+
+from __future__ import annotations
+
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from fairlead.events._kinds import (
+    PostToolUse,
+    PostToolUseFailure,
+    PreCompact,
+    PreToolUse,
+    SessionEnd,
+    SessionStart,
+    Stop,
+    SubagentStart,
+    SubagentStop,
+    UserPromptSubmit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def pre_tool_use(session_id: str, tool_name: str, tool_input: Mapping[str, Any]) -> PreToolUse:
+    """A tool is about to run."""
+    return PreToolUse(session_id=session_id, tool_name=tool_name, tool_input=dict(tool_input), received=time())
+
+
+def post_tool_use(session_id: str, tool_name: str, tool_result: Any) -> PostToolUse:
+    """A tool has run."""
+    return PostToolUse(session_id=session_id, tool_name=tool_name, tool_response=tool_result, received=time())
+
+
+def post_tool_use_failure(session_id: str, tool_name: str, error: str) -> PostToolUseFailure:
+    """A tool has failed."""
+    return PostToolUseFailure(session_id=session_id, tool_name=tool_name, error=error, received=time())
+
+
+def user_prompt_submit(session_id: str, prompt: str) -> UserPromptSubmit:
+    """A prompt is about to be sent."""
+    return UserPromptSubmit(session_id=session_id, prompt=prompt, received=time())
+
+
+def session_start(session_id: str) -> SessionStart:
+    """A session begins."""
+    return SessionStart(session_id=session_id, received=time())
+
+
+def session_end(session_id: str) -> SessionEnd:
+    """A session ends."""
+    return SessionEnd(session_id=session_id, received=time())
+
+
+def stop(session_id: str) -> Stop:
+    """The agent stops."""
+    return Stop(session_id=session_id, received=time())
+
+
+def pre_compact(session_id: str) -> PreCompact:
+    """The conversation is about to be compacted."""
+    return PreCompact(session_id=session_id, received=time())
+
+
+def subagent_start(session_id: str, subagent_id: str, subagent_type: str, description: str) -> SubagentStart:
+    """A subagent begins."""
+    return SubagentStart(
+        session_id=session_id,
+        agent_id=subagent_id,
+        agent_type=subagent_type,
+        description=description,
+        received=time(),
+    )
+
+
+def subagent_stop(session_id: str, subagent_id: str, success: bool, error: str | None = None) -> SubagentStop:  # noqa: FBT001 - the document's signature
+    """A subagent has ended, well or not."""
+    return SubagentStop(session_id=session_id, agent_id=subagent_id, success=success, error=error, received=time())

@@ -1,0 +1,104 @@
+"""The names of the events. Knows no payload: the types register themselves here."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from fairlead.errors import UnknownEventError
+
+if TYPE_CHECKING:
+    from fairlead.events._event import Event
+
+TYPES: dict[str, type[Event]] = {}
+"""PascalCase name → event type, in the order of definition."""
+
+
+class HookEvent(Enum):
+    """The events of Claude Code's life cycle, 33 as of client 2.1.325."""
+
+    SessionStart = "SessionStart"
+    Setup = "Setup"
+    SessionEnd = "SessionEnd"
+    UserPromptSubmit = "UserPromptSubmit"
+    UserPromptExpansion = "UserPromptExpansion"
+    PreToolUse = "PreToolUse"
+    PermissionRequest = "PermissionRequest"
+    PermissionDenied = "PermissionDenied"
+    PostToolUse = "PostToolUse"
+    PostToolUseFailure = "PostToolUseFailure"
+    PostToolBatch = "PostToolBatch"
+    SubagentStart = "SubagentStart"
+    SubagentStop = "SubagentStop"
+    TeammateIdle = "TeammateIdle"
+    Stop = "Stop"
+    StopFailure = "StopFailure"
+    Notification = "Notification"
+    MessageDisplay = "MessageDisplay"
+    TaskCreated = "TaskCreated"
+    TaskCompleted = "TaskCompleted"
+    PreCompact = "PreCompact"
+    PostCompact = "PostCompact"
+    PreModelSwitch = "PreModelSwitch"
+    PostModelSwitch = "PostModelSwitch"
+    Elicitation = "Elicitation"
+    ElicitationResult = "ElicitationResult"
+    ConfigChange = "ConfigChange"
+    InstructionsLoaded = "InstructionsLoaded"
+    CwdChanged = "CwdChanged"
+    FileChanged = "FileChanged"
+    DirectoryAdded = "DirectoryAdded"
+    WorktreeCreate = "WorktreeCreate"
+    WorktreeRemove = "WorktreeRemove"
+
+    @classmethod
+    def parse(cls, name: str) -> HookEvent:
+        """Read an event's name in any case: `PreToolUse`, `preToolUse`, `pre_tool_use`, `pre-tool-use`."""
+        found = cls.find(name)
+        if found is None:
+            raise UnknownEventError(_unknown(name))
+        return found
+
+    @classmethod
+    def find(cls, name: str) -> HookEvent | None:
+        """Like `parse`, but `None` for a name that is no event."""
+        return _BY_FOLDED.get(_fold(name)) if isinstance(name, str) else None
+
+    @property
+    def snake(self) -> str:
+        """The name in snake_case."""
+        return snake(self.value)
+
+    @property
+    def type(self) -> type[Event]:
+        """The type of this event's payload."""
+        return TYPES[self.value]
+
+    @property
+    def can_block(self) -> bool:
+        """Whether a hook can block what the event announces."""
+        return self.type.can_block
+
+    def __str__(self) -> str:
+        """Show the name in snake_case, as commands receive it."""
+        return self.snake
+
+
+def snake(name: str) -> str:
+    """Turn a PascalCase name into snake_case."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+def _fold(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
+
+    near = get_close_matches(_fold(str(name)), _BY_FOLDED, n=1, cutoff=0.6)
+    hint = f"; did you mean {_BY_FOLDED[near[0]].value}?" if near else ""
+    return f"unknown event {name!r}{hint}"
+
+
+_BY_FOLDED = {_fold(event.value): event for event in HookEvent}

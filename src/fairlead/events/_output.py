@@ -1,0 +1,138 @@
+"""What hooks answer, and how several answers become one. Merging is associative."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+Permission = Literal["allow", "ask", "defer", "deny"]
+
+_STRICTNESS: dict[str | None, int] = {None: 0, "allow": 1, "ask": 2, "defer": 3, "deny": 4}
+
+
+class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A hook's answer. `HookOutput()` has no opinion; only `block` and `deny` block."""
+
+    continue_execution: bool = True
+    """False blocks."""
+    stop_reason: str | None = None
+    """Why it blocks."""
+    suppress_logging: bool = False
+    """Keep the event out of the host's logs."""
+    system_message: str | None = None
+    """A message for the person."""
+    updated_input: dict[str, Any] | None = None
+    """The tool's whole new input."""
+    additional_context: str | None = None
+    """Text for the model."""
+    permission: Permission | None = None
+    """A verdict on the tool call itself. `allow` skips the client's own questions: say it only if meant."""
+    permission_reason: str | None = None
+    """Why that verdict; the strictest verdict keeps its own."""
+    extra: dict[str, Any] = {}
+    """Output of one client that we have no field for; it is passed on as it came."""
+
+    def __post_init__(self) -> None:
+        """Make a denial block, however it was said."""
+        if self.permission == "deny" and self.continue_execution:
+            msgspec.structs.force_setattr(self, "continue_execution", False)  # noqa: FBT003 - a setter
+
+    @classmethod
+    def allow(cls) -> HookOutput:
+        """Go on, no objection; it grants nothing (see `grant`)."""
+        return _ALLOW
+
+    @classmethod
+    def block(cls, reason: str) -> HookOutput:
+        """Stop what the event announces."""
+        return cls(continue_execution=False, stop_reason=reason)
+
+    @classmethod
+    def deny(cls, reason: str) -> HookOutput:
+        """Forbid the tool call; on other events the same as `block`."""
+        return cls(continue_execution=False, stop_reason=reason, permission="deny", permission_reason=reason)
+
+    @classmethod
+    def ask(cls, reason: str) -> HookOutput:
+        """Let the person decide about the tool call."""
+        return cls(permission="ask", permission_reason=reason)
+
+    @classmethod
+    def defer(cls, reason: str | None = None) -> HookOutput:
+        """End the turn and leave the tool call to the host (non-interactive clients)."""
+        return cls(permission="defer", permission_reason=reason)
+
+    @classmethod
+    def grant(cls, reason: str | None = None) -> HookOutput:
+        """Permit the tool call without asking the person."""
+        return cls(permission="allow", permission_reason=reason)
+
+    def with_system_message(self, message: str) -> HookOutput:
+        """Also show the person a message."""
+        return msgspec.structs.replace(self, system_message=message)
+
+    def with_context(self, context: str) -> HookOutput:
+        """Also give the model a text."""
+        return msgspec.structs.replace(self, additional_context=context)
+
+    def with_updated_input(self, updated_input: dict[str, Any]) -> HookOutput:
+        """Also replace the tool's input, as a whole."""
+        return msgspec.structs.replace(self, updated_input=updated_input)
+
+    def with_suppressed_logging(self) -> HookOutput:
+        """Also keep the event out of the host's logs."""
+        return msgspec.structs.replace(self, suppress_logging=True)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether this answer blocks."""
+        return not self.continue_execution
+
+    @property
+    def reason(self) -> str | None:
+        """The reason that belongs to the verdict: of the block, else of the permission."""
+        if self.continue_execution:
+            return self.permission_reason
+        return self.stop_reason if self.stop_reason is not None else self.permission_reason
+
+    def merge(self, later: HookOutput) -> HookOutput:
+        """Combine with the answer of a later hook."""
+        if later is _ALLOW:
+            return self
+        if self is _ALLOW:
+            return later
+        permission, reason = self._stricter(later)
+        return HookOutput(
+            continue_execution=self.continue_execution and later.continue_execution,
+            stop_reason=_latest(self.stop_reason, later.stop_reason),
+            suppress_logging=self.suppress_logging or later.suppress_logging,
+            system_message=_latest(self.system_message, later.system_message),
+            updated_input=_latest(self.updated_input, later.updated_input),
+            additional_context=_joined(self.additional_context, later.additional_context),
+            permission=permission,
+            permission_reason=reason,
+            extra={**self.extra, **later.extra},
+        )
+
+    def _stricter(self, later: HookOutput) -> tuple[Permission | None, str | None]:
+        mine, theirs = _STRICTNESS[self.permission], _STRICTNESS[later.permission]
+        if mine == theirs:
+            return self.permission, _latest(self.permission_reason, later.permission_reason)
+        stricter = self if mine > theirs else later
+        return stricter.permission, stricter.permission_reason
+
+
+def _latest(earlier: T | None, later: T | None) -> T | None:
+    return earlier if later is None else later
+
+
+def _joined(earlier: str | None, later: str | None) -> str | None:
+    if earlier is None or later is None:
+        return _latest(earlier, later)
+    return f"{earlier}\n{later}"
+
+
+_ALLOW = HookOutput()

@@ -1,0 +1,266 @@
+"""From a payload to an event and back. Whatever comes in either parses or raises `PayloadError`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from time import time
+from typing import Any
+
+import msgspec
+
+from fairlead.errors import PayloadError
+from fairlead.events._event import OFF_WIRE, Event, OtherEvent
+from fairlead.events._kinds import SubagentStart
+from fairlead.events._names import TYPES, HookEvent
+
+MAX_PAYLOAD = 64 * 1024 * 1024
+"""Bytes. A larger payload is refused before anything is allocated for it."""
+
+ALIASES = {"subagent_type": "agent_type", "subagent_id": "agent_id"}
+"""Names that other documents and older tools use → the client's own."""
+
+_NAME_KEYS = ("hook_event_name", "hook_type", "event")
+_IDENTITY = frozenset({"session_id", "transcript_path", "cwd", "agent_id", "agent_type"})
+_MISSING = re.compile(r"missing required field `(?P<field>\w+)`")
+_MISTYPED = re.compile(r"Expected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$\.(?P<field>\w+)(?P<rest>.*)`)?")
+_WANTED = {"str": "a string", "object": "an object", "array": "a list", "bool": "true or false"}
+
+_set = msgspec.structs.force_setattr
+_decode = msgspec.json.Decoder().decode
+
+
+def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent | str | None = None) -> Event:
+    """Turn a client's payload into a typed event.
+
+    `event` says which event it must be: the payload may leave its name out, but not contradict it.
+    Fields and events that we do not know are kept.
+    """
+    raw = _read(payload)
+    kind, name = _kind(raw, event)
+    parsed = _convert(raw, kind, name)
+    _check_text(parsed, parsed.required_text)
+    return parsed
+
+
+def to_payload(event: Event) -> dict[str, Any]:
+    """Give the payload back as a mapping: every key and value that came in, and the event's name."""
+    payload: dict[str, Any] = {}
+    for field in event.__struct_fields__:
+        if field not in OFF_WIRE and (value := getattr(event, field)) is not None:
+            payload[field] = value
+    if isinstance(event, OtherEvent):
+        del payload["event_name"]
+    payload["hook_event_name"] = event.extra.get("hook_event_name", event.event_name)
+    for key, value in event.extra.items():
+        payload.setdefault(key, value)
+    return payload
+
+
+def encode(event: Event) -> bytes:
+    """Give the payload back as JSON."""
+    return encode_json(to_payload(event))
+
+
+def encode_json(value: Any) -> bytes:
+    """Write JSON, also of text that holds half a surrogate pair (clients cut strings by UTF-16 units)."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        import json  # noqa: PLC0415 - only broken text pays for it
+
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def decode_json(data: bytes | bytearray | str) -> Any:
+    """Read JSON, also of text that holds half a surrogate pair. Raises `ValueError` or `RecursionError`."""
+    try:
+        return _decode(data)
+    except ValueError:
+        text = data if isinstance(data, str) else data.decode()
+        if "\\ud" not in text and "\\uD" not in text:
+            raise
+        import json  # noqa: PLC0415 - only broken text pays for it
+
+        return json.loads(text, parse_constant=_no_constant)
+
+
+def validate_base_payload(event: Event) -> None:
+    """Raise `PayloadError` if a field that every event has is blank."""
+    _check_text(event, Event.required_text)
+
+
+def validate_subagent_start_payload(event: SubagentStart) -> None:
+    """Raise `PayloadError` if a field that a SubagentStart needs is blank; the base fields come first."""
+    validate_base_payload(event)
+    _check_text(event, SubagentStart.required_text[len(Event.required_text) :])
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+def _read(payload: object) -> dict[str, Any]:
+    if isinstance(payload, bytes | bytearray | str):
+        raw = _read_text(payload)
+        if not isinstance(raw, dict):
+            raise PayloadError(f"payload: expected a JSON object, got {_json_type(raw)}")
+        return raw
+    if not isinstance(payload, Mapping):
+        raise PayloadError(f"payload: expected JSON or a mapping, got {type(payload).__name__}")
+    if not all(isinstance(key, str) for key in payload):
+        raise PayloadError("payload: every key must be a string")
+    return dict(payload)
+
+
+def _read_text(payload: bytes | bytearray | str) -> Any:
+    if len(payload) > MAX_PAYLOAD:
+        raise PayloadError(f"payload: {len(payload)} bytes, more than the {MAX_PAYLOAD} that are read")
+    if not payload.strip():
+        raise PayloadError("payload: empty; expected a JSON object")
+    try:
+        return decode_json(payload)
+    except RecursionError:
+        raise PayloadError("payload: nested too deeply") from None
+    except UnicodeError:
+        raise PayloadError("payload: not valid UTF-8") from None
+    except ValueError as error:
+        raise PayloadError(f"payload: not valid JSON: {error}") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _kind(raw: dict[str, Any], event: HookEvent | str | None) -> tuple[type[Event] | None, str]:
+    """Find the event's type (`None` for one that we do not know) and its name."""
+    name = raw.get("hook_event_name")
+    known = TYPES.get(name) if type(name) is str else None
+    if known is None:
+        name = _stated_name(raw)
+    if event is not None:
+        name = _agreed_name(name, event)
+        known = None
+    if not isinstance(name, str):
+        raise PayloadError("missing required field `hook_event_name`", field="hook_event_name")
+    if known is None and (found := HookEvent.find(name)):
+        known = found.type
+    return known, name
+
+
+def _stated_name(raw: dict[str, Any]) -> str | None:
+    for key in _NAME_KEYS:
+        name = raw.get(key)
+        if name is None or (key == "event" and not (isinstance(name, str) and HookEvent.find(name))):
+            continue  # FileChanged has a field `event` of its own
+        if not isinstance(name, str):
+            raise PayloadError(f"{key}: expected a string, got {_json_type(name)}", field=key)
+        if not name.strip():
+            raise PayloadError(f"{key} cannot be empty", field=key)
+        return name
+    return None
+
+
+def _agreed_name(stated: str | None, event: HookEvent | str) -> str:
+    wanted = event.value if isinstance(event, HookEvent) else event
+    if stated is None or stated == wanted:
+        return wanted
+    same = HookEvent.find(stated)
+    if same is None or same is not HookEvent.find(wanted):
+        raise PayloadError(f"hook_event_name: expected {wanted}, got {stated}", field="hook_event_name")
+    return wanted
+
+
+def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
+    fields = raw
+    if not raw.keys().isdisjoint(ALIASES):
+        named = {field: raw[alias] for alias, field in ALIASES.items() if alias in raw}
+        fields = {**named, **{key: value for key, value in raw.items() if key not in named or value is not None}}
+    if kind is None:
+        kind, fields = OtherEvent, {**fields, "event_name": name}
+    stashed: dict[str, Any] = {}
+    while True:
+        try:
+            event = msgspec.convert(fields, kind)
+            break
+        except msgspec.ValidationError as error:
+            field = _stash_or_raise(str(error), kind)
+            stashed[field] = fields[field]
+            fields = {key: value for key, value in fields.items() if key != field}
+    _set(event, "received", time())
+    known = _KNOWN.get(kind) or _known(kind)
+    if stashed or name != kind.__name__ or None in raw.values() or not raw.keys() <= known:
+        _set(event, "extra", _extra(raw, kind, stashed, name))
+        _set(event, "metadata", None)
+    return event
+
+
+def _extra(raw: dict[str, Any], kind: type[Event], stashed: dict[str, Any], name: str) -> dict[str, Any]:
+    """Collect what no field holds: unknown keys, nulls, values of a shape newer than ours."""
+    known = _known(kind)
+    extra = {key: value for key, value in raw.items() if key not in known or value is None}
+    extra.update(stashed)
+    stated = raw.get("hook_event_name")
+    if stated is not None and stated != (name if kind is OtherEvent else kind.__name__):
+        extra["hook_event_name"] = stated
+    return extra
+
+
+_KNOWN: dict[type[Event], frozenset[str]] = {}
+
+
+def _known(kind: type[Event]) -> frozenset[str]:
+    """Name the keys of a payload that the event itself gives back."""
+    ours = {*kind.__struct_fields__, "hook_event_name"} - {*OFF_WIRE, "event_name"}
+    return _KNOWN.setdefault(kind, frozenset(ours))
+
+
+# -- refusing ------------------------------------------------------------------------------------------
+
+
+def _stash_or_raise(message: str, kind: type[Event]) -> str:
+    """Name the field that did not fit, if the event can be understood without it; else raise."""
+    if missing := _MISSING.search(message):
+        raise _missing(kind, missing["field"])
+    mistyped = _MISTYPED.search(message)
+    if mistyped is None or mistyped["field"] is None:
+        raise PayloadError(f"{kind.__name__}: {message}")
+    field = mistyped["field"]
+    required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)]
+    if field not in _IDENTITY and field not in required and field != "tool_input":
+        return field
+    want = mistyped["want"].removesuffix(" | null")
+    where = field + (mistyped["rest"] or "")
+    raise PayloadError(f"{where}: expected {_WANTED.get(want, want)}, got {mistyped['got']}", field=field)
+
+
+def _missing(kind: type[Event], field: str) -> PayloadError:
+    alias = next((alias for alias, name in ALIASES.items() if name == field), None)
+    also = f" (or `{alias}`)" if alias else ""
+    return PayloadError(f"{kind.__name__}: missing required field `{field}`{also}", field=field)
+
+
+def _check_text(event: Event, fields: tuple[str, ...]) -> None:
+    for field in fields:
+        value = getattr(event, field)
+        if value is None:
+            continue
+        if not value or value.isspace():
+            shown = "subagent_type" if field == "agent_type" else field
+            raise PayloadError(f"{shown} cannot be empty", field=field)
+        if "\0" in value:
+            raise PayloadError(f"{field}: holds a NUL character", field=field)
+        if not value.isascii():
+            _refuse_half_pairs(field, value)
+
+
+def _refuse_half_pairs(field: str, value: str) -> None:
+    """Refuse half a surrogate pair: no file name, environment variable or row can hold it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise PayloadError(f"{field}: not valid Unicode text", field=field) from None
+
+
+def _json_type(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,118 @@
+"""Calls one hook from async code. A hook that answers without waiting costs no more than an `await`."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from time import perf_counter
+from types import coroutine
+from typing import TYPE_CHECKING, Any
+
+from fairlead.errors import HookCancelled, HookFailure
+from fairlead.hooks._call import Called
+from fairlead.hooks._plain import as_failure, out_of_time, refused
+from fairlead.hooks._workers import submit
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine, Generator
+
+    from fairlead.events import Event
+    from fairlead.hooks._context import HookContext
+    from fairlead.hooks._hook import Registered
+
+
+async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
+    """Call the hook and wait for its answer, at most `timeout` seconds."""
+    start = perf_counter()
+    answer, error = None, refused(ctx, timeout)
+    if error is None:
+        try:
+            if hook.is_async:
+                answer = await _stepped(hook.call(event, ctx), ctx, timeout)  # type: ignore[arg-type]
+            else:
+                answer = await _plain(hook, event, ctx, timeout)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            error = HookFailure("it was cancelled by something of its own")
+        except (Exception, SystemExit) as raised:  # noqa: BLE001 - a hook's failure is data
+            error = as_failure(raised)
+    return Called(answer, error, perf_counter() - start)
+
+
+async def _stepped(answer: Coroutine[Any, Any, Any], ctx: HookContext, timeout: float) -> Any:
+    """Run a coroutine; only one that has to wait is worth a timer."""
+    try:
+        waits_for = answer.send(None)
+    except StopIteration as stop:
+        return stop.value
+    return await _bounded(_resumed(answer, waits_for), ctx, timeout)
+
+
+@coroutine
+def _resumed(answer: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
+    """Go on with a coroutine that has been stepped once, in the same task."""
+    while True:
+        try:
+            sent = yield waits_for
+        except BaseException as thrown:  # noqa: BLE001 - cancellation goes where the coroutine waits
+            step = partial(answer.throw, thrown)
+        else:
+            step = partial(answer.send, sent)
+        try:
+            waits_for = step()
+        except StopIteration as stop:
+            return stop.value
+
+
+async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
+    """Await under a timer that the context's cancellation can cut short."""
+    loop = asyncio.get_running_loop()
+    scope = asyncio.timeout(timeout)
+
+    def expire() -> None:
+        loop.call_soon_threadsafe(scope.reschedule, loop.time())
+
+    undo = ctx.cancellation.on_cancel(expire)
+    try:
+        async with scope:
+            return await answer
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        if ctx.cancelled:
+            raise HookCancelled("the caller no longer waits") from None
+        raise out_of_time(timeout) from None
+    finally:
+        undo()
+
+
+async def _plain(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
+    if hook.inline:
+        answer: Any = hook.call(event, ctx)
+    else:
+        answer = await _bounded(_threaded(hook, event, ctx), ctx, timeout)
+    return await _bounded(answer, ctx, timeout) if hasattr(answer, "__await__") else answer
+
+
+def _threaded(hook: Registered, event: Event, ctx: HookContext) -> Awaitable[Any]:
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+
+    def settle(answer: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(answer)
+        else:
+            future.set_exception(as_failure(error))
+
+    def done(answer: Any, error: BaseException | None) -> None:
+        try:
+            loop.call_soon_threadsafe(settle, answer, error)
+        except RuntimeError:  # the loop is closed: the hook outlived its timeout, and everyone who waited
+            return
+
+    submit(lambda: hook.call(event, ctx), done)
+    return future

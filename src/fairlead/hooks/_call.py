@@ -1,0 +1,127 @@
+"""The call loop: one function over plain data that knows no manager, no clock and no event loop.
+
+It yields the hook to call and is sent what came of it, so that the plain and the async way of calling
+share every rule: order, phases, when to stop, what a failure means, how answers merge.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from fairlead.errors import HookCancelled, HookFailure, HookTimeout
+from fairlead.events import Event, HookOutput
+from fairlead.hooks._hook import PHASES, Registered
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+Outcome = Literal["allowed", "blocked", "failed", "timed out", "cancelled", "skipped"]
+
+OBSERVE = PHASES.index("observe")
+
+
+class HookRun(msgspec.Struct, frozen=True):
+    """What became of one hook in one firing."""
+
+    name: str
+    outcome: Outcome
+    seconds: float = 0.0
+    error: Exception | None = None
+
+
+class HookResult(msgspec.Struct, frozen=True):
+    """The answer to an event: the merged output, the event as rewritten, and one row per hook."""
+
+    output: HookOutput
+    event: Event
+    runs: tuple[HookRun, ...] = ()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the event is blocked."""
+        return not self.output.continue_execution
+
+    @property
+    def reason(self) -> str | None:
+        """Why, if the answer says so."""
+        return self.output.reason
+
+    @property
+    def failures(self) -> tuple[HookRun, ...]:
+        """The hooks that did not answer."""
+        return tuple(run for run in self.runs if run.error is not None)
+
+
+class Called(msgspec.Struct, frozen=True):
+    """What the caller of a hook sends back."""
+
+    answer: Any = None
+    error: Exception | None = None
+    seconds: float = 0.0
+
+
+def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Registered, Event], Called, HookResult]:
+    """Run the hooks, already matched and in order, over the event."""
+    output = HookOutput.allow()
+    runs: list[HookRun] = []
+    stops_at_block = event.can_block or event.keeps_going
+    for hook in hooks:
+        wanted: Called | Literal[False] | None = None
+        observes = hook.phase == OBSERVE
+        if not observes and stops_at_block and not output.continue_execution:
+            runs.append(HookRun(hook.name, "skipped"))
+            continue
+        if not hook.on_subject:
+            wanted = _wants(hook, event)
+            if wanted is False:
+                continue
+        called = wanted or (yield hook, event)
+        answer, error = called.answer, called.error
+        if error is None and answer is not None:
+            error = _unusable(answer)
+        if error is not None:
+            answer = _denial(hook, error) if event.can_block else None
+        runs.append(HookRun(hook.name, _outcome(answer, error), called.seconds, error))
+        if answer is None or observes:
+            continue
+        output = output.merge(answer)
+        if answer.updated_input is not None and hasattr(event, "tool_input"):
+            event = msgspec.structs.replace(event, tool_input=answer.updated_input)
+    return HookResult(output, event, tuple(runs))
+
+
+def _wants(hook: Registered, event: Event) -> Called | Literal[False] | None:
+    """Ask a matcher that is a function: `False` to pass the hook over, `Called` if it raised."""
+    try:
+        return None if hook.wants is None or hook.wants(event) else False
+    except Exception as error:  # noqa: BLE001 - a matcher that fails counts as a hook that fails
+        return Called(error=error)
+
+
+def _unusable(answer: Any) -> Exception | None:
+    if not isinstance(answer, HookOutput):
+        return TypeError(f"a hook answers a HookOutput or None, not {type(answer).__name__}")
+    if answer.updated_input is not None and not isinstance(answer.updated_input, dict):
+        return TypeError(f"updated_input must be a dict, not {type(answer.updated_input).__name__}")
+    return None
+
+
+def _denial(hook: Registered, error: Exception) -> HookOutput:
+    return HookOutput.deny(f"hook {hook.name!r} failed, so this is denied: {describe(error)}")
+
+
+def describe(error: Exception) -> str:
+    """Say an error in one line; our own speak for themselves, others with their type."""
+    if isinstance(error, HookFailure):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _outcome(answer: HookOutput | None, error: Exception | None) -> Outcome:
+    if error is None:
+        return "allowed" if answer is None or answer.continue_execution else "blocked"
+    if isinstance(error, HookTimeout):
+        return "timed out"
+    return "cancelled" if isinstance(error, HookCancelled) else "failed"

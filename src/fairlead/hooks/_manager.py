@@ -1,0 +1,254 @@
+"""Registers hooks and fires events at them."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, TypeVar, overload
+
+from fairlead.errors import RegistrationError
+from fairlead.events import Event, HookEvent, HookOutput
+from fairlead.hooks._call import HookResult, HookRun, call_hooks, describe
+from fairlead.hooks._context import HookContext
+from fairlead.hooks._hook import DEFAULT_TIMEOUT, Answer, Hook, Phase, Registered, checked
+from fairlead.hooks._plain import call_plain, time_left
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Unpack
+
+    from fairlead.hooks._match import Matcher
+
+E = TypeVar("E", bound=Event)
+E1 = TypeVar("E1", bound=Event)
+E2 = TypeVar("E2", bound=Event)
+E3 = TypeVar("E3", bound=Event)
+R = TypeVar("R", bound="Answer | Awaitable[Answer]")
+
+_MAX_PLANS = 4096
+
+
+class HookOptions(TypedDict, total=False):
+    """What a function can ask for when it is registered; the same as the attributes of `Hook`."""
+
+    name: str
+    """Unique in a manager; the function's own name if left out."""
+    matcher: Matcher | None
+    """A pattern on the event's subject, or a function of the event."""
+    priority: int
+    """Higher runs first; equals run in the order of registration."""
+    timeout: float
+    """Seconds, under the manager's."""
+    phase: Phase
+    """`rewrite`, `check` or `observe`."""
+    inline: bool
+    """Run a plain function in the caller's own thread: faster, but its timeout cannot be enforced."""
+    replace: bool
+    """Take the place of a hook of the same name."""
+
+
+class Registration:
+    """A registered hook: `remove()` it, or use it as a context manager that removes it at the end."""
+
+    def __init__(self, manager: HookManager, hook: Registered) -> None:
+        """Belong to a manager."""
+        self._manager = manager
+        self._hook = hook
+
+    @property
+    def name(self) -> str:
+        """The hook's name."""
+        return self._hook.name
+
+    def remove(self) -> bool:
+        """Take the hook away; `False` if it was gone already."""
+        return self._manager._drop(lambda hook: hook is self._hook)  # noqa: SLF001 - the other half of one thing
+
+    def __enter__(self) -> Self:
+        """Nothing more to do: it is registered."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the hook away."""
+        self.remove()
+
+
+class Decorator(Protocol[E]):
+    """What `on` returns: registers a function that takes the event, and maybe the context."""
+
+    @overload
+    def __call__(self, function: Callable[[E, HookContext], R]) -> Callable[[E, HookContext], R]: ...
+    @overload
+    def __call__(self, function: Callable[[E], R]) -> Callable[[E], R]: ...
+
+
+class _Plans:
+    """The hooks in order, and for each kind of event and subject those that match. Never changed, only replaced."""
+
+    __slots__ = ("hooks", "known")
+
+    def __init__(self, hooks: tuple[Registered, ...]) -> None:
+        self.hooks = hooks
+        self.known: dict[tuple[type[Event], str], tuple[Registered, ...]] = {}
+
+    def for_event(self, event: Event) -> tuple[Registered, ...]:
+        key = type(event), event.subject
+        plan = self.known.get(key)
+        if plan is None:
+            plan = tuple(h for h in self.hooks if isinstance(event, h.events) and _may_match(h, event))
+            if len(self.known) >= _MAX_PLANS:
+                self.known = {}
+            self.known[key] = plan
+        return plan
+
+
+def _may_match(hook: Registered, event: Event) -> bool:
+    return hook.wants is None or not hook.on_subject or hook.wants(event)
+
+
+class HookManager:
+    """Hooks, and the events they are fired at. Safe to use from several threads and tasks at once."""
+
+    def __init__(self, *, timeout: float = DEFAULT_TIMEOUT) -> None:
+        """Give every hook at most `timeout` seconds, whatever it asks for itself."""
+        self.timeout = timeout
+        self._plans = _Plans(())
+        self._lock = Lock()
+
+    # -- registration ----------------------------------------------------------------------------------
+
+    def register(self, hook: Hook, *, replace: bool = False) -> Registration:
+        """Register a hook that is an object."""
+        name = hook.name or type(hook).__name__
+        registered = checked(
+            hook.execute,
+            hook.events,
+            name=name,
+            matcher=hook.matcher,
+            priority=hook.priority,
+            timeout=hook.timeout,
+            phase=hook.phase,
+            inline=hook.inline,
+        )
+        return self._add(registered, replace=replace)
+
+    @overload
+    def on(self, event: type[E], /, **options: Unpack[HookOptions]) -> Decorator[E]: ...
+    @overload
+    def on(self, event: type[E1], event2: type[E2], /, **options: Unpack[HookOptions]) -> Decorator[E1 | E2]: ...
+    @overload
+    def on(
+        self, event: type[E1], event2: type[E2], event3: type[E3], /, **options: Unpack[HookOptions]
+    ) -> Decorator[E1 | E2 | E3]: ...
+    @overload
+    def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Decorator[Any]: ...
+    def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Any:
+        """Register the decorated function for these events; `Event` stands for all. The function stays itself."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.add(function, *events, **options)
+            return function
+
+        return register
+
+    def add(self, function: Callable[..., Any], *events: type[Event], **options: Unpack[HookOptions]) -> Registration:
+        """Register a function, plain or async; the plain form of `on`."""
+        wishes: dict[str, Any] = {"timeout": self.timeout, **options}
+        replace = wishes.pop("replace", False)
+        name = wishes.pop("name", None) or getattr(function, "__name__", type(function).__name__)
+        return self._add(checked(function, events, name=name, **wishes), replace=replace)
+
+    def unregister(self, name: str) -> bool:
+        """Take away the hook of that name; `False` if there is none."""
+        return self._drop(lambda hook: hook.name == name)
+
+    def has_hook(self, name: str) -> bool:
+        """Whether a hook of that name is registered."""
+        return name in self.hook_names()
+
+    def hook_names(self) -> list[str]:
+        """The names, in the order in which the hooks would run."""
+        return [hook.name for hook in self._plans.hooks]
+
+    def hooks_for_event(self, event: HookEvent | type[Event]) -> list[str]:
+        """The names of the hooks that want to hear of an event, whatever their matchers."""
+        kind = event.type if isinstance(event, HookEvent) else event
+        return [hook.name for hook in self._plans.hooks if issubclass(kind, hook.events)]
+
+    def _add(self, hook: Registered, *, replace: bool) -> Registration:
+        with self._lock:
+            hooks = self._plans.hooks
+            if replace:
+                hooks = tuple(h for h in hooks if h.name != hook.name)
+            elif any(h.name == hook.name for h in hooks):
+                raise RegistrationError(f"a hook named {hook.name!r} is registered; give another name, or replace=True")
+            in_order = sorted((*hooks, hook), key=lambda h: (h.phase, -h.priority))  # stable: a tie keeps its order
+            self._plans = _Plans(tuple(in_order))
+        return Registration(self, hook)
+
+    def _drop(self, unwanted: Callable[[Registered], bool]) -> bool:
+        with self._lock:
+            kept = tuple(hook for hook in self._plans.hooks if not unwanted(hook))
+            dropped = len(kept) < len(self._plans.hooks)
+            if dropped:
+                self._plans = _Plans(kept)
+        return dropped
+
+    # -- firing ----------------------------------------------------------------------------------------
+
+    async def fire(self, event: Event, ctx: HookContext | None = None) -> HookResult:
+        """Ask every hook that wants the event, in order, and merge what they answer."""
+        plan = self._plans.for_event(event)
+        if not plan:
+            return HookResult(HookOutput.allow(), event)
+        from fairlead.hooks._async import call_async  # noqa: PLC0415 - keeps asyncio out of plain programs
+
+        ctx = ctx or _context_of(event)
+        calls = call_hooks(plan, event)
+        try:
+            hook, current = next(calls)
+            while True:
+                called = await call_async(hook, current, ctx, time_left(hook, ctx, self.timeout))
+                hook, current = calls.send(called)
+        except StopIteration as stop:
+            return _reported(stop.value)
+
+    def fire_sync(self, event: Event, ctx: HookContext | None = None) -> HookResult:
+        """Do as `fire` does, without an event loop; imports no asyncio unless a hook is async."""
+        plan = self._plans.for_event(event)
+        if not plan:
+            return HookResult(HookOutput.allow(), event)
+        ctx = ctx or _context_of(event)
+        calls = call_hooks(plan, event)
+        try:
+            hook, current = next(calls)
+            while True:
+                called = call_plain(hook, current, ctx, time_left(hook, ctx, self.timeout))
+                hook, current = calls.send(called)
+        except StopIteration as stop:
+            return _reported(stop.value)
+
+    async def execute(self, kind: HookEvent, event: Event, ctx: HookContext | None = None) -> HookOutput:
+        """Fire an event that must be of that kind, and give the merged output alone."""
+        if event.event_type is not kind:
+            raise ValueError(f"expected {kind.value}, got an event of type {event.event_name}")
+        return (await self.fire(event, ctx)).output
+
+
+def _context_of(event: Event) -> HookContext:
+    return HookContext(event.session_id, cwd=event.cwd)
+
+
+def _reported(result: HookResult) -> HookResult:
+    """Log what a denial does not say: hooks that failed where a failure decides nothing."""
+    for run in result.runs:
+        if run.error is not None and not result.event.can_block:
+            _log(run, result.event)
+    return result
+
+
+def _log(run: HookRun, event: Event) -> None:
+    import logging  # noqa: PLC0415 - only a failure pays for it
+
+    assert run.error is not None  # noqa: S101 - the caller looked
+    text = "hook %r failed on %s: %s"
+    logging.getLogger("fairlead.hooks").warning(text, run.name, event.event_name, describe(run.error))

@@ -1,0 +1,68 @@
+"""Which events a hook wants: matchers as the client has them, compiled once, at registration."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from fairlead.errors import MatcherError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fairlead.events import Event
+
+Matcher: TypeAlias = "str | re.Pattern[str] | Callable[[Event], bool]"
+"""A pattern on the event's subject, or a function of the event."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_\- ,|]*")
+_SAME_TOOL = {"Task": "Agent", "Agent": "Task"}
+"""The client renamed the tool; matchers with either name go on matching it."""
+
+
+def compile_matcher(matcher: Matcher | None) -> Callable[[Event], bool] | None:
+    """Turn a matcher into a test; `None` accepts every event.
+
+    `None`, `""` and `"*"` accept all. Letters, digits, `_`, `-`, blanks, commas and bars are a list of exact
+    names. Anything else is a regular expression, found anywhere in the subject.
+    """
+    if matcher is None or (isinstance(matcher, str) and matcher.strip() in {"", "*"}):
+        return None
+    if isinstance(matcher, str):
+        if _PLAIN.fullmatch(matcher):
+            return _names(matcher)
+        matcher = _regex(matcher)
+    if isinstance(matcher, re.Pattern):
+        search = matcher.search
+        return lambda event: search(event.subject) is not None
+    if not callable(matcher):
+        raise MatcherError(f"matcher: expected a string, a pattern or a function, got {type(matcher).__name__}")
+    return matcher
+
+
+def is_on_subject(matcher: Matcher | None) -> bool:
+    """Whether the matcher looks at nothing but the event's subject."""
+    return matcher is None or isinstance(matcher, str | re.Pattern)
+
+
+def check_subjects(matcher: Matcher | None, events: Iterable[type[Event]]) -> None:
+    """Refuse a matcher on an event that has nothing to match: it would never hold, or be ignored."""
+    if not is_on_subject(matcher) or compile_matcher(matcher) is None:
+        return
+    for event in events:
+        if event.event_type is not None and event.subject_field is None:
+            name = event.event_type.value
+            raise MatcherError(f"matcher {matcher!r}: {name} has no subject to match; leave the matcher out")
+
+
+def _names(matcher: str) -> Callable[[Event], bool]:
+    names = {name.strip() for name in matcher.replace(",", "|").split("|")} - {""}
+    names |= {_SAME_TOOL[name] for name in names & _SAME_TOOL.keys()}
+    return lambda event: event.subject in names
+
+
+def _regex(matcher: str) -> re.Pattern[str]:
+    try:
+        return re.compile(matcher)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise MatcherError(f"matcher {matcher!r}: not a valid regular expression: {error}") from None
