@@ -5,17 +5,19 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from fairlead.events._kinds import (
-    PostToolUse,
-    PostToolUseFailure,
+from fairlead.events._life import (
     PreCompact,
-    PreToolUse,
     SessionEnd,
     SessionStart,
     Stop,
+    UserPromptSubmit,
+)
+from fairlead.events._work import (
+    PostToolUse,
+    PostToolUseFailure,
+    PreToolUse,
     SubagentStart,
     SubagentStop,
-    UserPromptSubmit,
 )
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import msgspec
 
 from fairlead.errors import PayloadError
 from fairlead.events._event import OFF_WIRE, Event, OtherEvent
-from fairlead.events._kinds import SubagentStart
 from fairlead.events._names import TYPES, HookEvent
+from fairlead.events._work import SubagentStart
 
 MAX_PAYLOAD = 64 * 1024 * 1024
 """Bytes. A larger payload is refused before anything is allocated for it."""

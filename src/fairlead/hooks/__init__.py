@@ -1,17 +1,28 @@
 """Who reacts: hooks, the manager that fires events at them, commands as hooks, rules from files."""
 
 from fairlead.hooks._call import HookResult, HookRun
+from fairlead.hooks._command import CommandHook
 from fairlead.hooks._context import CancellationToken, HookContext
+from fairlead.hooks._execution import ExecutionContext
 from fairlead.hooks._hook import Hook
 from fairlead.hooks._manager import HookManager, HookOptions, Registration
+from fairlead.hooks._rule_files import load_rules
+from fairlead.hooks._rules import HookAction, HookRule, Problem, Rules
 
 __all__ = [
     "CancellationToken",
+    "CommandHook",
+    "ExecutionContext",
     "Hook",
+    "HookAction",
     "HookContext",
     "HookManager",
     "HookOptions",
     "HookResult",
+    "HookRule",
     "HookRun",
+    "Problem",
     "Registration",
+    "Rules",
+    "load_rules",
 ]

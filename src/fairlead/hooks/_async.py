@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import HookCancelled, HookFailure
 from fairlead.hooks._call import Called
-from fairlead.hooks._plain import as_failure, out_of_time, refused
+from fairlead.hooks._plain import as_failure, out_of_time, refused, with_deadline
 from fairlead.hooks._workers import submit
 
 if TYPE_CHECKING:
@@ -89,8 +89,11 @@ async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> 
 
 
 async def _plain(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
+    ctx = with_deadline(ctx, timeout)
     if hook.inline:
         answer: Any = hook.call(event, ctx)
+    elif hook.keeps_deadline:
+        answer = await _threaded(hook, event, ctx)
     else:
         answer = await _bounded(_threaded(hook, event, ctx), ctx, timeout)
     return await _bounded(answer, ctx, timeout) if hasattr(answer, "__await__") else answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,7 +20,7 @@ class CancellationToken:
         """Start uncancelled."""
         self._cancelled = False
         self._callbacks: list[Callable[[], None]] = []
-        self._lock = Lock()
+        self._lock = RLock()  # a signal handler may cancel while its own thread is in here
 
     @property
     def cancelled(self) -> bool:

@@ -40,6 +40,8 @@ class Hook:
     phase: Phase = "check"
     inline: bool = False
     """Run a plain `execute` in the caller's own thread: faster, but its timeout cannot be enforced."""
+    keeps_deadline: bool = False
+    """It ends by `ctx.deadline` by itself, and cleans up; the manager need not watch it."""
 
     def execute(self, event: Any, ctx: HookContext) -> Answer | Awaitable[Answer]:
         """Answer the event; `None` is no opinion. Raising denies on a gate."""
@@ -61,6 +63,7 @@ class Registered(msgspec.Struct, frozen=True, eq=False):
     phase: int
     is_async: bool
     inline: bool
+    keeps_deadline: bool
 
 
 def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
@@ -73,6 +76,7 @@ def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
     timeout: float = DEFAULT_TIMEOUT,
     phase: Phase = "check",
     inline: bool = False,
+    keeps_deadline: bool = False,
 ) -> Registered:
     """Validate a hook, once and for all: nothing is checked again when it is called."""
     types = tuple(_event_types(events, name))
@@ -95,6 +99,7 @@ def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
         phase=PHASES.index(phase),
         is_async=bool(code and code.co_flags & _CO_COROUTINE),
         inline=inline,
+        keeps_deadline=keeps_deadline,
     )
 
 

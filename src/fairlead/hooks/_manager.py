@@ -5,7 +5,9 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, TypeVar, overload
 
-from fairlead.errors import RegistrationError
+import msgspec
+
+from fairlead.errors import PayloadError, RegistrationError
 from fairlead.events import Event, HookEvent, HookOutput
 from fairlead.hooks._call import HookResult, HookRun, call_hooks, describe
 from fairlead.hooks._context import HookContext
@@ -128,6 +130,7 @@ class HookManager:
             timeout=hook.timeout,
             phase=hook.phase,
             inline=hook.inline,
+            keeps_deadline=hook.keeps_deadline,
         )
         return self._add(registered, replace=replace)
 
@@ -156,6 +159,16 @@ class HookManager:
         replace = wishes.pop("replace", False)
         name = wishes.pop("name", None) or getattr(function, "__name__", type(function).__name__)
         return self._add(checked(function, events, name=name, **wishes), replace=replace)
+
+    def include(self, other: HookManager, *, prefix: str = "") -> list[Registration]:
+        """Register the hooks that another manager has now, under its own cap; `prefix` keeps names apart."""
+        return [
+            self._add(
+                msgspec.structs.replace(hook, name=prefix + hook.name, timeout=min(hook.timeout, other.timeout)),
+                replace=False,
+            )
+            for hook in other._plans.hooks
+        ]
 
     def unregister(self, name: str) -> bool:
         """Take away the hook of that name; `False` if there is none."""
@@ -230,7 +243,7 @@ class HookManager:
     async def execute(self, kind: HookEvent, event: Event, ctx: HookContext | None = None) -> HookOutput:
         """Fire an event that must be of that kind, and give the merged output alone."""
         if event.event_type is not kind:
-            raise ValueError(f"expected {kind.value}, got an event of type {event.event_name}")
+            raise PayloadError(f"expected {kind.value}, got {event.event_name}", field="hook_event_name")
         return (await self.fire(event, ctx)).output
 
 

@@ -6,6 +6,8 @@ from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fairlead.errors import HookCancelled, HookFailure, HookTimeout
 from fairlead.hooks._call import Called
 from fairlead.hooks._workers import submit
@@ -57,8 +59,14 @@ def out_of_time(timeout: float) -> HookTimeout:
     return HookTimeout(f"no answer within {timeout:g} s")
 
 
+def with_deadline(ctx: HookContext, timeout: float) -> HookContext:
+    """Tell a hook when it must have answered."""
+    return msgspec.structs.replace(ctx, deadline=monotonic() + timeout)
+
+
 def _call(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
-    if hook.inline and not hook.is_async:
+    ctx = with_deadline(ctx, timeout)
+    if (hook.inline or hook.keeps_deadline) and not hook.is_async:
         answer: Any = hook.call(event, ctx)
         if not hasattr(answer, "__await__"):
             return answer

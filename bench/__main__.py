@@ -1,0 +1,108 @@
+"""Run every benchmark, print the table on stdout and keep the figures as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from bench import cold_road, commands, firing, firing_sync, imports, values
+from bench._harness import Effort
+from bench._table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bench._table import Row
+
+SUBJECTS = {
+    "fire": firing.rows,
+    "fire_sync": firing_sync.rows,
+    "parse, encode, merge": values.rows,
+    "command": commands.rows,
+    "import": imports.rows,
+    "cold road": cold_road.rows,
+}
+RESULTS = Path(__file__).with_name("results.json")
+PEERS = ("msgspec", "pluggy", "cchooks", "hcom")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    start = perf_counter()
+    rows = [
+        row for number, subject in enumerate(SUBJECTS, 1) for row in _measured(number, subject, quick=options.quick)
+    ]
+    seconds = perf_counter() - start
+    print(table(rows))
+    print("\nminimum (median) of all rounds; a target is reached if both reach it")
+    _keep(options.json, rows, quick=options.quick)
+    _say(f"{seconds:.0f} s; kept in {_shown(options.json)}\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rounds: shows that it runs, not how fast")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="default: bench/results.json")
+    return parser
+
+
+def _measured(number: int, subject: str, *, quick: bool) -> list[Row]:
+    label = f"{number}/{len(SUBJECTS)} {subject}"
+    tick = _ticker(label)
+    effort = Effort(3, 0.001, 2, tick) if quick else Effort(60, 0.01, 60, tick)
+    found = SUBJECTS[subject](effort)
+    _say(f"{label}: done\n")
+    return found
+
+
+def _ticker(label: str) -> Callable[[str], None]:
+    """Show each round on a terminal; elsewhere the line at the end is enough."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    return lambda text: _say(f"{label}: {text}\r")
+
+
+def _say(text: str) -> None:
+    erase = "\x1b[K" if sys.stderr.isatty() else ""
+    print(erase + text, end="", file=sys.stderr, flush=True)
+
+
+def _shown(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def _keep(path: Path, rows: Sequence[Row], *, quick: bool) -> None:
+    kept = {"machine": _machine(), "quick": quick, "rows": [row.as_json() for row in rows]}
+    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _machine() -> dict[str, Any]:
+    """Describe where it ran, without its name or anything of its user."""
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpus": os.cpu_count(),
+        "versions": {name: _version(name) for name in ("fairlead", *PEERS)},
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

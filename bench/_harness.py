@@ -1,0 +1,137 @@
+"""Times variants side by side: every round runs each once, in random order, so a slow moment hits all alike."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import subprocess
+import timeit
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    Variant = Callable[[], float]
+    """Runs one sample and gives the seconds of one operation."""
+
+ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+"""All that a measured process sees of this one's environment."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one operation over all rounds. Noise only ever adds, so the minimum is the steadier figure."""
+
+    minimum: float
+    median: float
+
+    @classmethod
+    def of(cls, samples: Sequence[float]) -> Timing:
+        """Sum up the rounds."""
+        return cls(min(samples), median(samples))
+
+    def per(self, parts: int) -> Timing:
+        """Share the time among the parts of one operation."""
+        return Timing(self.minimum / parts, self.median / parts)
+
+    def above(self, floor: Timing) -> Timing:
+        """Leave out what both have to pay for; 0 if that leaves nothing which can be told from noise."""
+        return Timing(max(0.0, self.minimum - floor.minimum), max(0.0, self.median - floor.median))
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: rounds, and the seconds of one sample of what runs in this process."""
+
+    rounds: int
+    sample: float
+    process_rounds: int
+    tick: Callable[[str], None]
+    """Told how far it is."""
+
+    def compare(self, variants: Mapping[str, Variant]) -> dict[str, Timing]:
+        """Time variants that run in this process."""
+        return self._interleaved(variants, self.rounds)
+
+    def compare_processes(self, variants: Mapping[str, Variant]) -> dict[str, Timing]:
+        """Time variants that are processes of their own; the first round warms the caches and does not count."""
+        for run in variants.values():
+            run()
+        return self._interleaved(variants, self.process_rounds)
+
+    def _interleaved(self, variants: Mapping[str, Variant], rounds: int) -> dict[str, Timing]:
+        samples: dict[str, list[float]] = {name: [] for name in variants}
+        order = list(variants)
+        shuffled = random.Random(2)  # noqa: S311 - an order, no secret; the same in every run
+        for done in range(rounds):
+            self.tick(f"round {done + 1} of {rounds}")
+            shuffled.shuffle(order)
+            with _no_collection():
+                for name in order:
+                    samples[name].append(variants[name]())
+        return {name: Timing.of(times) for name, times in samples.items()}
+
+    def looped(self, call: Callable[[], object]) -> Variant:
+        """Make a variant of a plain call: often enough in a row to fill a sample."""
+        timer = timeit.Timer(call)
+        number = self._enough(timer.timeit)
+        return lambda: timer.timeit(number) / number
+
+    def looped_async(self, call: Callable[[], Awaitable[object]], runner: asyncio.Runner) -> Variant:
+        """Make a variant of an awaited call; the loop's own start and end do not count."""
+
+        async def repeat(number: int) -> float:
+            start = perf_counter()
+            for _ in range(number):
+                await call()
+            return perf_counter() - start
+
+        number = self._enough(lambda number: runner.run(repeat(number)))
+        return lambda: runner.run(repeat(number)) / number
+
+    def _enough(self, run: Callable[[int], float]) -> int:
+        number = 1
+        while (took := run(number)) < self.sample / 2:
+            number *= 2
+        return max(1, round(number * self.sample / took))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect garbage before, not while, the clock runs."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def wall_time(command: Sequence[str], **options: Any) -> Variant:
+    """Make a variant of a whole process: from the call to its end, as whoever waits for it sees it."""
+    return lambda: _run(command, **options)[0]
+
+
+def cpu_time(command: Sequence[str], **options: Any) -> Variant:
+    """Make a variant of a whole process: the processor's time, which other programs disturb least."""
+    return lambda: _run(command, **options)[1]
+
+
+def _run(command: Sequence[str], *, stdin: Path | None = None, home: Path | None = None) -> tuple[float, float]:
+    env = ENVIRONMENT if home is None else {**ENVIRONMENT, "HOME": str(home)}
+    with open(stdin or os.devnull, "rb") as source:  # noqa: PTH123 - os.devnull is no Path
+        start = perf_counter()
+        process = subprocess.Popen(command, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return wall, usage.ru_utime + usage.ru_stime

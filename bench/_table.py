@@ -1,0 +1,132 @@
+"""What is reported: one row per comparison, as a table for people and as plain values for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench._harness import Timing
+
+NOT_INSTALLED = "not installed: pip install -e '.[bench]'"
+
+_SCALE = {"µs": 1e6, "ms": 1e3}
+_HEADINGS = ("what", "ours", "baseline", "result", "target", "reached")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be reached: a time or a difference in the row's unit, or a ratio. At most `limit`."""
+
+    of: Literal["time", "difference", "ratio"]
+    limit: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison, in one run on one machine."""
+
+    subject: str
+    what: str
+    unit: Literal["µs", "ms"]
+    ours: Timing
+    baseline: str
+    theirs: Timing | None = None
+    """`None` where the peer is not installed."""
+    shows: Literal["difference", "ratio"] = "ratio"
+    target: Target | None = None
+
+    def figure(self, of: str, which: Literal["minimum", "median"]) -> float | None:
+        """Compute the time, difference or ratio from the minima or from the medians."""
+        scale = _SCALE[self.unit]
+        ours = getattr(self.ours, which) * scale
+        if of == "time":
+            return float(ours)
+        if self.theirs is None:
+            return None
+        theirs = getattr(self.theirs, which) * scale
+        return float(ours - theirs if of == "difference" else ours / theirs)
+
+    @property
+    def reached(self) -> Literal["yes", "no", "minimum only"] | None:
+        """Whether the target holds; "yes" only if it holds for the minimum and for the median."""
+        if self.target is None:
+            return None
+        least, middle = (self.figure(self.target.of, which) for which in ("minimum", "median"))
+        if least is None or middle is None or least > self.target.limit:
+            return None if least is None else "no"
+        return "yes" if middle <= self.target.limit else "minimum only"
+
+    def as_json(self) -> dict[str, Any]:
+        """Give everything, times in the row's unit."""
+        return {
+            "subject": self.subject,
+            "what": self.what,
+            "unit": self.unit,
+            "ours": self._both(self.ours),
+            "baseline": self.baseline,
+            "theirs": self.theirs and self._both(self.theirs),
+            "difference": self._rounded("difference"),
+            "ratio": self._rounded("ratio"),
+            "target": self.target and {"of": self.target.of, "at_most": self.target.limit},
+            "reached": self.reached,
+        }
+
+    def cells(self) -> tuple[str, ...]:
+        """Give the cells of the table, in the order of its headings."""
+        return (
+            f"{self.subject}: {self.what}",
+            self._times(self.ours),
+            f"{self.baseline}: {NOT_INSTALLED if self.theirs is None else self._times(self.theirs)}",
+            self._result(),
+            self._goal(),
+            self.reached or "",
+        )
+
+    def _both(self, timing: Timing) -> dict[str, float]:
+        scale = _SCALE[self.unit]
+        return {"minimum": round(timing.minimum * scale, 4), "median": round(timing.median * scale, 4)}
+
+    def _rounded(self, of: str) -> dict[str, float] | None:
+        least, middle = self.figure(of, "minimum"), self.figure(of, "median")
+        if least is None or middle is None:
+            return None
+        return {"minimum": round(least, 4), "median": round(middle, 4)}
+
+    def _times(self, timing: Timing) -> str:
+        scale = _SCALE[self.unit]
+        return f"{_short(timing.minimum * scale)} ({_short(timing.median * scale)}) {self.unit}"
+
+    def _result(self) -> str:
+        least, middle = self.figure(self.shows, "minimum"), self.figure(self.shows, "median")
+        if least is None or middle is None:
+            return ""
+        if self.shows == "ratio":
+            return f"{_short(least)} ({_short(middle)}) x"
+        return f"{_short(least, '+')} ({_short(middle, '+')}) {self.unit}"
+
+    def _goal(self) -> str:
+        if self.target is None:
+            return ""
+        return f"≤ {self.target.limit:g} {'x' if self.target.of == 'ratio' else self.unit}"
+
+
+def _short(figure: float, sign: str = "") -> str:
+    """Three digits that matter, never an exponent."""
+    digits = 2 if abs(figure) < 10 else 1 if abs(figure) < 100 else 0
+    return f"{figure:{sign}.{digits}f}"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Write the rows as a Markdown table with straight columns."""
+    lines = [_HEADINGS, *(row.cells() for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
+    shown = [_line(line, widths) for line in lines]
+    shown.insert(1, _line(tuple("-" * width for width in widths), widths))
+    return "\n".join(shown)
+
+
+def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+    return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"

@@ -1,0 +1,96 @@
+"""Finds the hooks that a command line names: managers in Python files and modules, rules in other files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fairlead.hooks import HookManager, Problem, load_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+    from fairlead.events import Event
+
+_DEFAULT_NAME = "hooks"
+
+
+def load_manager(manager: HookManager, event: Event, targets: Iterable[str], rules: Iterable[str]) -> list[Problem]:
+    """Put everything that was named into the manager; return what could not be, as far as it concerns the event."""
+    problems: list[Problem] = []
+    for target in targets:
+        problems += _include(manager, target)
+    for path in rules:
+        loaded = load_rules(path)
+        loaded.register(manager)
+        problems += [problem for problem in loaded.problems if problem.event in {None, event.event_type}]
+    return problems
+
+
+def denies(problem: Problem) -> bool:
+    """Whether a gate must deny: something that may have been its guard is missing."""
+    return problem.dropped and (problem.event is not None or problem.path == "$")
+
+
+def _include(manager: HookManager, target: str) -> list[Problem]:
+    place, _, name = target.rpartition(":")
+    if not place or not name.isidentifier():
+        place, name = target, _DEFAULT_NAME
+    try:
+        module = _load_file(place) if place.endswith(".py") else import_module(place)
+        found = getattr(module, name, None)
+        if not isinstance(found, HookManager):
+            return [_problem(place, _not_a_manager(module, name))]
+        manager.include(found, prefix=f"{module.__name__.rpartition('.')[2]}.")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the user's file may raise anything, SystemExit too
+        return [_problem(place, _described(error, place))]
+    return []
+
+
+def _load_file(path: str) -> ModuleType:
+    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415 - modules do without
+
+    name = os.path.splitext(os.path.basename(path))[0]  # noqa: PTH119, PTH122 - pathlib costs an import
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {path}")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))  # noqa: PTH100, PTH120 - as Python does for a script
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _not_a_manager(module: ModuleType, name: str) -> str:
+    others = [key for key, value in vars(module).items() if isinstance(value, HookManager)]
+    hint = f"; name one of its managers after a colon: {', '.join(others)}" if others else ""
+    return f"has no HookManager named {name!r}{hint}"
+
+
+def _described(error: BaseException, place: str) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename == os.path.abspath(place):  # noqa: PTH100
+        return "no such file"
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
+    return f"{_line_of(error, place)}{type(error).__name__}: {error}"
+
+
+def _line_of(error: BaseException, place: str) -> str:
+    """Name the line of the user's own file on which it went wrong."""
+    lines = [t.tb_lineno for t in _tracebacks(error.__traceback__) if t.tb_frame.f_code.co_filename == place]
+    return f"line {lines[-1]}: " if lines else ""
+
+
+def _tracebacks(traceback: Any) -> Iterable[Any]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _problem(source: str, message: str) -> Problem:
+    return Problem(source=source, path="$", message=f"the hooks cannot be loaded: {message}", dropped=True, event=None)

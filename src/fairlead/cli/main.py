@@ -1,0 +1,71 @@
+"""Finds the command, and turns what goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from fairlead import __version__
+from fairlead.errors import FairleadError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+USAGE = """\
+Fairlead, the hook runtime for coding agents.
+
+usage: fairlead <Event> [options] < payload.json    decide one event, as the client's hook
+       fairlead --help | --version
+
+options of an event:
+  --hooks FILE.py[:NAME]    run the hooks of the HookManager NAME in that file (default: hooks);
+                            an installed module works too: --hooks mypackage.guards:hooks
+  --rules FILE              run the command hooks of that file: settings.json, a plugin's hooks.json,
+                            or a skill's or subagent's Markdown with frontmatter
+  --timeout SECONDS         have the answer ready by then (default: 60)
+  --client claude           whose payload and answer it is (default: claude)
+
+example:
+  echo '{"session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}' |
+    fairlead PreToolUse --hooks examples/security.py
+
+exit codes: 0 go on, with the answer on stdout; 2 blocked, with the reason on stderr;
+            1 the payload or the command line is wrong (on PreToolUse this is 2, and so blocks)
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(args)
+    except FairleadError as error:
+        print(f"fairlead: {error}", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - the one boundary: a broken install must not open the gate
+        print(f"fairlead: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+        _say_where()
+    return 2 if args and args[0].replace("_", "").lower() == "pretooluse" else 1
+
+
+def _run(args: list[str]) -> int:
+    if not args or args[0] in {"-h", "--help", "help"} or "--help" in args[1:]:
+        print(USAGE, end="", file=sys.stdout if args else sys.stderr)
+        return 0 if args else 1
+    if args[0] in {"--version", "-V"}:
+        print(f"fairlead {__version__}")
+        return 0
+    if args[0].startswith("-"):
+        raise UsageError(f"unknown option {args[0]!r}; see fairlead --help")
+    from fairlead.cli import event  # noqa: PLC0415 - --help and --version do without
+
+    return event.run(args[0], args[1:])
+
+
+def _say_where() -> None:
+    if "FAIRLEAD_DEBUG" in os.environ:
+        import traceback  # noqa: PLC0415 - only a bug pays for it
+
+        traceback.print_exc()
+    else:
+        print("fairlead: set FAIRLEAD_DEBUG=1 to see where", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""The dialect of each agent client: how it wants to be answered."""

@@ -1,0 +1,182 @@
+"""Reads a command's answer: the client's official output, and the hook-system document's keys.
+
+What cannot be understood raises `CommandFailed`, and so denies on a gate. The client itself would let most of
+it pass: text before the JSON, broken JSON, an unknown decision, a plain failure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.errors import CommandFailed
+from fairlead.events import Event, HookOutput, decode_json
+
+_BLOCKED = 2
+_TEXT_IS_CONTEXT = frozenset({"SessionStart", "UserPromptSubmit", "UserPromptExpansion"})
+"""Events whose plain output the client gives to the model."""
+
+_TOP_LEVEL = {"terminalSequence", "suppressOriginalPrompt"}
+_OURS = {"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"}
+_DECISIONS = {"block": "deny", "deny": "deny", "approve": "allow", "allow": "allow", "ask": "ask"}
+_PERMISSIONS = {"allow", "ask", "defer", "deny"}
+
+
+def read_answer(event: Event, exit_code: int, stdout: bytes, stderr: bytes) -> HookOutput:
+    """Turn what a command left behind into an output."""
+    said = stderr.decode(errors="replace").strip()
+    if exit_code == _BLOCKED:
+        return HookOutput.block(said or _reason_in(stdout) or "blocked by a command that gave no reason")
+    text = stdout.decode(errors="replace").strip()
+    document = _document(text, event)
+    answer = None if document is None else _answer(document, event)
+    if exit_code != 0 and (answer is None or not answer.blocked):
+        raise CommandFailed(f"{_ending(exit_code)}{': ' + said.splitlines()[0] if said else ''}")
+    if answer is not None:
+        return answer
+    if text and event.event_name in _TEXT_IS_CONTEXT:
+        return HookOutput(additional_context=text)
+    return HookOutput.allow()
+
+
+def _ending(exit_code: int) -> str:
+    if exit_code < 0:
+        return f"the command was killed by signal {-exit_code}"
+    return f"the command ended with exit code {exit_code}"
+
+
+def _reason_in(stdout: bytes) -> str | None:
+    """Find the reason in the JSON of a command that blocks by its exit code and says nothing on stderr."""
+    try:
+        document = decode_json(stdout)
+        return _answer(document, None).reason if isinstance(document, dict) else None
+    except (ValueError, RecursionError, CommandFailed):
+        return None
+
+
+def _document(text: str, event: Event) -> dict[str, Any] | None:
+    """Find the JSON object in the output; `None` if it is plain text or empty."""
+    if text.startswith("{"):
+        return _parsed(text)
+    start = text.find('\n{"')
+    if start == -1:
+        return None
+    try:
+        return _parsed(text[start + 1 :])
+    except CommandFailed:
+        if event.can_block:
+            raise
+        return None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        document = decode_json(text)
+    except (ValueError, RecursionError) as error:
+        raise CommandFailed(f"its output is not valid JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise CommandFailed("its output is JSON, but no object")
+    return document
+
+
+def _answer(document: dict[str, Any], event: Event | None) -> HookOutput:
+    return _ours(document).merge(_official(document)).merge(_specific(document, event))
+
+
+def _ours(document: dict[str, Any]) -> HookOutput:
+    """Read the keys of the hook-system document."""
+    goes_on = _flag(document, "continue_execution")
+    return HookOutput(
+        continue_execution=goes_on is not False,
+        stop_reason=_text(document, "stop_reason"),
+        suppress_logging=_flag(document, "suppress_logging") or False,
+        system_message=_text(document, "system_message"),
+        updated_input=_object(document, "updated_input"),
+        additional_context=_text(document, "additional_context"),
+    )
+
+
+def _official(document: dict[str, Any]) -> HookOutput:
+    """Read the client's keys at the top level."""
+    output = HookOutput(
+        suppress_logging=_flag(document, "suppressOutput") or False,
+        system_message=_text(document, "systemMessage"),
+        extra={key: document[key] for key in _TOP_LEVEL & document.keys()},
+    )
+    decision = _choice(document, "decision", _DECISIONS)
+    if decision is not None:
+        output = output.merge(_verdict(_DECISIONS[decision], _text(document, "reason")))
+    if _flag(document, "continue") is False:
+        stop = HookOutput(
+            continue_execution=False, stop_reason=_text(document, "stopReason"), extra={"continue": False}
+        )
+        output = output.merge(stop)
+    return output
+
+
+def _specific(document: dict[str, Any], event: Event | None) -> HookOutput:
+    """Read the client's keys that belong to one event."""
+    specific = _object(document, "hookSpecificOutput") or {}
+    named = _text(specific, "hookEventName")
+    if event is not None and named is not None and named != event.event_name:
+        raise CommandFailed(f"hookEventName: expected {event.event_name}, got {named}")
+    output = HookOutput(
+        updated_input=_object(specific, "updatedInput"),
+        additional_context=_text(specific, "additionalContext"),
+        extra={key: value for key, value in specific.items() if key not in _OURS and key != "decision"},
+    )
+    permission = _choice(specific, "permissionDecision", _PERMISSIONS)
+    if permission is not None:
+        output = output.merge(_verdict(permission, _text(specific, "permissionDecisionReason")))
+    return output.merge(_request(specific))
+
+
+def _request(specific: dict[str, Any]) -> HookOutput:
+    """Read the decision about a PermissionRequest."""
+    decision = _object(specific, "decision")
+    if decision is None:
+        return HookOutput.allow()
+    behavior = _choice(decision, "behavior", {"allow", "deny"})
+    if behavior is None:
+        raise CommandFailed("hookSpecificOutput.decision: missing `behavior`")
+    rest = {key: value for key, value in decision.items() if key not in {"behavior", "message", "updatedInput"}}
+    output = HookOutput(updated_input=_object(decision, "updatedInput"), extra=rest)
+    return output.merge(_verdict(behavior, _text(decision, "message")))
+
+
+def _verdict(permission: str, reason: str | None) -> HookOutput:
+    if permission == "deny":
+        return HookOutput.deny(reason or "denied by a command that gave no reason")
+    if permission == "ask":
+        return HookOutput.ask(reason or "a command wants you to decide")
+    return HookOutput.grant(reason) if permission == "allow" else HookOutput.defer(reason)
+
+
+# -- typed look-ups ------------------------------------------------------------------------------------
+
+
+def _text(document: dict[str, Any], key: str) -> str | None:
+    value = document.get(key)
+    if value is None or isinstance(value, str):
+        return value
+    raise CommandFailed(f"{key}: expected a string, got {type(value).__name__}")
+
+
+def _flag(document: dict[str, Any], key: str) -> bool | None:
+    value = document.get(key)
+    if value is None or isinstance(value, bool):
+        return value
+    raise CommandFailed(f"{key}: expected true or false, got {type(value).__name__}")
+
+
+def _object(document: dict[str, Any], key: str) -> dict[str, Any] | None:
+    value = document.get(key)
+    if value is None or isinstance(value, dict):
+        return value
+    raise CommandFailed(f"{key}: expected an object, got {type(value).__name__}")
+
+
+def _choice(document: dict[str, Any], key: str, choices: set[str] | dict[str, str]) -> str | None:
+    value = _text(document, key)
+    if value is None or value in choices:
+        return value
+    raise CommandFailed(f"{key}: expected one of {', '.join(sorted(choices))}, got {value!r}")

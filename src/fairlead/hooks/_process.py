@@ -1,0 +1,187 @@
+"""Runs one command to its end: input and output in parallel, bounded in time and memory, killed as a group."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+from contextlib import ExitStack, suppress
+from subprocess import PIPE, Popen
+from time import monotonic, sleep
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+
+from fairlead.errors import CommandFailed, HookCancelled, HookTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fairlead.hooks._context import CancellationToken
+
+MAX_STDOUT = 1024 * 1024
+MAX_STDERR = 64 * 1024
+
+_CHUNK = 64 * 1024
+_GRACE = 0.25  # seconds between the polite signal and the other one
+_TICK = 0.02  # seconds; only where the system cannot tell when a child has ended
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """How a command ended, and what it said. `truncated`: it printed more than is kept."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+
+
+def run_process(  # noqa: PLR0913 - what a process needs
+    argv: Sequence[str],
+    stdin: bytes,
+    *,
+    cwd: str | None,
+    env: Mapping[str, str],
+    deadline: float,
+    cancellation: CancellationToken,
+) -> Finished:
+    """Run until the command ends, the deadline (`time.monotonic()`) passes, or the caller no longer waits."""
+    child = _start(argv, cwd, env)
+    try:
+        pump = _Pump(child, stdin)
+        with pump.stack:
+            pump.stack.callback(cancellation.on_cancel(pump.wake))
+            while not pump.done:
+                if cancellation.cancelled:
+                    raise HookCancelled("the caller no longer waits")
+                if (left := deadline - monotonic()) <= 0:
+                    raise HookTimeout("the command did not end in time and was killed")
+                pump.step(left)
+        return Finished(child.wait(), pump.stdout, pump.stderr, pump.truncated)
+    finally:
+        _end(child)
+
+
+def _start(argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Popen[bytes]:
+    try:
+        return Popen(  # noqa: S603 - running the user's own command is the purpose
+            argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=env, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        where = f" in {cwd}" if cwd and not os.path.isdir(cwd) else ""  # noqa: PTH112 - pathlib is not worth its import
+        raise CommandFailed(f"cannot start {argv[0]!r}{where}: {error}") from None
+
+
+def _end(child: Popen[bytes]) -> None:
+    """Leave no process behind: whatever is left of the group is told to go, then made to."""
+    if child.returncode is None:
+        _signal_group(child, signal.SIGTERM)
+        _await_exit(child)
+        _signal_group(child, signal.SIGKILL)  # the group outlives its leader while a child of it runs
+        child.wait()
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        with suppress(OSError):
+            _pipe(pipe).close()
+
+
+def _await_exit(child: Popen[bytes]) -> None:
+    """Give it a moment, without reaping it: until then its number cannot pass to a stranger."""
+    give_up = monotonic() + _GRACE
+    while monotonic() < give_up:
+        if hasattr(os, "waitid") and os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return
+        sleep(_TICK / 4)
+
+
+def _signal_group(child: Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, number)
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None  # noqa: S101 - all three are asked for at the start
+    return pipe
+
+
+class _Pump:
+    """Moves bytes between us and the child until it has ended, and wakes when we are cancelled."""
+
+    def __init__(self, child: Popen[bytes], stdin: bytes) -> None:
+        self.child = child
+        self.stdout = self.stderr = b""
+        self.truncated = False
+        self.done = False
+        self.stack = ExitStack()
+        self._unsent = memoryview(stdin)
+        self._selector = self.stack.enter_context(selectors.DefaultSelector())
+        self._ended_fd: int | None = None
+        self._register_all()
+
+    def _register_all(self) -> None:
+        stdin, stdout, stderr = (_pipe(p) for p in (self.child.stdin, self.child.stdout, self.child.stderr))
+        for pipe in (stdin, stdout, stderr):
+            os.set_blocking(pipe.fileno(), False)
+        self._selector.register(stdin, selectors.EVENT_WRITE, self._send)
+        self._selector.register(stdout, selectors.EVENT_READ, self._receive_stdout)
+        self._selector.register(stderr, selectors.EVENT_READ, self._receive_stderr)
+        woken, self._waker = os.pipe()
+        self.stack.callback(os.close, woken)
+        self.stack.callback(os.close, self._waker)
+        self._selector.register(woken, selectors.EVENT_READ, lambda: None)
+        if hasattr(os, "pidfd_open"):
+            self._ended_fd = os.pidfd_open(self.child.pid)
+            self.stack.callback(os.close, self._ended_fd)
+            self._selector.register(self._ended_fd, selectors.EVENT_READ, lambda: None)
+
+    def wake(self) -> None:
+        """Let `step` return; called from any thread, or from a signal handler."""
+        with suppress(OSError):
+            os.write(self._waker, b"!")
+
+    def step(self, timeout: float) -> None:
+        """Wait for something to happen and deal with it."""
+        wait = timeout if self._ended_fd is not None else min(timeout, _TICK)
+        for key, _ in self._selector.select(wait):
+            key.data()
+        if self.child.poll() is not None:
+            # What it wrote is in the pipes by now. A background child may hold them open: it is not waited for.
+            self._receive_stdout()
+            self._receive_stderr()
+            self.done = True
+
+    def _send(self) -> None:
+        pipe = _pipe(self.child.stdin)
+        try:
+            sent = os.write(pipe.fileno(), self._unsent[:_CHUNK]) if self._unsent else 0
+            self._unsent = self._unsent[sent:]
+        except BlockingIOError:
+            return
+        except OSError:  # a command that does not read its input is fine
+            self._unsent = memoryview(b"")
+        if not self._unsent:
+            self._selector.unregister(pipe)
+            with suppress(OSError):
+                pipe.close()
+
+    def _receive_stdout(self) -> None:
+        data = self._read(_pipe(self.child.stdout))
+        self.truncated |= len(self.stdout) + len(data) > MAX_STDOUT
+        self.stdout += data[: MAX_STDOUT - len(self.stdout)]
+
+    def _receive_stderr(self) -> None:
+        data = self._read(_pipe(self.child.stderr))
+        self.stderr += data[: MAX_STDERR - len(self.stderr)]
+
+    def _read(self, pipe: IO[bytes]) -> bytes:
+        """Read what is there now, a pipe's worth at most; close at the end of the stream."""
+        data = b""
+        while not pipe.closed and len(data) < MAX_STDOUT:
+            try:
+                chunk = os.read(pipe.fileno(), _CHUNK)
+            except BlockingIOError:
+                break
+            if not chunk:
+                self._selector.unregister(pipe)
+                pipe.close()
+            data += chunk
+        return data

@@ -1,0 +1,92 @@
+"""Guards agents that are built with `claude-agent-sdk`: a manager becomes the `hooks=` of its options.
+
+One callback per event, because the client runs callbacks in parallel: only so do priorities, phases and the
+merging of answers hold. The SDK is imported when it is used, and not before; it takes more than a second.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from time import monotonic
+from typing import TYPE_CHECKING, Any, get_args
+
+from fairlead.clients.claude import to_json
+from fairlead.errors import FairleadError
+from fairlead.events import Event, HookEvent, HookOutput, OtherEvent, parse
+from fairlead.hooks import HookContext, HookManager
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import HookMatcher
+    from claude_agent_sdk.types import HookEvent as SdkEvent
+
+__all__ = ["sdk_hooks"]
+
+_log = logging.getLogger("fairlead.sdk")
+_MARGIN = 5.0
+"""Seconds that the client waits longer than we take, so that the answer is ours and not its."""
+
+
+def sdk_hooks(
+    manager: HookManager, *, timeout: float = 30.0, fail_closed: bool = True
+) -> dict[SdkEvent, list[HookMatcher]]:
+    """Make the `hooks=` of `ClaudeAgentOptions` from a manager.
+
+    Each event is answered within `timeout` seconds; what is not answered by then, or fails, is denied on a gate.
+    `fail_closed` also asks the client itself to block when it gets no answer at all (clients before 2.1.295
+    refuse to start with it). Hooks that are registered later are called too, on events that had one before.
+    """
+    matcher_type, names = _sdk()
+    _warn_of_deaf_hooks(manager, names)
+    hooks: dict[Any, list[HookMatcher]] = {}
+    for name in names:
+        kind = HookEvent.find(name)
+        if kind is None or not manager.hooks_for_event(kind):
+            continue
+        matcher = matcher_type(hooks=[_callback(manager, kind, timeout)], timeout=timeout + _MARGIN)
+        if fail_closed and kind.can_block and hasattr(matcher, "on_failure"):
+            matcher.on_failure = "block"
+        hooks[name] = [matcher]
+    return hooks
+
+
+def _sdk() -> tuple[type[HookMatcher], list[str]]:
+    try:
+        from claude_agent_sdk import HookMatcher  # noqa: PLC0415 - see the module's first lines
+        from claude_agent_sdk.types import HookEvent as SdkEvent  # noqa: PLC0415
+    except ImportError as error:
+        raise FairleadError(f"the SDK is not installed: {error}; run: pip install 'fairlead[sdk]'") from None
+    return HookMatcher, [name for literal in get_args(SdkEvent) for name in (get_args(literal) or (literal,))]
+
+
+def _warn_of_deaf_hooks(manager: HookManager, names: list[str]) -> None:
+    """Say which hooks will never be called: the SDK has no callback for their events."""
+    heard = {hook for kind in map(HookEvent.find, names) if kind for hook in manager.hooks_for_event(kind)}
+    for hook in manager.hook_names():
+        if hook not in heard:
+            text = f"hook {hook!r} will not be called: the SDK has callbacks for {', '.join(names)} only"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def _callback(manager: HookManager, kind: HookEvent, timeout: float) -> Any:
+    async def answer(payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
+        try:
+            event = parse(payload, kind)
+            ctx = HookContext(event.session_id, cwd=event.cwd, deadline=monotonic() + timeout)
+            result = await manager.fire(event, ctx)
+            return to_json(result.event, result.output)
+        except Exception as error:  # noqa: BLE001 - the SDK would report it to the client, which goes on
+            _log.exception("%s could not be decided", kind.value)
+            return _refusal(kind, error) if kind.can_block else {}
+
+    return answer
+
+
+def _refusal(kind: HookEvent, error: Exception) -> dict[str, Any]:
+    output = HookOutput.deny(f"{kind.value} could not be decided, so it is denied: {type(error).__name__}: {error}")
+    return to_json(_nameless(kind), output)
+
+
+def _nameless(kind: HookEvent) -> Event:
+    """Stand in for the event that could not be read: only its name is needed to say no."""
+    return OtherEvent(session_id="", event_name=kind.value)

@@ -1,0 +1,7 @@
+"""For those who test their hooks: events made from real payloads, assertions, and a recorder."""
+
+from fairlead.testing._assertions import assert_allows, assert_blocks
+from fairlead.testing._recorder import Recorder
+from fairlead.testing._samples import make, make_payload, samples
+
+__all__ = ["Recorder", "assert_allows", "assert_blocks", "make", "make_payload", "samples"]

@@ -1,0 +1,52 @@
+"""Says whether hooks block an event, and if it is not as expected, what each of them did."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fairlead.hooks import Hook, HookManager, HookResult
+
+if TYPE_CHECKING:
+    from fairlead.events import Event
+
+
+def assert_blocks(hooks: HookManager | Hook, event: Event, reason: str | re.Pattern[str] | None = None) -> HookResult:
+    """Assert that the hooks block the event, by intent and not by failing; a string must be the whole reason."""
+    result = _fired(hooks, event)
+    _no_failures(result)
+    if not result.blocked:
+        raise AssertionError(f"expected a block, but {event.event_name} was allowed{_rows(result)}")
+    said = result.reason or ""
+    if isinstance(reason, re.Pattern) and not reason.search(said):
+        raise AssertionError(f"blocked, but its reason {said!r} does not match {reason.pattern!r}")
+    if isinstance(reason, str) and said != reason:
+        raise AssertionError(f"blocked, but its reason is {said!r}, not {reason!r}")
+    return result
+
+
+def assert_allows(hooks: HookManager | Hook, event: Event) -> HookResult:
+    """Assert that the hooks let the event pass, and that none of them failed."""
+    result = _fired(hooks, event)
+    _no_failures(result)
+    if result.blocked:
+        raise AssertionError(f"expected {event.event_name} to be allowed, but: {result.reason}{_rows(result)}")
+    return result
+
+
+def _fired(hooks: HookManager | Hook, event: Event) -> HookResult:
+    if isinstance(hooks, Hook):
+        manager = HookManager()
+        manager.register(hooks)
+        hooks = manager
+    return hooks.fire_sync(event)
+
+
+def _no_failures(result: HookResult) -> None:
+    for run in result.failures:
+        raise AssertionError(f"hook {run.name!r} {run.outcome}{_rows(result)}") from run.error
+
+
+def _rows(result: HookResult) -> str:
+    rows = [f"  {run.name}: {run.outcome} ({run.seconds * 1000:.1f} ms)" for run in result.runs]
+    return "\n".join(["", *(rows or ["  no hook wanted it"])])

@@ -1,0 +1,23 @@
+"""A hook that remembers what it heard."""
+
+from __future__ import annotations
+
+from fairlead.events import Event, HookEvent
+from fairlead.hooks import Hook, HookContext
+
+
+class Recorder(Hook):
+    """Observes events, all or those named, and keeps them in `recorded`, as rewritten by the hooks before it."""
+
+    phase = "observe"
+    inline = True
+
+    def __init__(self, *events: type[Event] | HookEvent, name: str = "recorder") -> None:
+        """Record these events, or all."""
+        self.name = name
+        self.events = events or (Event,)
+        self.recorded: list[Event] = []
+
+    def execute(self, event: Event, _ctx: HookContext) -> None:
+        """Remember the event."""
+        self.recorded.append(event)

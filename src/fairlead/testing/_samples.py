@@ -1,0 +1,56 @@
+"""Payloads that the real client sent, as they came, to test hooks with."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from fairlead.events import Event, HookEvent, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+E = TypeVar("E", bound=Event)
+
+
+def make(event: type[E], **changes: Any) -> E:
+    """Make a typed event from a real payload: `make(PreToolUse, tool_name="Bash", tool_input={"command": "ls"})`."""
+    made = parse(make_payload(event, **changes))
+    assert isinstance(made, event)  # noqa: S101 - the sample has the event's own name
+    return made
+
+
+def make_payload(event: type[Event] | HookEvent | str, **changes: Any) -> dict[str, Any]:
+    """Make a payload as the client sends it, with some of its fields changed; `None` takes a field away."""
+    name = _name(event)
+    payload = next(payload for payload in _payloads().values() if payload["hook_event_name"] == name)
+    payload = {**payload, **changes}
+    return {key: value for key, value in payload.items() if value is not None}
+
+
+def samples(event: type[Event] | HookEvent | str | None = None) -> Iterator[Event]:
+    """Go through all real payloads, or those of one event, as typed events."""
+    name = None if event is None else _name(event)
+    for payload in _payloads().values():
+        if name in {None, payload["hook_event_name"]}:
+            yield parse(payload)
+
+
+def _name(event: type[Event] | HookEvent | str) -> str:
+    if isinstance(event, str):
+        event = HookEvent.parse(event)
+    return event.value if isinstance(event, HookEvent) else event.__name__
+
+
+def _payloads() -> dict[str, dict[str, Any]]:
+    """Read anew each time what was read once, so that no test can change another's payload."""
+    decoded: dict[str, dict[str, Any]] = msgspec.json.decode(_text())
+    return decoded
+
+
+@cache
+def _text() -> bytes:
+    return (files("fairlead.testing") / "samples.json").read_bytes()

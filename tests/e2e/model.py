@@ -1,0 +1,199 @@
+"""A scripted stand-in for the Messages API, on loopback. It streams, and it keeps what it was asked.
+
+It knows the service's protocol and nothing of hooks or of how the client is run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class ToolCall(TypedDict):
+    """A call that the scripted model makes."""
+
+    name: str
+    input: dict[str, Any]
+
+
+Turn: TypeAlias = "str | list[ToolCall]"
+"""One answer: a text, which ends the turn, or tool calls, whose results are then awaited."""
+
+Who: TypeAlias = Literal["main", "subagent", "other"]
+"""Who asks; `other` is a request that is no turn of an agent."""
+
+OVER = "The script is over."
+"""The answer to a turn that the script does not have: a test that counts its requests will see it."""
+
+
+def call(name: str, **tool_input: Any) -> ToolCall:
+    """Write a tool call."""
+    return {"name": name, "input": tool_input}
+
+
+def bash(command: str) -> ToolCall:
+    """Write a call of the client's shell."""
+    return call("Bash", command=command, description="scripted")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, as the model received it."""
+
+    who: Who
+    path: str
+    body: dict[str, Any]
+
+    def holds(self, text: str) -> bool:
+        """Whether the text is anywhere in it."""
+        return any(text in string for string in _strings(self.body))
+
+    @property
+    def results(self) -> list[str]:
+        """What the model reads as results of its tool calls, in order."""
+        blocks = [block for message in self._messages() for block in _blocks(message)]
+        return [_text(block) for block in blocks if block.get("type") == "tool_result"]
+
+    def said(self, role: str) -> list[str]:
+        """The texts that a role has in the conversation, in order."""
+        messages = [message for message in self._messages() if message["role"] == role]
+        return [block["text"] for message in messages for block in _blocks(message) if block["type"] == "text"]
+
+    def _messages(self) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = self.body.get("messages", [])
+        return messages
+
+
+class Model:
+    """The scripted model. As a context manager it serves; `url` says where."""
+
+    def __init__(self, script: Sequence[Turn], subagent: Sequence[Turn] = ()) -> None:
+        """Take the turns of the main agent, and those that every subagent plays from the start."""
+        self.requests: list[Request] = []
+        self._main, self._subagent = script, subagent
+        self._played: dict[str, int] = {}
+        self._lock = Lock()
+        handler = type("Handler", (_Handler,), {"model": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+
+    @property
+    def url(self) -> str:
+        """The address that the client is told."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, path: str, agent: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        """Keep the request and give the next message of the script; `None` for what is no request for one."""
+        who: Who = "subagent" if agent else "main"
+        if path != "/v1/messages" or not body.get("tools"):
+            who = "other"
+        with self._lock:
+            self.requests.append(Request(who, path, body))
+            if who == "other":
+                return None
+            number = len(self.requests)
+            played = self._played.get(agent, 0)
+            self._played[agent] = played + 1
+        turns = self._subagent if agent else self._main
+        return _message(turns[played] if played < len(turns) else OVER, number, str(body.get("model")))
+
+
+# -- the protocol --------------------------------------------------------------------------------------
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one write for each answer
+    model: ClassVar[Model]
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        agent = self.headers.get("x-claude-code-agent-id", "")  # set by subagents alone
+        message = self.model.answer(self.path.partition("?")[0], agent, json.loads(raw))
+        if message is None:
+            self._send(404, "application/json", b'{"type":"error","error":{"type":"not_found_error","message":""}}')
+        else:
+            stream = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message))
+            self._send(200, "text/event-stream", stream.encode())
+
+    def do_HEAD(self) -> None:
+        self._send(200, "text/plain", b"")
+
+    def _send(self, status: int, kind: str, data: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Say nothing: standard error belongs to the client."""
+
+
+def _message(turn: Turn, number: int, model: str) -> dict[str, Any]:
+    content: list[dict[str, Any]]
+    if isinstance(turn, str):
+        content = [{"type": "text", "text": turn}]
+    else:
+        content = [{"type": "tool_use", "id": f"toolu_{number}_{i}", **tool} for i, tool in enumerate(turn)]
+    return {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": "end_turn" if isinstance(turn, str) else "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": 5},
+    }
+
+
+def _events(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Cut a message into the events of its stream."""
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    for index, block in enumerate(message["content"]):
+        if block["type"] == "text":
+            start, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+        else:
+            start = {**block, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": delta, "usage": message["usage"]}
+    yield {"type": "message_stop"}
+
+
+# -- reading a request ---------------------------------------------------------------------------------
+
+
+def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _text(block: dict[str, Any]) -> str:
+    return "\n".join(part["text"] for part in _blocks(block))
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (string for part in value.values() for string in _strings(part))
+    elif isinstance(value, list):
+        yield from (string for part in value for string in _strings(part))

@@ -1,0 +1,5 @@
+from fairlead import PreToolUse
+
+
+def change(event: PreToolUse) -> None:
+    event.tool_name = "Read"

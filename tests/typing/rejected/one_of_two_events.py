@@ -1,0 +1,7 @@
+from fairlead import HookManager, PostToolUse, PreToolUse
+
+hooks = HookManager()
+
+
+@hooks.on(PreToolUse, PostToolUse)
+def wrong(event: PreToolUse) -> None: ...

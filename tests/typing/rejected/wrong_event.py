@@ -1,0 +1,7 @@
+from fairlead import HookManager, PreToolUse, Stop
+
+hooks = HookManager()
+
+
+@hooks.on(PreToolUse)
+def wrong(event: Stop) -> None: ...

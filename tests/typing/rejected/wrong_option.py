@@ -1,0 +1,7 @@
+from fairlead import HookManager, PreToolUse
+
+hooks = HookManager()
+
+
+@hooks.on(PreToolUse, phase="afterwards")
+def wrong(event: PreToolUse) -> None: ...
