@@ -31,11 +31,15 @@ SUBJECTS = {
     "cold road": cold_road.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")
-PEERS = ("msgspec", "pluggy", "cchooks", "hcom")
+PACKAGES = ("fairlead", "msgspec", "typing_extensions", "pluggy", "cchooks", "hcom")
+"""What the figures depend on. `msgspec` imports `typing_extensions` where it is installed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not options.json.parent.is_dir():
+        parser.error(f"--json: no such folder: {options.json.parent}")
     start = perf_counter()
     rows = [
         row for number, subject in enumerate(SUBJECTS, 1) for row in _measured(number, subject, quick=options.quick)
@@ -93,7 +97,7 @@ def _machine() -> dict[str, Any]:
         "implementation": platform.python_implementation(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cpus": os.cpu_count(),
-        "versions": {name: _version(name) for name in ("fairlead", *PEERS)},
+        "versions": {name: _version(name) for name in PACKAGES},
     }
 
 

@@ -33,12 +33,12 @@ def rows(effort: Effort) -> list[Row]:
         times = effort.compare_processes(
             {name: wall_time(command, stdin=PAYLOAD_FILE, home=home) for name, command in commands.items()}
         )
-    what = "python -m fairlead PreToolUse --hooks FILE"
+    what = "fairlead PreToolUse --hooks FILE"
     ours = times["ours"]
     return [
         Row("cold road", what, "ms", ours, 'python -I -c "import json"', times["bare"], target=Target("ratio", 4)),
-        Row("cold road", what, "ms", ours, "the same check by cchooks 0.1.5", times.get("cchooks")),
-        Row("cold road", what, "ms", ours, "hcom 0.7.31 pre (native, checks nothing)", times.get("hcom")),
+        Row("cold road", what, "ms", ours, "cchooks 0.1.5, same check", times.get("cchooks")),
+        Row("cold road", what, "ms", ours, "hcom 0.7.31, native, no check", times.get("hcom")),
     ]
 
 

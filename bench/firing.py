@@ -44,7 +44,7 @@ def rows(effort: Effort) -> list[Row]:
         }
         timings = effort.compare({name: effort.looped_async(call, runner) for name, call in variants.items()})
     ten = {name: timing.per(HOOKS) for name, timing in timings.items()}
-    bare = "bare await of the same"
+    bare = "bare await, same functions"
     return [
         Row(
             "fire",
@@ -70,7 +70,7 @@ def rows(effort: Effort) -> list[Row]:
             "10 hooks, none matches, per event",
             "µs",
             timings["fire, no match"],
-            "await of an empty function",
+            "await of an empty one",
             timings["await, nothing"],
             shows="difference",
         ),

@@ -102,6 +102,15 @@ SCENES = (
         "deny: Blocked: contains 'rm -rf'",
     ),
     Scene(
+        "The guard can be a shell command: a rule in a settings file.",
+        "PreToolUse",
+        "--rules settings.json",
+        bash("git push --force"),
+        2,
+        "deny: Ask before you force a push.",
+        rule=RULE,
+    ),
+    Scene(
         "A hook that crashes denies: a gate never fails open.",
         "PreToolUse",
         "--hooks typo.py",
@@ -116,15 +125,6 @@ SCENES = (
         bash("ls"),
         2,
         "line 7: SyntaxError: expected ':'",
-    ),
-    Scene(
-        "The guard can be a shell command: a rule in a settings file.",
-        "PreToolUse",
-        "--rules settings.json",
-        bash("git push --force"),
-        2,
-        "deny: Ask before you force a push.",
-        rule=RULE,
     ),
     Scene(
         "A subagent starts, and the monitor hears of it.",
@@ -194,7 +194,7 @@ class Screen:
 
     def opening(self) -> None:
         """Say what this is."""
-        print(f"{self.paint('1', 'Fairlead')}: {len(SCENES)} events, each decided by the command that a client runs.\n")
+        print(f"{self.paint('1', 'Fairlead')} decides events, by the command that a client would run.\n")
 
     def scene(self, number: int, scene: Scene, ending: Ending) -> None:
         """Show a scene and what came of it."""
@@ -219,7 +219,7 @@ class Screen:
             yield self.paint("1;31", f"{wrong} of {len(SCENES)} came out differently.")
         else:
             yield f"All {len(SCENES)} came out as they should."
-        yield f"An event took {seconds * 1000:.0f} ms (median), the start of a Python process included; see docs/benchmarks.md."
+        yield f"An event took {seconds * 1000:.0f} ms (median), the start of Python included: see docs/benchmarks.md."
         yield "Next: docs/quickstart.md, a hook of your own in five minutes."
 
     def paint(self, style: str, text: str) -> str:

@@ -13,13 +13,14 @@ import msgspec
 from fairlead.errors import HookCancelled, HookFailure, HookTimeout
 from fairlead.events import Event, HookOutput
 from fairlead.hooks._hook import PHASES, Registered
+from fairlead.hooks._read_only import ReadOnlyDict, read_only
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
 Outcome = Literal["allowed", "blocked", "failed", "timed out", "cancelled", "skipped"]
 
-OBSERVE = PHASES.index("observe")
+REWRITE, OBSERVE = PHASES.index("rewrite"), PHASES.index("observe")
 
 
 class HookRun(msgspec.Struct, frozen=True):
@@ -62,8 +63,11 @@ class Called(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
-def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Registered, Event], Called, HookResult]:
-    """Run the hooks, already matched and in order, over the event."""
+def call_hooks(
+    hooks: Sequence[Registered], event: Event, *, strict: bool = False
+) -> Generator[tuple[Registered, Event], Called, HookResult]:
+    """Run the hooks, already matched and in order, over the event. `strict`: only rewrites may rewrite."""
+    _seal(event)
     output = HookOutput.allow()
     runs: list[HookRun] = []
     stops_at_block = event.can_block or event.keeps_going
@@ -80,7 +84,7 @@ def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Reg
         called = wanted or (yield hook, event)
         answer, error = called.answer, called.error
         if error is None and answer is not None:
-            error = _unusable(answer)
+            error = _unusable(answer, may_rewrite=not strict or hook.phase == REWRITE)
         if error is not None:
             answer = _denial(hook, error) if event.can_block else None
         runs.append(HookRun(hook.name, _outcome(answer, error), called.seconds, error))
@@ -88,7 +92,7 @@ def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Reg
             continue
         output = output.merge(answer)
         if answer.updated_input is not None and hasattr(event, "tool_input"):
-            event = msgspec.structs.replace(event, tool_input=answer.updated_input)
+            event = msgspec.structs.replace(event, tool_input=read_only(answer.updated_input))
     return HookResult(output, event, tuple(runs))
 
 
@@ -100,11 +104,20 @@ def _wants(hook: Registered, event: Event) -> Called | Literal[False] | None:
         return Called(error=error)
 
 
-def _unusable(answer: Any) -> Exception | None:
+def _seal(event: Event) -> None:
+    """Make the event as frozen as it looks: its input becomes read-only, and stays equal to what it was."""
+    tool_input = getattr(event, "tool_input", None)
+    if tool_input is not None and type(tool_input) is not ReadOnlyDict:
+        msgspec.structs.force_setattr(event, "tool_input", read_only(tool_input))
+
+
+def _unusable(answer: Any, *, may_rewrite: bool) -> Exception | None:
     if not isinstance(answer, HookOutput):
         return TypeError(f"a hook answers a HookOutput or None, not {type(answer).__name__}")
     if answer.updated_input is not None and not isinstance(answer.updated_input, dict):
         return TypeError(f"updated_input must be a dict, not {type(answer.updated_input).__name__}")
+    if answer.updated_input is not None and not may_rewrite:
+        return TypeError("it changed the input after others had checked it; register it with phase='rewrite'")
     return None
 
 

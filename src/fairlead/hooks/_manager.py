@@ -110,9 +110,14 @@ def _may_match(hook: Registered, event: Event) -> bool:
 class HookManager:
     """Hooks, and the events they are fired at. Safe to use from several threads and tasks at once."""
 
-    def __init__(self, *, timeout: float = DEFAULT_TIMEOUT) -> None:
-        """Give every hook at most `timeout` seconds, whatever it asks for itself."""
+    def __init__(self, *, timeout: float = DEFAULT_TIMEOUT, strict: bool = False) -> None:
+        """Give every hook at most `timeout` seconds, whatever it asks for itself.
+
+        `strict` makes it a failure to change a tool's input in any phase but `rewrite`: nothing can then be
+        changed after it was checked.
+        """
         self.timeout = timeout
+        self.strict = strict
         self._plans = _Plans(())
         self._lock = Lock()
 
@@ -216,7 +221,7 @@ class HookManager:
         from fairlead.hooks._async import call_async  # noqa: PLC0415 - keeps asyncio out of plain programs
 
         ctx = ctx or _context_of(event)
-        calls = call_hooks(plan, event)
+        calls = call_hooks(plan, event, strict=self.strict)
         try:
             hook, current = next(calls)
             while True:
@@ -231,7 +236,7 @@ class HookManager:
         if not plan:
             return HookResult(HookOutput.allow(), event)
         ctx = ctx or _context_of(event)
-        calls = call_hooks(plan, event)
+        calls = call_hooks(plan, event, strict=self.strict)
         try:
             hook, current = next(calls)
             while True:

@@ -56,7 +56,7 @@ def as_failure(raised: BaseException) -> Exception:
 
 def out_of_time(timeout: float) -> HookTimeout:
     """Say that a hook took too long."""
-    return HookTimeout(f"no answer within {timeout:g} s")
+    return HookTimeout(f"no answer within {round(timeout, 2):g} s")
 
 
 def with_deadline(ctx: HookContext, timeout: float) -> HookContext:

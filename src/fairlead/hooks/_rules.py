@@ -196,7 +196,7 @@ class Reporter:
                 self.report(at / key, _unknown_key(key, known), dropped=key == "command")
             elif value and key in _NOT_HONOURED:
                 self.remark(at / key, _NOT_HONOURED[key])
-            elif value is None and key != "command":
+            elif value is None and key not in {"command", "hooks"}:
                 self.remark(at / key, "null, as if left out")
 
     def named(self, mapping: Mapping[Any, object], at: Place) -> Iterator[tuple[str, object]]:

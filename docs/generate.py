@@ -1,0 +1,439 @@
+"""Writes the parts of the documents that come from the code: the reference, included files, the picture.
+
+`make docs` writes them; `python docs/generate.py --check` only says which of them are out of date.
+"""  # noqa: INP001 - a script, no package
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drawing import on_terminal, svg
+
+import fairlead
+from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent
+from fairlead.cli.main import USAGE
+from fairlead.clients.claude import render
+from fairlead.testing import make, samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import ModuleType
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs/reference"
+GENERATED = "<!-- Written by docs/generate.py from the code: run `make docs` instead of editing. -->"
+PICTURE_ENDS_BEFORE = "5  "
+"""The picture shows the tour up to this scene, so that it fits on a screen."""
+
+
+def main(args: list[str]) -> int:
+    """Write everything, or with `--check` say what would change; 1 if anything would."""
+    stale = [path for path, text in everything() if not path.exists() or path.read_text("utf-8") != text]
+    if "--check" in args:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is out of date: run make docs", file=sys.stderr)
+        return 1 if stale else 0
+    for path, text in everything():
+        if path in stale:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")  # noqa: T201 - a script
+    return 0
+
+
+@cache
+def everything() -> tuple[tuple[Path, str], ...]:
+    """Give every file that is generated, or has generated parts, with the text it should have."""
+    pages = {"events.md": events_page, "api.md": api_page, "cli.md": cli_page, "errors.md": errors_page}
+    whole = [(REFERENCE / name, page()) for name, page in pages.items()]
+    picture = (ROOT / "docs/images/tour.svg", tour_picture())
+    parts = [(path, with_parts(path.read_text("utf-8"))) for path in hand_written()]
+    return (*whole, picture, *parts)
+
+
+def hand_written() -> Iterator[Path]:
+    """Give the pages that people write."""
+    yield ROOT / "README.md"
+    yield from sorted(path for path in (ROOT / "docs").rglob("*.md") if REFERENCE not in path.parents)
+
+
+# -- parts of pages ------------------------------------------------------------------------------------
+
+_PART = re.compile(r"(<!-- (include|generated): (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def with_parts(text: str) -> str:
+    """Fill in what stands between `<!-- include: FILE -->` or `<!-- generated: TABLE -->` and `<!-- end -->`."""
+    return _PART.sub(lambda found: f"{found[1]}{_part(found[2], found[3])}{found[4]}", text)
+
+
+def _part(kind: str, name: str) -> str:
+    if kind == "generated":
+        return TABLES[name]()
+    language = {".py": "python", ".json": "json"}[Path(name).suffix]
+    return f"```{language}\n{(ROOT / name).read_text('utf-8')}```\n"
+
+
+A_BLOCK = {
+    "UserPromptSubmit": "the prompt is not sent",
+    "UserPromptExpansion": "the command is not expanded",
+    "PreToolUse": "the call does not run; the model reads the reason",
+    "PermissionRequest": "permission is denied; the model reads the reason",
+    "PostToolUse": "the model reads the reason; the tool has run",
+    "PostToolBatch": "the turn ends",
+    "SubagentStop": "the subagent goes on, and reads the reason",
+    "TeammateIdle": "the teammate goes on, and reads the reason",
+    "Stop": "the agent goes on, and reads the reason",
+    "TaskCreated": "the task is not created",
+    "TaskCompleted": "the task stays open",
+    "PreCompact": "nothing is compacted",
+    "PreModelSwitch": "the model is not switched",
+    "Elicitation": "the request is declined",
+    "ElicitationResult": "the answer becomes a refusal",
+    "ConfigChange": "the change is not applied",
+    "WorktreeCreate": "no worktree is created",
+    "WorktreeRemove": "the worktree is kept",
+}
+"""What the client does with a block, as seen in runs of it; on other events it cannot block."""
+
+
+def honoured_table() -> str:
+    """Show what the client honours on each event: rendered, and looked at."""
+    rows = [("event", "a block", "ask, grant, defer", "new input", "text for the model")]
+    for kind in HookEvent:
+        event = make(kind.type)
+        if _blocks(event) != (kind.value in A_BLOCK):
+            raise SystemExit(f"{kind.value}: A_BLOCK does not say what the client's dialect says")
+        said = [
+            _verdicts(event),
+            "yes" if _passes_on(event, HookOutput.grant().with_updated_input({"new": 1}), b'"new":1') else "",
+            "yes" if _passes_on(event, HookOutput().with_context("for the model"), b"for the model") else "",
+        ]
+        rows.append((f"`{kind.value}`", A_BLOCK.get(kind.value, "cannot: the person is told"), *said))
+    return table(rows)
+
+
+def _blocks(event: Event) -> bool:
+    answer = render(event, HookOutput.block("why"))
+    return answer.exit_code != 0 or b'"block"' in answer.stdout or b'"deny"' in answer.stdout
+
+
+def _verdicts(event: Event) -> str:
+    verdicts = {"ask": HookOutput.ask("why"), "grant": HookOutput.grant(), "defer": HookOutput.defer()}
+    honoured = [name for name, output in verdicts.items() if render(event, output).stdout]
+    return "all" if len(honoured) == len(verdicts) else ", ".join(honoured)
+
+
+def _passes_on(event: Event, output: HookOutput, text: bytes) -> bool:
+    return text in render(event, output).stdout
+
+
+TABLES: dict[str, Callable[[], str]] = {"honoured": honoured_table}
+
+
+def tour_picture() -> str:
+    """Draw what `make run` prints on a terminal; its end is left out, since the time it tells differs."""
+    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    printed = on_terminal([sys.executable, str(ROOT / "examples/tour.py")], env)
+    end = next(
+        n for n, line in enumerate(printed) if re.sub(r"\x1b\[[\d;]*m", "", line).startswith(PICTURE_ENDS_BEFORE)
+    )
+    lines = ["\x1b[36m$\x1b[0m make run", *printed[: end - 1]]
+    return svg(lines, "fairlead", "make run: a harmless command passes, a dangerous one is blocked with its reason")
+
+
+# -- the reference -------------------------------------------------------------------------------------
+
+
+def events_page() -> str:
+    """Describe every event."""
+    rows = [("event", "in snake_case", "gate", "keeps going", "a matcher sees", "when")]
+    for kind in HookEvent:
+        can_block, keeps_going = ("yes" if flag else "" for flag in (kind.can_block, kind.type.keeps_going))
+        link = f"[`{kind.value}`](#{kind.value.lower()})"
+        rows.append((link, f"`{kind.snake}`", can_block, keeps_going, _subject(kind.type), first_line(kind.type)))
+    return page(
+        "Events",
+        f"Claude Code has {len(HookEvent)} events. Each is a frozen type of its own, importable from `fairlead`. On a",
+        "*gate* a hook can block what the event announces, and a hook that fails denies it. On an event that *keeps",
+        "going*, a block keeps the agent from stopping. What the client does with each answer is in",
+        "[Block, ask, rewrite, add context](../howto/answer.md).",
+        "",
+        table(rows),
+        "## Fields of every event",
+        "",
+        "A field that the client did not send is `None`. What it sent and no field holds is in `extra`.",
+        "",
+        field_table(Event),
+        *(section for kind in HookEvent for section in _event_section(kind.type)),
+        "## OtherEvent",
+        "",
+        doc_of(OtherEvent),
+        "",
+        field_table(OtherEvent, above=Event),
+    )
+
+
+def _subject(kind: type[Event]) -> str:
+    if kind.subject_field is None:
+        return ""
+    own = "subject" in vars(kind)
+    return f"the bare name in `{kind.subject_field}`" if own else f"`{kind.subject_field}`"
+
+
+def _event_section(kind: type[Event]) -> Iterator[str]:
+    yield f"## {kind.__name__}\n"
+    yield f"{doc_of(kind)}\n"
+    fields = field_table(kind, above=Event)
+    yield fields or "No fields of its own.\n"
+    properties = [m for m in members(kind) if m.is_property and m.name != "subject"]
+    yield from (f"`{m.name}` → `{m.returns}`: {m.doc}\n" for m in properties)
+
+
+def api_page() -> str:
+    """Describe every public name."""
+    import fairlead.sdk  # noqa: PLC0415 - only here: the page is all about it
+    import fairlead.testing  # noqa: PLC0415
+
+    public = [(name, getattr(fairlead, name)) for name in fairlead.__all__ if name != "__version__"]
+    plain = [(name, thing) for name, thing in public if not _is_a(thing, Event) and not _is_a(thing, FairleadError)]
+    hooks = [(name, thing) for name, thing in plain if name in import_module("fairlead.hooks").__all__]
+    return page(
+        "Python API",
+        "Import these from `fairlead`; modules whose name begins with `_` are nobody's business. `fairlead.__version__`",
+        "is the version.",
+        "",
+        "## Hooks",
+        "",
+        *_entries(hooks),
+        "## Answers, events and payloads",
+        "",
+        *_entries(pair for pair in plain if pair not in hooks),
+        "## Event types",
+        "",
+        "Their fields are in [Events](events.md).",
+        "",
+        table([("type", ""), *((f"`{name}`", first_line(thing)) for name, thing in public if _is_a(thing, Event))]),
+        "## Errors",
+        "",
+        "The tree is in [Errors](errors.md).",
+        "",
+        table([("error", ""), *((f"`{n}`", first_line(e)) for n, e in public if _is_a(e, FairleadError))]),
+        *_module(fairlead.testing),
+        *_module(fairlead.sdk),
+    )
+
+
+def _module(module: ModuleType) -> Iterator[str]:
+    yield f"## {module.__name__}\n"
+    yield f"{inspect.getdoc(module)}\n"
+    yield from _entries((name, getattr(module, name)) for name in module.__all__)
+
+
+def _entries(names: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    for name, thing in names:
+        yield f"### {name}\n"
+        if isinstance(thing, type):
+            yield from _class_entry(name, thing)
+        elif callable(thing) and hasattr(thing, "__code__"):
+            yield f"```python\n{signature(definition(thing))}\n```\n"
+            yield f"{doc_of(thing)}\n"
+        else:
+            yield f"```python\n{assignment(name)}\n```\n"
+
+
+def _class_entry(name: str, thing: type) -> Iterator[str]:
+    made = next((m for m in members(thing, private=True) if m.name == "__init__"), None)
+    if made is not None:
+        yield f"```python\n{name}{made.signature.removeprefix('__init__').removesuffix(' -> None')}\n```\n"
+    yield f"{doc_of(thing)}\n"
+    if issubclass(thing, HookEvent):
+        yield "Its members are the names in [Events](events.md).\n"
+    elif fields := field_table(thing):
+        yield fields
+    for member in members(thing):
+        shown = f"{member.name} → {member.returns}" if member.is_property else member.signature
+        yield f"- `{shown}`  \n  {' '.join(member.doc.split())}"
+    yield ""
+
+
+def cli_page() -> str:
+    """Show the help text."""
+    return page(
+        "Command line",
+        "`python -m fairlead` is the same as `fairlead`. What it prints and how it exits, event by event, is in",
+        "[Ship it in Claude Code](../howto/claude-code.md); every message is in [Troubleshooting](../troubleshooting.md).",
+        "",
+        f"```text\n{USAGE}```",
+    )
+
+
+def errors_page() -> str:
+    """Show the tree of errors."""
+    module = import_module("fairlead.errors")
+    tree = (inspect.getdoc(module) or "").split("\n\n", 1)[1]
+    rows = [("error", "is also a", "")]
+    for name in module.__all__:
+        others = [base.__name__ for base in getattr(module, name).__bases__ if base.__module__ == "builtins"]
+        rows.append((f"`{name}`", ", ".join(f"`{other}`" for other in others), doc_of(getattr(module, name))))
+    return page(
+        "Errors",
+        "Everything that Fairlead raises is a `FairleadError`, importable from `fairlead`. What each message means, and",
+        "what to do, is in [Troubleshooting](../troubleshooting.md).",
+        "",
+        f"```text\n{tree}\n```",
+        "",
+        table(rows),
+    )
+
+
+# -- reading the code ----------------------------------------------------------------------------------
+
+
+class Field(NamedTuple):
+    """An attribute that a class declares, with the text below it."""
+
+    name: str
+    annotation: str
+    default: str
+    doc: str
+
+
+class Member(NamedTuple):
+    """A method or property."""
+
+    name: str
+    signature: str
+    returns: str
+    doc: str
+    is_property: bool
+
+
+def definition(thing: Any) -> Any:
+    """Parse the source of a class or function."""
+    return ast.parse(dedent(inspect.getsource(thing))).body[0]
+
+
+def assignment(name: str) -> str:
+    """Find the line that assigns a public name."""
+    for module in {type(event).__module__ for event in samples()} | {"fairlead.events._output"}:
+        for node in ast.parse(inspect.getsource(import_module(module))).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+                return ast.unparse(node)
+    raise SystemExit(f"{name}: neither class nor function, and its assignment was not found")
+
+
+def fields(cls: type) -> list[Field]:
+    """Give the fields that a class itself declares, without those of the class as such."""
+    found = []
+    body = definition(cls).body
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(node, ast.AnnAssign) or "ClassVar" in (annotation := ast.unparse(node.annotation)):
+            continue
+        name = ast.unparse(node.target)
+        if not name.startswith("_"):
+            found.append(Field(name, annotation.strip("'"), _default(node.value, cls), _text_below(after)))
+    return found
+
+
+def field_table(cls: type, above: type = object) -> str:
+    """Show the fields of a class and of its bases below `above`; a later class can declare a field anew."""
+    found: dict[str, Field] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("fairlead") and not issubclass(above, base):
+            found |= {field.name: field for field in fields(base)}
+    if not found:
+        return ""
+    rows = [("field", "type", "default", "")]
+    for field in found.values():
+        rows.append((f"`{field.name}`", f"`{field.annotation}`", field.default or "required", field.doc))
+    columns = 4 if any(row[3] for row in rows) else 3
+    return table([row[:columns] for row in rows])
+
+
+def members(cls: type, *, private: bool = False) -> list[Member]:
+    """Give the public methods and properties that a class itself defines; of overloads the last."""
+    found: dict[str, Member] = {}
+    for node in definition(cls).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (private or not node.name.startswith("_")):
+            is_property = any(ast.unparse(decorator) == "property" for decorator in node.decorator_list)
+            returns = "" if node.returns is None else ast.unparse(node.returns)
+            doc = ast.get_docstring(node) or ""
+            found[node.name] = Member(node.name, signature(node, cls), returns, doc, is_property)
+    return list(found.values())
+
+
+def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, cls: type | None = None) -> str:
+    """Write a signature as it stands in the source, without `self`, and with the values of constants."""
+    args = node.args
+    if cls is not None:
+        args.args = args.args[1:]
+    module = import_module("fairlead.hooks") if cls is None else sys.modules[cls.__module__]
+    args.kw_defaults = [_valued(default, module) for default in args.kw_defaults]
+    prefix = "await " if isinstance(node, ast.AsyncFunctionDef) else ""
+    returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
+    return f"{prefix}{node.name}({ast.unparse(args)}){returns}"
+
+
+def _valued(default: ast.expr | None, module: ModuleType) -> ast.expr | None:
+    value = getattr(module, default.id, None) if isinstance(default, ast.Name) else None
+    return ast.Constant(value) if isinstance(value, int | float) else default
+
+
+def _default(value: ast.expr | None, cls: type) -> str:
+    if value is None:
+        return "" if not getattr(cls, "__total__", True) is False else "–"
+    if isinstance(value, ast.Call):  # msgspec.field(default=…) or msgspec.field(default_factory=…)
+        given = {keyword.arg: keyword.value for keyword in value.keywords}
+        if "default" not in given and "default_factory" not in given:
+            return ""
+        value = given.get("default") or ast.Call(given["default_factory"], [], [])
+    return f"`{ast.unparse(_valued(value, sys.modules[cls.__module__]) or value)}`"
+
+
+def _text_below(node: ast.stmt | None) -> str:
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return " ".join(ast.literal_eval(node.value).split()) if is_text else ""  # type: ignore[union-attr]
+
+
+def _is_a(thing: Any, base: type) -> bool:
+    return isinstance(thing, type) and issubclass(thing, base)
+
+
+# -- writing Markdown ----------------------------------------------------------------------------------
+
+
+def page(title: str, *parts: str) -> str:
+    """Put a page together."""
+    text = "\n".join([f"# {title}\n", GENERATED, "", *parts])
+    return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
+
+
+def table(rows: list[tuple[str, ...]]) -> str:
+    """Write a table; its first row is the head."""
+    head, *body = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    lines = [head, ["---"] * len(head), *body]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def doc_of(thing: Any) -> str:
+    """Give the docstring."""
+    return inspect.getdoc(thing) or ""
+
+
+def first_line(thing: Any) -> str:
+    """Give the docstring's first line."""
+    return doc_of(thing).partition("\n")[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,46 @@
+"""Read-only views of JSON, so that a hook can change a tool's input only by answering so.
+
+A change made in place would be seen by the guards that run later, but not by the client: they would approve
+what is not run.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+_CHANGED = "an event is read-only; answer HookOutput.allow().with_updated_input({...}) to change the input"
+
+
+def read_only(value: Any) -> Any:
+    """Copy dicts and lists, all the way down, into ones that refuse to be changed."""
+    if isinstance(value, dict):
+        return ReadOnlyDict({key: read_only(item) if type(item) in _NESTED else item for key, item in value.items()})
+    if isinstance(value, list):
+        return ReadOnlyList([read_only(item) if type(item) in _NESTED else item for item in value])
+    return value
+
+
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    raise TypeError(_CHANGED)
+
+
+class ReadOnlyDict(dict[str, Any]):
+    """A dict that refuses to be changed; its copies are plain."""
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+class ReadOnlyList(list[Any]):
+    """A list that refuses to be changed; its copies are plain."""
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+_NESTED = frozenset({dict, list})
