@@ -1,4 +1,6 @@
-"""Draws what a program prints on a terminal as an SVG. Knows nothing of what is printed."""  # noqa: INP001 - scripts
+"""Draws what a program prints on a terminal as an SVG. Knows nothing of what is printed."""
+
+# ruff: noqa: INP001 - a part of generate.py, no package
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """Writes the parts of the documents that come from the code: the reference, included files, the picture.
 
 `make docs` writes them; `python docs/generate.py --check` only says which of them are out of date.
-"""  # noqa: INP001 - a script, no package
+"""
+
+# ruff: noqa: INP001, T201 - a script, no package
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
 import re
@@ -13,19 +14,19 @@ import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from textwrap import dedent
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from drawing import on_terminal, svg
+from reading import Field, assignment, definition, fields, members, signature
 
 import fairlead
 from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent
 from fairlead.cli.main import USAGE
 from fairlead.clients.claude import render
-from fairlead.testing import make, samples
+from fairlead.testing import make
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +47,7 @@ def main(args: list[str]) -> int:
         if path in stale:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
-            print(f"wrote {path.relative_to(ROOT)}")  # noqa: T201 - a script
+            print(f"wrote {path.relative_to(ROOT)}")
     return 0
 
 
@@ -108,7 +109,7 @@ A_BLOCK = {
 
 def honoured_table() -> str:
     """Show what the client honours on each event: rendered, and looked at."""
-    rows = [("event", "a block", "ask, grant, defer", "new input", "text for the model")]
+    rows: list[tuple[str, ...]] = [("event", "a block", "ask, grant, defer", "new input", "text for the model")]
     for kind in HookEvent:
         event = make(kind.type)
         if _blocks(event) != (kind.value in A_BLOCK):
@@ -174,6 +175,7 @@ def events_page() -> str:
         "A field that the client did not send is `None`. What it sent and no field holds is in `extra`.",
         "",
         field_table(Event),
+        *_members(Event),
         *(section for kind in HookEvent for section in _event_section(kind.type)),
         "## OtherEvent",
         "",
@@ -201,16 +203,13 @@ def _event_section(kind: type[Event]) -> Iterator[str]:
 
 def api_page() -> str:
     """Describe every public name."""
-    import fairlead.sdk  # noqa: PLC0415 - only here: the page is all about it
-    import fairlead.testing  # noqa: PLC0415
-
     public = [(name, getattr(fairlead, name)) for name in fairlead.__all__ if name != "__version__"]
     plain = [(name, thing) for name, thing in public if not _is_a(thing, Event) and not _is_a(thing, FairleadError)]
     hooks = [(name, thing) for name, thing in plain if name in import_module("fairlead.hooks").__all__]
     return page(
         "Python API",
-        "Import these from `fairlead`; modules whose name begins with `_` are nobody's business. `fairlead.__version__`",
-        "is the version.",
+        "Import these from `fairlead`; a module whose name begins with `_` may change at any time.",
+        "`fairlead.__version__` is the version.",
         "",
         "## Hooks",
         "",
@@ -218,6 +217,9 @@ def api_page() -> str:
         "## Answers, events and payloads",
         "",
         *_entries(pair for pair in plain if pair not in hooks),
+        "## Types in signatures",
+        "",
+        *(f"```py\n{assignment(name, fairlead)}\n```\n" for name in ("Phase", "Matcher", "Answer", "Outcome")),
         "## Event types",
         "",
         "Their fields are in [Events](events.md).",
@@ -228,8 +230,8 @@ def api_page() -> str:
         "The tree is in [Errors](errors.md).",
         "",
         table([("error", ""), *((f"`{n}`", first_line(e)) for n, e in public if _is_a(e, FairleadError))]),
-        *_module(fairlead.testing),
-        *_module(fairlead.sdk),
+        *_module(import_module("fairlead.testing")),
+        *_module(import_module("fairlead.sdk")),
     )
 
 
@@ -245,21 +247,27 @@ def _entries(names: Iterable[tuple[str, Any]]) -> Iterator[str]:
         if isinstance(thing, type):
             yield from _class_entry(name, thing)
         elif callable(thing) and hasattr(thing, "__code__"):
-            yield f"```python\n{signature(definition(thing))}\n```\n"
+            yield f"```py\n{signature(definition(thing))}\n```\n"
             yield f"{doc_of(thing)}\n"
         else:
-            yield f"```python\n{assignment(name)}\n```\n"
+            yield f"```py\n{assignment(name, fairlead)}\n```\n"
 
 
 def _class_entry(name: str, thing: type) -> Iterator[str]:
     made = next((m for m in members(thing, private=True) if m.name == "__init__"), None)
     if made is not None:
-        yield f"```python\n{name}{made.signature.removeprefix('__init__').removesuffix(' -> None')}\n```\n"
+        yield f"```py\n{name}{made.signature.removeprefix('__init__').removesuffix(' -> None')}\n```\n"
     yield f"{doc_of(thing)}\n"
+    if made is not None and made.doc:
+        yield f"{made.doc}\n"
     if issubclass(thing, HookEvent):
         yield "Its members are the names in [Events](events.md).\n"
-    elif fields := field_table(thing):
-        yield fields
+    elif made is None or fields(thing):
+        yield field_table(thing)
+    yield from _members(thing)
+
+
+def _members(thing: type) -> Iterator[str]:
     for member in members(thing):
         shown = f"{member.name} → {member.returns}" if member.is_property else member.signature
         yield f"- `{shown}`  \n  {' '.join(member.doc.split())}"
@@ -271,7 +279,8 @@ def cli_page() -> str:
     return page(
         "Command line",
         "`python -m fairlead` is the same as `fairlead`. What it prints and how it exits, event by event, is in",
-        "[Ship it in Claude Code](../howto/claude-code.md); every message is in [Troubleshooting](../troubleshooting.md).",
+        "[Ship it in Claude Code](../howto/claude-code.md); every message is in",
+        "[Troubleshooting](../troubleshooting.md).",
         "",
         f"```text\n{USAGE}```",
     )
@@ -287,122 +296,13 @@ def errors_page() -> str:
         rows.append((f"`{name}`", ", ".join(f"`{other}`" for other in others), doc_of(getattr(module, name))))
     return page(
         "Errors",
-        "Everything that Fairlead raises is a `FairleadError`, importable from `fairlead`. What each message means, and",
-        "what to do, is in [Troubleshooting](../troubleshooting.md).",
+        "Everything that Fairlead raises is a `FairleadError`, importable from `fairlead`. What each message means,",
+        "and what to do, is in [Troubleshooting](../troubleshooting.md).",
         "",
         f"```text\n{tree}\n```",
         "",
         table(rows),
     )
-
-
-# -- reading the code ----------------------------------------------------------------------------------
-
-
-class Field(NamedTuple):
-    """An attribute that a class declares, with the text below it."""
-
-    name: str
-    annotation: str
-    default: str
-    doc: str
-
-
-class Member(NamedTuple):
-    """A method or property."""
-
-    name: str
-    signature: str
-    returns: str
-    doc: str
-    is_property: bool
-
-
-def definition(thing: Any) -> Any:
-    """Parse the source of a class or function."""
-    return ast.parse(dedent(inspect.getsource(thing))).body[0]
-
-
-def assignment(name: str) -> str:
-    """Find the line that assigns a public name."""
-    for module in {type(event).__module__ for event in samples()} | {"fairlead.events._output"}:
-        for node in ast.parse(inspect.getsource(import_module(module))).body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-                return ast.unparse(node)
-    raise SystemExit(f"{name}: neither class nor function, and its assignment was not found")
-
-
-def fields(cls: type) -> list[Field]:
-    """Give the fields that a class itself declares, without those of the class as such."""
-    found = []
-    body = definition(cls).body
-    for node, after in zip(body, [*body[1:], None], strict=True):
-        if not isinstance(node, ast.AnnAssign) or "ClassVar" in (annotation := ast.unparse(node.annotation)):
-            continue
-        name = ast.unparse(node.target)
-        if not name.startswith("_"):
-            found.append(Field(name, annotation.strip("'"), _default(node.value, cls), _text_below(after)))
-    return found
-
-
-def field_table(cls: type, above: type = object) -> str:
-    """Show the fields of a class and of its bases below `above`; a later class can declare a field anew."""
-    found: dict[str, Field] = {}
-    for base in reversed(cls.__mro__):
-        if base.__module__.startswith("fairlead") and not issubclass(above, base):
-            found |= {field.name: field for field in fields(base)}
-    if not found:
-        return ""
-    rows = [("field", "type", "default", "")]
-    for field in found.values():
-        rows.append((f"`{field.name}`", f"`{field.annotation}`", field.default or "required", field.doc))
-    columns = 4 if any(row[3] for row in rows) else 3
-    return table([row[:columns] for row in rows])
-
-
-def members(cls: type, *, private: bool = False) -> list[Member]:
-    """Give the public methods and properties that a class itself defines; of overloads the last."""
-    found: dict[str, Member] = {}
-    for node in definition(cls).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (private or not node.name.startswith("_")):
-            is_property = any(ast.unparse(decorator) == "property" for decorator in node.decorator_list)
-            returns = "" if node.returns is None else ast.unparse(node.returns)
-            doc = ast.get_docstring(node) or ""
-            found[node.name] = Member(node.name, signature(node, cls), returns, doc, is_property)
-    return list(found.values())
-
-
-def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, cls: type | None = None) -> str:
-    """Write a signature as it stands in the source, without `self`, and with the values of constants."""
-    args = node.args
-    if cls is not None:
-        args.args = args.args[1:]
-    module = import_module("fairlead.hooks") if cls is None else sys.modules[cls.__module__]
-    args.kw_defaults = [_valued(default, module) for default in args.kw_defaults]
-    prefix = "await " if isinstance(node, ast.AsyncFunctionDef) else ""
-    returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
-    return f"{prefix}{node.name}({ast.unparse(args)}){returns}"
-
-
-def _valued(default: ast.expr | None, module: ModuleType) -> ast.expr | None:
-    value = getattr(module, default.id, None) if isinstance(default, ast.Name) else None
-    return ast.Constant(value) if isinstance(value, int | float) else default
-
-
-def _default(value: ast.expr | None, cls: type) -> str:
-    if value is None:
-        return "" if not getattr(cls, "__total__", True) is False else "–"
-    if isinstance(value, ast.Call):  # msgspec.field(default=…) or msgspec.field(default_factory=…)
-        given = {keyword.arg: keyword.value for keyword in value.keywords}
-        if "default" not in given and "default_factory" not in given:
-            return ""
-        value = given.get("default") or ast.Call(given["default_factory"], [], [])
-    return f"`{ast.unparse(_valued(value, sys.modules[cls.__module__]) or value)}`"
-
-
-def _text_below(node: ast.stmt | None) -> str:
-    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-    return " ".join(ast.literal_eval(node.value).split()) if is_text else ""  # type: ignore[union-attr]
 
 
 def _is_a(thing: Any, base: type) -> bool:
@@ -418,11 +318,22 @@ def page(title: str, *parts: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
 
-def table(rows: list[tuple[str, ...]]) -> str:
+def table(rows: Sequence[tuple[str, ...]]) -> str:
     """Write a table; its first row is the head."""
     head, *body = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
     lines = [head, ["---"] * len(head), *body]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def field_table(cls: type, above: type = object) -> str:
+    """Show the fields of a class and of its bases below `above`; a later class can declare a field anew."""
+    found: dict[str, Field] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("fairlead") and base not in above.__mro__:
+            found |= {field.name: field for field in fields(base)}
+    rows = [(f"`{f.name}`", f"`{f.annotation}`", f.default or "required", f.doc) for f in found.values()]
+    columns = 4 if any(doc for *_, doc in rows) else 3
+    return table([row[:columns] for row in (("field", "type", "default", ""), *rows)]) if rows else ""
 
 
 def doc_of(thing: Any) -> str:

@@ -44,7 +44,7 @@ def test_dir_shows_the_public_names() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'fairlead' has no attribute 'nope'"):
-        fairlead.nope  # type: ignore[attr-defined]  # noqa: B018
+        fairlead.nope  # noqa: B018
 
 
 def test_a_star_import_brings_them_all() -> None:

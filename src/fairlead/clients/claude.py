@@ -14,14 +14,15 @@ from fairlead.events import Event, HookEvent, HookOutput, encode_json
 
 NO_REASON = "blocked by a hook that gave no reason"
 
-_Way = Literal["permission", "request", "decision", "exit", "feedback", "text", "none"]
+_Way = Literal["permission", "request", "decision", "exit", "feedback", "context", "text", "none"]
 """How an event's block is said.
 
 permission  a verdict on the call, and exit 2
 request     a verdict on the permission request; exit 2 would not be honoured
 decision    `decision: block`, and exit 2
 exit        exit 2 alone: the client reads no decision here
-feedback    `decision: block` with exit 0: keeps the agent going, or tells the model
+feedback    `decision: block` with exit 0: keeps the agent going, tells the model, or (PostToolBatch) ends the turn
+context     the reason goes to the model as context: nothing is left to block
 text        exit 2; plain stdout is the client's input here, so JSON is never printed
 none        the client cannot block: the person is told
 """
@@ -43,6 +44,7 @@ _WAYS: dict[str, _Way] = {
     "SubagentStop": "feedback",
     "PostToolUse": "feedback",
     "PostToolBatch": "feedback",
+    "PostToolUseFailure": "context",
     "PreCompact": "text",
     "WorktreeCreate": "text",
 }
@@ -94,28 +96,45 @@ def _way(event: Event) -> _Way:
 def to_json(event: Event, output: HookOutput) -> dict[str, Any]:
     """Write the client's JSON output; empty if there is nothing to say."""
     way = _way(event)
+    document = _top_level(output, way)
+    specific = _specific(event, output, way)
+    if specific:
+        document["hookSpecificOutput"] = {"hookEventName": event.event_name, **specific}
+    return document
+
+
+def _top_level(output: HookOutput, way: _Way) -> dict[str, Any]:
     document = {key: value for key, value in output.extra.items() if key in _TOP_LEVEL}
-    specific = {key: value for key, value in output.extra.items() if key not in _TOP_LEVEL}
     if document.get("continue") is False and output.stop_reason is not None:
         document["stopReason"] = output.stop_reason
     message = output.system_message
     if output.blocked and way == "none":
-        message = "\n".join(text for text in (output.reason or NO_REASON, message) if text)
+        message = _lines(output.reason or NO_REASON, message)
     if message is not None:
         document["systemMessage"] = message
     if output.suppress_logging:
         document["suppressOutput"] = True
+    if output.blocked and way in {"decision", "feedback", "text"}:
+        document |= {"decision": "block", "reason": output.reason or NO_REASON}
+    return document
+
+
+def _specific(event: Event, output: HookOutput, way: _Way) -> dict[str, Any]:
+    specific = {key: value for key, value in output.extra.items() if key not in _TOP_LEVEL}
     if way == "permission":
         specific |= _permission(output)
     elif way == "request":
         specific = _request(output, specific)
-    elif output.blocked and way in {"decision", "feedback", "text"}:
-        document |= {"decision": "block", "reason": output.reason or NO_REASON}
-    if output.additional_context is not None and event.event_name in _TAKES_CONTEXT:
-        specific["additionalContext"] = output.additional_context
-    if specific:
-        document["hookSpecificOutput"] = {"hookEventName": event.event_name, **specific}
-    return document
+    context = output.additional_context
+    if output.blocked and way == "context":
+        context = _lines(output.reason or NO_REASON, context)
+    if context is not None and event.event_name in _TAKES_CONTEXT:
+        specific["additionalContext"] = context
+    return specific
+
+
+def _lines(first: str, second: str | None) -> str:
+    return first if second is None else f"{first}\n{second}"
 
 
 def _permission(output: HookOutput) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def allow(cls) -> HookOutput:
         """Go on, no objection; it grants nothing (see `grant`)."""
-        return _ALLOW
+        return cls()
 
     @classmethod
     def block(cls, reason: str) -> HookOutput:
@@ -100,9 +100,9 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def merge(self, later: HookOutput) -> HookOutput:
         """Combine with the answer of a later hook."""
-        if later is _ALLOW:
+        if later == _NO_OPINION:
             return self
-        if self is _ALLOW:
+        if self == _NO_OPINION:
             return later
         permission, reason = self._stricter(later)
         return HookOutput(
@@ -135,4 +135,4 @@ def _joined(earlier: str | None, later: str | None) -> str | None:
     return f"{earlier}\n{later}"
 
 
-_ALLOW = HookOutput()
+_NO_OPINION = HookOutput()

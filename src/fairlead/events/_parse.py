@@ -21,7 +21,7 @@ ALIASES = {"subagent_type": "agent_type", "subagent_id": "agent_id"}
 """Names that other documents and older tools use → the client's own."""
 
 _NAME_KEYS = ("hook_event_name", "hook_type", "event")
-_IDENTITY = frozenset({"session_id", "transcript_path", "cwd", "agent_id", "agent_type"})
+_IDENTITY = frozenset({"session_id", "transcript_path", "cwd", "agent_id", "agent_type", "tool_input"})
 _MISSING = re.compile(r"missing required field `(?P<field>\w+)`")
 _MISTYPED = re.compile(r"Expected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$\.(?P<field>\w+)(?P<rest>.*)`)?")
 _WANTED = {"str": "a string", "object": "an object", "array": "a list", "bool": "true or false"}
@@ -225,8 +225,8 @@ def _stash_or_raise(message: str, kind: type[Event]) -> str:
     if mistyped is None or mistyped["field"] is None:
         raise PayloadError(f"{kind.__name__}: {message}")
     field = mistyped["field"]
-    required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)]
-    if field not in _IDENTITY and field not in required and field != "tool_input":
+    required = {known.name for known in msgspec.structs.fields(kind) if known.required}
+    if field not in required | _IDENTITY:
         return field
     want = mistyped["want"].removesuffix(" | null")
     where = field + (mistyped["rest"] or "")

@@ -1,0 +1,437 @@
+"""Claude Code's dialect: what the client is told about each output, at each of its events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead import Event, HookEvent, HookOutput, parse
+from fairlead.clients.claude import NO_REASON, Answer, render, to_json
+from fairlead.hooks._answer import read_answer
+from fairlead.testing import make_payload
+
+EVENTS = [event.value for event in HookEvent]
+
+INPUT = {"command": "ls -l"}
+QUIET = Answer()
+
+
+def an(event: str) -> Event:
+    return parse(make_payload(event))
+
+
+def printed(document: dict[str, Any], exit_code: int = 0, stderr: str = "") -> Answer:
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    return Answer(exit_code, f"{text}\n".encode(), stderr)
+
+
+def specific(event: str, **keys: Any) -> Answer:
+    return printed({"hookSpecificOutput": {"hookEventName": event, **keys}})
+
+
+# -- what the client understands, event by event -------------------------------------------------------
+
+TAKE_CONTEXT = [
+    "SessionStart",
+    "Setup",
+    "UserPromptSubmit",
+    "UserPromptExpansion",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "PostModelSwitch",
+]
+
+STDOUT_IS_INPUT = ["PreCompact", "WorktreeCreate"]
+"""Whatever is printed here becomes part of the summary's instructions, or the worktree's path."""
+
+TOLD_TO_THE_PERSON = printed({"systemMessage": "no"})
+
+BLOCKED = {
+    "SessionStart": TOLD_TO_THE_PERSON,
+    "Setup": TOLD_TO_THE_PERSON,
+    "SessionEnd": TOLD_TO_THE_PERSON,
+    "UserPromptSubmit": printed({"decision": "block", "reason": "no"}, 2, "no"),
+    "UserPromptExpansion": printed({"decision": "block", "reason": "no"}, 2, "no"),
+    "PreToolUse": printed(
+        {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": "no",
+            }
+        },
+        2,
+        "no",
+    ),
+    "PermissionRequest": specific("PermissionRequest", decision={"behavior": "deny", "message": "no"}),
+    "PermissionDenied": TOLD_TO_THE_PERSON,
+    "PostToolUse": printed({"decision": "block", "reason": "no"}),
+    "PostToolUseFailure": TOLD_TO_THE_PERSON,
+    "PostToolBatch": printed({"decision": "block", "reason": "no"}),
+    "SubagentStart": TOLD_TO_THE_PERSON,
+    "SubagentStop": printed({"decision": "block", "reason": "no"}),
+    "TeammateIdle": Answer(2, b"", "no"),
+    "Stop": printed({"decision": "block", "reason": "no"}),
+    "StopFailure": TOLD_TO_THE_PERSON,
+    "Notification": TOLD_TO_THE_PERSON,
+    "MessageDisplay": TOLD_TO_THE_PERSON,
+    "TaskCreated": printed({"decision": "block", "reason": "no"}, 2, "no"),
+    "TaskCompleted": Answer(2, b"", "no"),
+    "PreCompact": Answer(2, b"", "no"),
+    "PostCompact": TOLD_TO_THE_PERSON,
+    "PreModelSwitch": printed(
+        {
+            "hookSpecificOutput": {
+                "hookEventName": "PreModelSwitch",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": "no",
+            }
+        },
+        2,
+        "no",
+    ),
+    "PostModelSwitch": TOLD_TO_THE_PERSON,
+    "Elicitation": Answer(2, b"", "no"),
+    "ElicitationResult": Answer(2, b"", "no"),
+    "ConfigChange": printed({"decision": "block", "reason": "no"}, 2, "no"),
+    "InstructionsLoaded": TOLD_TO_THE_PERSON,
+    "CwdChanged": TOLD_TO_THE_PERSON,
+    "FileChanged": TOLD_TO_THE_PERSON,
+    "DirectoryAdded": TOLD_TO_THE_PERSON,
+    "WorktreeCreate": Answer(2, b"", "no"),
+    "WorktreeRemove": Answer(2, b"", "no"),
+}
+
+UNBLOCKABLE = [event for event, answer in BLOCKED.items() if answer == TOLD_TO_THE_PERSON]
+
+PERMISSIONS = {
+    "PreToolUse": {"permissionDecision", "permissionDecisionReason", "updatedInput"},
+    "PreModelSwitch": {"permissionDecision", "permissionDecisionReason"},
+}
+
+
+def test_every_event_has_its_row() -> None:
+    assert sorted(BLOCKED) == sorted(EVENTS)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_nothing_to_say_prints_nothing(event: str) -> None:
+    assert render(an(event), HookOutput.allow()) == QUIET
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_context_goes_to_the_model_where_the_client_takes_it(event: str) -> None:
+    answer = render(an(event), HookOutput(additional_context="mind the gap"))
+
+    if event == "PreCompact":
+        assert answer == Answer(0, b"mind the gap\n", "")
+    elif event in TAKE_CONTEXT:
+        assert answer == specific(event, additionalContext="mind the gap")
+    else:
+        assert answer == QUIET
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_system_message_is_printed_unless_stdout_is_input(event: str) -> None:
+    answer = render(an(event), HookOutput(system_message="hello"))
+
+    assert answer == (QUIET if event in STDOUT_IS_INPUT else printed({"systemMessage": "hello"}))
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_suppressed_logging_is_printed_unless_stdout_is_input(event: str) -> None:
+    answer = render(an(event), HookOutput(suppress_logging=True))
+
+    assert answer == (QUIET if event in STDOUT_IS_INPUT else printed({"suppressOutput": True}))
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_block_is_said_as_the_event_wants_it(event: str) -> None:
+    assert render(an(event), HookOutput.block("no")) == BLOCKED[event]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_denial_is_said_as_a_block(event: str) -> None:
+    assert render(an(event), HookOutput.deny("no")) == BLOCKED[event]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_question_is_asked_about_a_call_or_a_switch(event: str) -> None:
+    answer = render(an(event), HookOutput.ask("sure?"))
+
+    if event in PERMISSIONS:
+        assert answer == specific(event, permissionDecision="ask", permissionDecisionReason="sure?")
+    else:
+        assert answer == QUIET
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_grant_is_given_to_a_call_a_switch_or_a_request(event: str) -> None:
+    answer = render(an(event), HookOutput.grant("known"))
+
+    if event in PERMISSIONS:
+        assert answer == specific(event, permissionDecision="allow", permissionDecisionReason="known")
+    elif event == "PermissionRequest":
+        assert answer == specific(event, decision={"behavior": "allow"})
+    else:
+        assert answer == QUIET
+
+
+@pytest.mark.parametrize("event", [event for event in EVENTS if event != "PreModelSwitch"])
+def test_only_a_call_is_deferred(event: str) -> None:
+    answer = render(an(event), HookOutput.defer())
+
+    assert answer == (specific(event, permissionDecision="defer") if event == "PreToolUse" else QUIET)
+
+
+def test_a_switch_of_the_model_is_never_deferred() -> None:
+    """The client knows allow, deny and ask here; any other word makes it ignore the answer and switch."""
+    answer = render(an("PreModelSwitch"), HookOutput.defer("later"))
+
+    decision = json.loads(answer.stdout)["hookSpecificOutput"]["permissionDecision"]
+    assert decision in {"ask", "deny"}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_new_input_is_given_to_a_call_alone(event: str) -> None:
+    answer = render(an(event), HookOutput(updated_input=INPUT))
+
+    assert answer == (specific(event, updatedInput=INPUT) if event == "PreToolUse" else QUIET)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_what_we_have_no_field_for_is_passed_on_as_it_came(event: str) -> None:
+    answer = render(an(event), HookOutput(extra={"newKey": [1]}))
+
+    if event in {*STDOUT_IS_INPUT, "PermissionRequest"}:
+        assert answer == QUIET
+    else:
+        assert answer == specific(event, newKey=[1])
+
+
+# -- single events -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["terminalSequence", "stopReason"])
+def test_keys_of_the_top_level_stay_there(key: str) -> None:
+    assert render(an("Stop"), HookOutput(extra={key: "x"})) == printed({key: "x"})
+
+
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "UserPromptExpansion"])
+def test_whether_the_prompt_is_shown_again_is_the_events_own_key(event: str) -> None:
+    """In the client's schema `suppressOriginalPrompt` stands in `hookSpecificOutput`."""
+    output = HookOutput(continue_execution=False, stop_reason="no", extra={"suppressOriginalPrompt": True})
+
+    document = {
+        "decision": "block",
+        "reason": "no",
+        "hookSpecificOutput": {"hookEventName": event, "suppressOriginalPrompt": True},
+    }
+    assert json.loads(render(an(event), output).stdout) == document
+
+
+def test_an_end_of_the_turn_brings_its_reason() -> None:
+    output = HookOutput(continue_execution=False, stop_reason="enough", extra={"continue": False})
+
+    assert to_json(an("PostToolUse"), output) == {
+        "continue": False,
+        "stopReason": "enough",
+        "decision": "block",
+        "reason": "enough",
+    }
+
+
+def test_an_end_of_the_turn_does_not_let_the_call_pass() -> None:
+    """To the client alone `continue: false` is no block at PreToolUse: the tool would still run."""
+    output = HookOutput(continue_execution=False, stop_reason="enough", extra={"continue": False})
+
+    answer = render(an("PreToolUse"), output)
+
+    document = json.loads(answer.stdout)
+    assert (answer.exit_code, answer.stderr) == (2, "enough")
+    assert document["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert (document["continue"], document["stopReason"]) == (False, "enough")
+
+
+def test_context_goes_with_a_denial() -> None:
+    answer = render(an("PreToolUse"), HookOutput.deny("no").with_context("use trash instead"))
+
+    assert json.loads(answer.stdout)["hookSpecificOutput"]["additionalContext"] == "use trash instead"
+
+
+def test_a_new_input_does_not_go_with_a_denial() -> None:
+    assert render(an("PreToolUse"), HookOutput.deny("no").with_updated_input(INPUT)) == BLOCKED["PreToolUse"]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_block_without_a_reason_says_so(event: str) -> None:
+    answer = render(an(event), HookOutput(continue_execution=False))
+
+    assert answer == render(an(event), HookOutput.block(NO_REASON))
+    assert NO_REASON == "blocked by a hook that gave no reason"
+
+
+@pytest.mark.parametrize("event", UNBLOCKABLE)
+def test_where_the_client_cannot_block_the_reason_stands_before_the_message(event: str) -> None:
+    answer = render(an(event), HookOutput.block("no").with_system_message("hello"))
+
+    assert answer == printed({"systemMessage": "no\nhello"})
+
+
+def test_a_permission_request_is_granted_with_a_new_input_and_rules() -> None:
+    output = HookOutput(permission="allow", updated_input=INPUT, extra={"updatedPermissions": [{"type": "setMode"}]})
+
+    decision = {"behavior": "allow", "updatedInput": INPUT, "updatedPermissions": [{"type": "setMode"}]}
+    assert render(an("PermissionRequest"), output) == specific("PermissionRequest", decision=decision)
+
+
+def test_a_permission_request_is_denied_and_the_agent_interrupted() -> None:
+    output = HookOutput(continue_execution=False, stop_reason="no", extra={"interrupt": True})
+
+    decision = {"behavior": "deny", "message": "no", "interrupt": True}
+    assert render(an("PermissionRequest"), output) == specific("PermissionRequest", decision=decision)
+
+
+def test_no_unknown_key_turns_a_denied_permission_request_around() -> None:
+    output = HookOutput(continue_execution=False, stop_reason="no", extra={"behavior": "allow", "message": "fine"})
+
+    assert render(an("PermissionRequest"), output) == BLOCKED["PermissionRequest"]
+
+
+def test_no_unknown_key_turns_a_denied_call_around() -> None:
+    extra = {"permissionDecision": "allow", "hookEventName": "PostToolUse", "decision": "approve"}
+
+    answer = render(an("PreToolUse"), HookOutput(continue_execution=False, stop_reason="no", extra=extra))
+
+    document = json.loads(answer.stdout)["hookSpecificOutput"]
+    assert (document["permissionDecision"], document["hookEventName"]) == ("deny", "PreToolUse")
+
+
+def test_a_worktrees_path_is_printed_as_it_is() -> None:
+    output = HookOutput(system_message="hello", extra={"worktreePath": "/home/user/ümläut"})
+
+    assert render(an("WorktreeCreate"), output) == Answer(0, "/home/user/ümläut\n".encode(), "")
+
+
+def test_to_the_sdk_a_compaction_is_blocked_in_json() -> None:
+    assert to_json(an("PreCompact"), HookOutput.block("no")) == {"decision": "block", "reason": "no"}
+
+
+def test_a_client_newer_than_we_are_is_told_as_most_events_are() -> None:
+    event = parse({"hook_event_name": "PreTeleport", "session_id": "s1"})
+
+    assert render(event, HookOutput.block("no")) == printed({"decision": "block", "reason": "no"}, 2, "no")
+    assert render(event, HookOutput.allow()) == QUIET
+
+
+def test_half_a_surrogate_pair_is_printed_as_json_escapes_it() -> None:
+    answer = render(an("PreToolUse"), HookOutput(system_message="\ud83d"))
+
+    assert answer.stdout == b'{"systemMessage":"\\ud83d"}\n'
+
+
+# -- there and back ------------------------------------------------------------------------------------
+
+
+def read_back(event: Event, output: HookOutput) -> HookOutput:
+    answer = render(event, output)
+    return read_answer(event, answer.exit_code, answer.stdout, answer.stderr.encode())
+
+
+@pytest.mark.parametrize("event", [event for event in EVENTS if event not in UNBLOCKABLE])
+@pytest.mark.parametrize("output", [HookOutput.block("no"), HookOutput.deny("no")], ids=["block", "deny"])
+def test_a_block_is_read_back_as_a_block(event: str, output: HookOutput) -> None:
+    read = read_back(an(event), output)
+
+    assert (read.blocked, read.reason) == (True, "no")
+
+
+@pytest.mark.parametrize("event", UNBLOCKABLE)
+def test_a_block_that_the_client_cannot_do_is_read_back_as_a_message(event: str) -> None:
+    assert read_back(an(event), HookOutput.block("no")) == HookOutput(system_message="no")
+
+
+@pytest.mark.parametrize("event", TAKE_CONTEXT)
+def test_context_is_read_back(event: str) -> None:
+    output = HookOutput(additional_context="mind the gap", system_message="hello", suppress_logging=True)
+
+    assert read_back(an(event), output) == output
+
+
+@pytest.mark.parametrize("event", PERMISSIONS)
+@pytest.mark.parametrize("output", [HookOutput.ask("sure?"), HookOutput.grant("known"), HookOutput.grant()])
+def test_a_verdict_is_read_back(event: str, output: HookOutput) -> None:
+    assert read_back(an(event), output) == output
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        HookOutput.grant(),
+        HookOutput(permission="allow", updated_input=INPUT, extra={"updatedPermissions": []}),
+        HookOutput.allow(),
+    ],
+    ids=["granted", "granted with changes", "no opinion"],
+)
+def test_a_granted_permission_request_is_read_back(output: HookOutput) -> None:
+    assert read_back(an("PermissionRequest"), output) == output
+
+
+TEXT = st.text(st.characters(codec="utf-8"))
+SAID = TEXT.filter(str.strip)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+VERDICTS = st.one_of(
+    st.just(HookOutput.allow()),
+    SAID.map(HookOutput.block),
+    SAID.map(HookOutput.deny),
+    SAID.map(HookOutput.ask),
+    st.none().map(HookOutput.grant) | TEXT.map(HookOutput.grant),
+    st.none().map(HookOutput.defer) | TEXT.map(HookOutput.defer),
+)
+BESIDES = st.builds(
+    HookOutput,
+    suppress_logging=st.booleans(),
+    system_message=st.none() | TEXT,
+    updated_input=st.none() | st.dictionaries(TEXT, JSON, max_size=3),
+    additional_context=st.none() | TEXT,
+)
+CALL = an("PreToolUse")
+
+
+@given(VERDICTS, BESIDES)
+def test_an_output_on_a_tool_call_is_read_back_with_the_same_verdict(verdict: HookOutput, besides: HookOutput) -> None:
+    output = verdict.merge(besides)
+
+    read = read_back(CALL, output)
+
+    if output.blocked:
+        assert read == HookOutput.block((output.reason or "").strip())
+    else:
+        assert read == output
+
+
+@given(VERDICTS, BESIDES)
+def test_only_a_block_ends_with_exit_2_and_text_on_stderr(verdict: HookOutput, besides: HookOutput) -> None:
+    output = verdict.merge(besides)
+
+    answer = render(CALL, output)
+
+    assert (answer.exit_code, answer.stderr) == ((2, output.reason) if output.blocked else (0, ""))
+    assert answer.stdout == b"" or answer.stdout.startswith(b"{")
