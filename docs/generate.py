@@ -16,18 +16,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drawing import on_terminal, svg
-from reading import Field, assignment, definition, fields, members, signature
-
 import fairlead
 from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent
 from fairlead.cli.main import USAGE
-from fairlead.clients.claude import render
+from fairlead.clients.claude import Answer, render
+from fairlead.events import decode_json
 from fairlead.testing import make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import ModuleType
+
+    from docs.drawing import on_terminal, svg
+    from docs.reading import Field, assignment, definition, fields, members, signature
+else:  # a script finds its neighbours without the name of the folder
+    from drawing import on_terminal, svg
+    from reading import Field, assignment, definition, fields, members, signature
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs/reference"
@@ -90,6 +94,7 @@ A_BLOCK = {
     "PreToolUse": "the call does not run; the model reads the reason",
     "PermissionRequest": "permission is denied; the model reads the reason",
     "PostToolUse": "the model reads the reason; the tool has run",
+    "PostToolUseFailure": "the model reads the reason; the tool has failed",
     "PostToolBatch": "the turn ends",
     "SubagentStop": "the subagent goes on, and reads the reason",
     "TeammateIdle": "the teammate goes on, and reads the reason",
@@ -109,12 +114,14 @@ A_BLOCK = {
 
 def honoured_table() -> str:
     """Show what the client honours on each event: rendered, and looked at."""
-    rows: list[tuple[str, ...]] = [("event", "a block", "ask, grant, defer", "new input", "text for the model")]
+    rows: list[tuple[str, ...]] = [("event", "a block", "exit", "ask, grant, defer", "new input", "context")]
     for kind in HookEvent:
         event = make(kind.type)
-        if _blocks(event) != (kind.value in A_BLOCK):
+        blocked = render(event, HookOutput.block("why"))
+        if _reaches_the_agent(blocked) != (kind.value in A_BLOCK):
             raise SystemExit(f"{kind.value}: A_BLOCK does not say what the client's dialect says")
         said = [
+            str(blocked.exit_code),
             _verdicts(event),
             "yes" if _passes_on(event, HookOutput.grant().with_updated_input({"new": 1}), b'"new":1') else "",
             "yes" if _passes_on(event, HookOutput().with_context("for the model"), b"for the model") else "",
@@ -123,9 +130,9 @@ def honoured_table() -> str:
     return table(rows)
 
 
-def _blocks(event: Event) -> bool:
-    answer = render(event, HookOutput.block("why"))
-    return answer.exit_code != 0 or b'"block"' in answer.stdout or b'"deny"' in answer.stdout
+def _reaches_the_agent(answer: Answer) -> bool:
+    """Whether a block is more than a message to the person."""
+    return answer.exit_code != 0 or bool(decode_json(answer.stdout or b"{}").keys() - {"systemMessage"})
 
 
 def _verdicts(event: Event) -> str:

@@ -216,6 +216,32 @@ def test_a_broken_rule_of_another_event_does_not(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("hooks", [{"preToolUze": "true"}, ["true"]])
+def test_a_misspelt_gate_or_a_broken_section_denies(tmp_path: Path, hooks: object) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"hooks": hooks}))
+    assert run("PreToolUse", "--rules", str(settings), stdin=bash("ls")).returncode == 2
+
+
+def test_an_event_that_is_like_no_other_is_only_reported(tmp_path: Path) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"hooks": {"MoonPhase": "true"}}))
+    done = run("PreToolUse", "--rules", str(settings), stdin=bash("ls"))
+    assert (done.returncode, done.stderr) == (
+        0,
+        f"fairlead: {settings}: hooks.MoonPhase: unknown event 'MoonPhase'\n",
+    )
+
+
+def test_rules_that_run_themselves_are_stopped(tmp_path: Path) -> None:
+    settings = tmp_path / "settings.json"
+    again = f"{sys.executable} -m fairlead PreToolUse --rules {settings}"
+    settings.write_text(json.dumps({"hooks": {"PreToolUse": again}}))
+    done = run("PreToolUse", "--rules", str(settings), stdin=bash("ls"))
+    assert done.returncode == 2
+    assert "one of its commands runs it again" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

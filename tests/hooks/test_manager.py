@@ -162,7 +162,7 @@ def test_a_function_as_matcher_is_asked_at_every_firing(fire: Callable[..., Hook
     out: list[str] = []
     hooks = HookManager()
 
-    @hooks.on(PreToolUse, matcher=lambda event: "rm" in event.tool_input["command"])  # type: ignore[attr-defined]
+    @hooks.on(PreToolUse, matcher=lambda event: "rm" in event.tool_input["command"])
     def guard(event: PreToolUse) -> None:
         out.append(event.tool_input["command"])
 
@@ -292,7 +292,10 @@ def test_a_row_says_how_long_the_hook_took(fire: Callable[..., HookResult]) -> N
 def test_the_event_reaches_the_hook_as_it_is(fire: Callable[..., HookResult]) -> None:
     seen: list[Event] = []
     hooks = HookManager()
-    hooks.add(lambda event: seen.append(event), Event)
+
+    @hooks.on(Event)
+    def look(event: Event) -> None:
+        seen.append(event)
 
     fire(hooks, BASH)
 
@@ -393,10 +396,9 @@ CALLABLES: dict[str, Callable[..., Any]] = {
     "async, two parameters": async_two,
     "async, one parameter": async_one,
     "async that waits": async_that_waits,
-    "lambda": lambda event: one(event),
-    "lambda with two parameters": lambda event, ctx: two(event, ctx),
-    "lambda that returns a coroutine": lambda event: async_that_waits(event),
-    "lambda that returns a coroutine of two": lambda event, ctx: async_two(event, ctx),
+    "lambda": lambda event: HookOutput.block(f"{event.tool_name} in s"),
+    "lambda with two parameters": lambda event, ctx: configured(3, event, ctx),
+    "lambda that returns a coroutine": lambda event, ctx: async_configured(3, event, ctx),
     "plain function that returns a coroutine": returns_a_coroutine,
     "callable object": Callables(),
     "callable object, one parameter": OneCallable(),
@@ -486,22 +488,21 @@ def test_a_parameter_named_ctx_gets_the_context_whatever_its_default(fire: Calla
 class Guard(Hook):
     name = "guard"
     events = (PreToolUse, UserPromptSubmit)
-    matcher = None
     priority = 10
 
-    def execute(self, event: PreToolUse | UserPromptSubmit, ctx: HookContext) -> HookOutput:
+    def execute(self, event: PreToolUse | UserPromptSubmit, _: HookContext) -> HookOutput:
         return HookOutput.block(event.event_name)
 
 
-class AsyncGuard(Guard):
+class AsyncGuard(Hook):
     name = "async guard"
     priority = 20
     matcher = "Bash"
     events = (PreToolUse,)
 
-    async def execute(self, event: PreToolUse, ctx: HookContext) -> HookOutput:  # type: ignore[override]
+    async def execute(self, event: PreToolUse, _: HookContext) -> HookOutput:
         await asyncio.sleep(0)
-        return HookOutput.ask("async")
+        return HookOutput.ask(event.event_name)
 
 
 class Audit(Hook):
@@ -511,7 +512,7 @@ class Audit(Hook):
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def execute(self, event: Event, ctx: HookContext) -> None:
+    def execute(self, event: Event, _: HookContext) -> None:
         self.seen.append(event.event_name)
 
 
@@ -554,5 +555,5 @@ async def test_execute_gives_the_merged_output_alone() -> None:
 
 
 async def test_execute_refuses_an_event_of_another_kind() -> None:
-    with pytest.raises(ValueError, match=r"^expected Stop, got an event of type PreToolUse$"):
+    with pytest.raises(ValueError, match=r"^expected Stop, got PreToolUse$"):
         await HookManager().execute(HookEvent.Stop, BASH)

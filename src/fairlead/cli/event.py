@@ -97,10 +97,11 @@ def _stdin(kind: str) -> bytes:
 
 def _decide(event: Event, options: Options) -> HookOutput:
     """Fire the event. Hooks that cannot be loaded count as hooks that failed: they deny on a gate."""
-    from fairlead.cli.loading import denies, load_manager  # noqa: PLC0415 - a bad payload does without
+    from fairlead.cli.loading import denies, load_manager, rules_env  # noqa: PLC0415 - a bad payload does without
 
     token = CancellationToken()
-    ctx = HookContext(event.session_id, token, cwd=event.cwd, deadline=monotonic() + options.timeout)
+    env = rules_env(options.rules)
+    ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=monotonic() + options.timeout)
     with _cancelled_by_signals(token):
         manager = HookManager(timeout=options.timeout)
         problems = load_manager(manager, event, options.hooks, options.rules)

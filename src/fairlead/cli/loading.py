@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairlead.hooks import HookManager, Problem, load_rules
+from fairlead.hooks import HookManager, Problem, Rules, load_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.events import Event
 
 _DEFAULT_NAME = "hooks"
+_RUNNING = "FAIRLEAD_RULES"
 
 
 def load_manager(manager: HookManager, event: Event, targets: Iterable[str], rules: Iterable[str]) -> list[Problem]:
@@ -24,7 +25,7 @@ def load_manager(manager: HookManager, event: Event, targets: Iterable[str], rul
     for target in targets:
         problems += _include(manager, target)
     for path in rules:
-        loaded = load_rules(path)
+        loaded = _rules(path)
         loaded.register(manager)
         problems += [problem for problem in loaded.problems if problem.event in {None, event.event_type}]
     return problems
@@ -32,7 +33,25 @@ def load_manager(manager: HookManager, event: Event, targets: Iterable[str], rul
 
 def denies(problem: Problem) -> bool:
     """Whether a gate must deny: something that may have been its guard is missing."""
-    return problem.dropped and (problem.event is not None or problem.path == "$")
+    return problem.dropped and (problem.event is not None or problem.path in {"$", "hooks"})
+
+
+def rules_env(rules: Iterable[str]) -> dict[str, str]:
+    """Tell the commands of these files which files they come from."""
+    running = [*_running(), *(os.path.realpath(path) for path in rules)]
+    return {_RUNNING: os.pathsep.join(running)} if running else {}
+
+
+def _rules(path: str) -> Rules:
+    """Read a file of rules, unless it is one of its own commands that asks: that would never end."""
+    if os.path.realpath(path) in _running():
+        message = "one of its commands runs it again; take `fairlead` with this --rules out of the file"
+        return Rules(problems=(Problem(path, "$", message, dropped=True),))
+    return load_rules(path)
+
+
+def _running() -> list[str]:
+    return [path for path in os.environ.get(_RUNNING, "").split(os.pathsep) if path]
 
 
 def _include(manager: HookManager, target: str) -> list[Problem]:

@@ -64,6 +64,14 @@ class HookEvent(Enum):
         """Like `parse`, but `None` for a name that is no event."""
         return _BY_FOLDED.get(_fold(name)) if isinstance(name, str) else None
 
+    @classmethod
+    def nearest(cls, name: str) -> HookEvent | None:
+        """Guess which event a misspelt name means; `None` if it is like none of them."""
+        from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
+
+        near = get_close_matches(_fold(name), _BY_FOLDED, n=1, cutoff=0.75)
+        return _BY_FOLDED[near[0]] if near else None
+
     @property
     def snake(self) -> str:
         """The name in snake_case."""
@@ -94,11 +102,8 @@ def _fold(name: str) -> str:
 
 
 def _unknown(name: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
-
-    near = get_close_matches(_fold(str(name)), _BY_FOLDED, n=1, cutoff=0.6)
-    hint = f"; did you mean {_BY_FOLDED[near[0]].value}?" if near else ""
-    return f"unknown event {name!r}{hint}"
+    near = HookEvent.nearest(str(name))
+    return f"unknown event {name!r}{f'; did you mean {near.value}?' if near else ''}"
 
 
 _BY_FOLDED = {_fold(event.value): event for event in HookEvent}

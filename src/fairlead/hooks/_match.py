@@ -64,5 +64,5 @@ def _names(matcher: str) -> Callable[[Event], bool]:
 def _regex(matcher: str) -> re.Pattern[str]:
     try:
         return re.compile(matcher)
-    except (re.error, RecursionError, OverflowError) as error:
+    except (re.error, RecursionError, OverflowError, FutureWarning) as error:  # a warning may be made an error
         raise MatcherError(f"matcher {matcher!r}: not a valid regular expression: {error}") from None

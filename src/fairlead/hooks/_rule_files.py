@@ -107,7 +107,7 @@ class _Reader(Reporter):
             try:
                 event = HookEvent.parse(name)
             except UnknownEventError as error:
-                self.report(at / name, str(error))
+                self.report(Place((at / name).path, HookEvent.nearest(name)), str(error))
             else:
                 self._read_section(section, Place((at / name).path, event), event)
 
@@ -176,7 +176,7 @@ class _Reader(Reporter):
         pattern = read_text(matcher, at)
         try:
             accepts_all = compile_matcher(pattern) is None
-        except (MatcherError, Warning) as error:  # Python warns of some patterns, and a warning may be an error
+        except MatcherError as error:
             raise Fault(at, str(error)) from None
         if accepts_all:
             return None

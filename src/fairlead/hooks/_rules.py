@@ -78,11 +78,11 @@ class Problem(msgspec.Struct, frozen=True):
     dropped: bool
     """The entry is not registered; otherwise this is a remark, and nothing is lost."""
     event: HookEvent | None = None
-    """The event in whose section it is."""
+    """The event in whose section it is, or that its section may have meant."""
 
     def __str__(self) -> str:
         """Say it in one line."""
-        return f"{self.source}: {self.path}: {self.message}"
+        return f"{self.source}: {'' if self.path == '$' else f'{self.path}: '}{self.message}"
 
 
 class Rules(msgspec.Struct, frozen=True):

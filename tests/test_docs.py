@@ -1,0 +1,246 @@
+"""The documents are complete, up to date, and true: what they show as run is run here."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from e2e import sealed
+from e2e.conftest import client  # noqa: F401 - a fixture
+from e2e.model import bash
+
+import fairlead
+import fairlead.errors
+import fairlead.sdk
+import fairlead.testing
+from fairlead import HookEvent
+from fairlead.cli.main import USAGE
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src/fairlead"
+REFERENCE = ROOT / "docs/reference"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, what else stands on the fence, its text, and its line in the page."""
+
+    language: str
+    info: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text("utf-8")
+    fences = re.finditer(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [Block(f[1], f[2], f[3], text[: f.start()].count("\n") + 2) for f in fences]
+
+
+# -- up to date and complete ---------------------------------------------------------------------------
+
+
+def test_what_is_generated_is_up_to_date() -> None:
+    done = run([sys.executable, str(ROOT / "docs/generate.py"), "--check"], ROOT)
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_every_event_is_documented_with_all_its_fields() -> None:
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", read("events.md"), re.DOTALL | re.MULTILINE))
+    common = read("events.md").partition("## Fields of every event")[2].partition("\n## ")[0]
+
+    for event in HookEvent:
+        assert f"| `{event.snake}` |" in read("events.md")
+        for field in event.type.__struct_fields__:
+            assert f"| `{field}` |" in sections[event.value] + common, (event, field)
+
+
+def test_every_public_name_is_documented() -> None:
+    api = read("api.md")
+    packages = (fairlead, fairlead.testing, fairlead.sdk)
+
+    missing = [name for package in packages for name in package.__all__ if not re.search(rf"\b{name}\b", api)]
+
+    assert missing == []
+
+
+def test_every_error_is_documented() -> None:
+    missing = [name for name in fairlead.errors.__all__ if f"| `{name}` |" not in read("errors.md")]
+
+    assert missing == []
+
+
+def test_every_option_of_the_command_line_is_documented() -> None:
+    options = set(re.findall(r"--\w+", (SOURCE / "cli/event.py").read_text() + (SOURCE / "cli/main.py").read_text()))
+
+    assert {"--hooks", "--rules", "--timeout", "--client", "--help", "--version"} <= options
+    assert options <= set(re.findall(r"--\w+", read("cli.md")))
+    assert USAGE in read("cli.md")
+
+
+def test_every_message_of_an_error_is_explained() -> None:
+    """In whatever words a mistake is told, a person can look them up."""
+    explained = " ".join((ROOT / "docs/troubleshooting.md").read_text("utf-8").split())
+
+    missing = [f"{place}: {part}" for place, message in messages() for part in message if part not in explained]
+
+    assert missing == []
+
+
+def messages() -> list[tuple[str, list[str]]]:
+    """The constant parts of every text that is raised or reported as an error."""
+    found = []
+    for file in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in TELLS:
+                found += [(f"{file.name}:{node.lineno}", parts(argument)) for argument in node.args]
+    return found
+
+
+TELLS = {*fairlead.errors.__all__, "Fault", "_report", "_remark", "_problem"}
+
+
+def parts(text: ast.expr) -> list[str]:
+    """What is constant in a text, where it is long enough to be looked for."""
+    nodes = text.values if isinstance(text, ast.JoinedStr) else [text]
+    constants = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [constant.strip(" :;,'`()") for constant in constants if len(constant.strip(" :;,'`()")) >= 12]
+
+
+def read(name: str) -> str:
+    return (REFERENCE / name).read_text("utf-8")
+
+
+# -- links ---------------------------------------------------------------------------------------------
+
+
+@each_page
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"", text)
+
+    broken = [link for link in (a or b for a, b in links) if not leads_somewhere(page, link)]
+
+    assert broken == []
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    if link.startswith("https://"):
+        return True
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path) if path else page
+    return target.exists() and (not anchor or anchor in anchors(target))
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings, as they are made where Markdown is shown."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, left = set[Path](), [ROOT / "README.md"]
+    while left:
+        page = left.pop().resolve()
+        if page not in reached and page.suffix == ".md":
+            reached.add(page)
+            left += [page.parent / link for link in re.findall(r"\]\(([^)#\s:]+)", page.read_text("utf-8"))]
+
+    assert [page for page in PAGES if page not in reached] == []
+
+
+def test_no_page_tells_of_the_machine_it_was_written_on() -> None:
+    for page in [*PAGES, ROOT / "docs/images/tour.svg"]:
+        assert not re.search(r"/work\b|/root\b|/tmp/", page.read_text("utf-8")), page
+
+
+# -- code ----------------------------------------------------------------------------------------------
+
+
+@each_page
+def test_every_python_block_compiles_and_every_json_block_parses(page: Path) -> None:
+    for block in blocks(page):
+        if block.language == "python":
+            compile(block.text, f"{page.name}:{block.line}", "exec")
+        elif block.language == "json":
+            json.loads(block.text)
+
+
+@each_page
+def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path) -> None:
+    """Plays a page from top to bottom in a folder of its own.
+
+    ```LANGUAGE file=NAME   the block is that file
+    ```python test          the block is run; a block `text output` after it is what it prints
+    ```console              lines that begin with `$` are run; the others are what they print
+    """
+    printed = ""
+    for block in blocks(page):
+        if block.info.startswith("file="):
+            (tmp_path / block.info.removeprefix("file=")).write_text(block.text)
+        elif (block.language, block.info) == ("python", "test"):
+            printed = succeeding([sys.executable, "-W", "error", "-c", block.text], tmp_path)
+        elif (block.language, block.info) == ("text", "output"):
+            assert_printed(printed, block.text)
+        elif block.language == "console":
+            lines = block.text.splitlines(keepends=True)
+            commands = "".join(line.removeprefix("$ ") for line in lines if line.startswith("$ "))
+            shown = "".join(line for line in lines if not line.startswith("$ "))
+            assert_printed(run(["/bin/sh", "-c", commands], tmp_path).stdout, shown)
+        else:
+            assert not block.info, f"{page.name}:{block.line}: {block.info!r} means nothing"
+
+
+def succeeding(command: list[str], folder: Path) -> str:
+    done = run(command, folder)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run as a reader would, with the installed commands on the PATH; both outputs in the order they came."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+    env |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(
+        command, cwd=folder, env=env, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def assert_printed(printed: str, shown: str) -> None:
+    """Three dots stand for anything within a line."""
+    pattern = ".*".join(re.escape(part) for part in shown.split("..."))
+    if not re.fullmatch(pattern, printed):
+        assert printed == shown
+
+
+# -- shipping ------------------------------------------------------------------------------------------
+
+
+def test_the_real_client_honours_the_settings_that_the_readme_shows(client: Path, tmp_path: Path) -> None:  # noqa: F811
+    shown = {block.info or block.language: block.text for block in blocks(ROOT / "README.md")}
+    (tmp_path / "guards.py").write_text(shown["file=guards.py"])
+    settings = shown["json"].replace("/path/to/guards.py", str(tmp_path / "guards.py"))
+    settings = settings.replace("/path/to/fairlead", str(Path(sys.executable).with_name("fairlead")))
+
+    done = sealed.run(
+        sealed.claude(client, "Go."),
+        folder=tmp_path,
+        script=[[bash("git push --force")], "I may not."],
+        settings=json.loads(settings),
+    )
+
+    assert (done.exit_code, done.stdout, done.asked) == (0, "I may not.\n", ["main", "main"])
+    assert done.requests[-1].results == ["PreToolUse:Bash hook error: Do not force a push. Ask the person to do it."]
