@@ -10,6 +10,7 @@ import timeit
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
+from tempfile import TemporaryFile
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -126,12 +127,14 @@ def cpu_time(command: Sequence[str], **options: Any) -> Variant:
 
 def _run(command: Sequence[str], *, stdin: Path | None = None, home: Path | None = None) -> tuple[float, float]:
     env = ENVIRONMENT if home is None else {**ENVIRONMENT, "HOME": str(home)}
-    with open(stdin or os.devnull, "rb") as source:  # noqa: PTH123 - os.devnull is no Path
+    with open(stdin or os.devnull, "rb") as source, TemporaryFile() as errors:  # noqa: PTH123 - os.devnull is no Path
         start = perf_counter()
-        process = subprocess.Popen(command, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+        process = subprocess.Popen(command, stdin=source, stdout=subprocess.DEVNULL, stderr=errors, env=env)
         _, status, usage = os.wait4(process.pid, 0)
         wall = perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip()
+            raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}: {said}")
     return wall, usage.ru_utime + usage.ru_stime

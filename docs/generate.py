@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fairlead
-from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent
+from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent, ToolEvent
 from fairlead.cli.main import USAGE
 from fairlead.clients.claude import Answer, render
 from fairlead.events import decode_json
@@ -120,12 +120,7 @@ def honoured_table() -> str:
         blocked = render(event, HookOutput.block("why"))
         if _reaches_the_agent(blocked) != (kind.value in A_BLOCK):
             raise SystemExit(f"{kind.value}: A_BLOCK does not say what the client's dialect says")
-        said = [
-            str(blocked.exit_code),
-            _verdicts(event),
-            "yes" if _passes_on(event, HookOutput.grant().with_updated_input({"new": 1}), b'"new":1') else "",
-            "yes" if _passes_on(event, HookOutput().with_context("for the model"), b"for the model") else "",
-        ]
+        said = [str(blocked.exit_code), *_on_the_call(event), _yes(event, HookOutput().with_context("new"))]
         rows.append((f"`{kind.value}`", A_BLOCK.get(kind.value, "cannot: the person is told"), *said))
     return table(rows)
 
@@ -135,14 +130,18 @@ def _reaches_the_agent(answer: Answer) -> bool:
     return answer.exit_code != 0 or bool(decode_json(answer.stdout or b"{}").keys() - {"systemMessage"})
 
 
-def _verdicts(event: Event) -> str:
+def _on_the_call(event: Event) -> tuple[str, str]:
+    """Look for verdicts and new input; only a tool call has them."""
+    if not isinstance(event, ToolEvent):
+        return "", ""
     verdicts = {"ask": HookOutput.ask("why"), "grant": HookOutput.grant(), "defer": HookOutput.defer()}
     honoured = [name for name, output in verdicts.items() if render(event, output).stdout]
-    return "all" if len(honoured) == len(verdicts) else ", ".join(honoured)
+    new_input = _yes(event, HookOutput.grant().with_updated_input({"new": "input"}))
+    return "all" if len(honoured) == len(verdicts) else ", ".join(honoured), new_input
 
 
-def _passes_on(event: Event, output: HookOutput, text: bytes) -> bool:
-    return text in render(event, output).stdout
+def _yes(event: Event, output: HookOutput) -> str:
+    return "yes" if b"new" in render(event, output).stdout else ""
 
 
 TABLES: dict[str, Callable[[], str]] = {"honoured": honoured_table}

@@ -49,7 +49,7 @@ def assignment(name: str, package: ModuleType) -> str:
     for home in homes:
         for node in ast.parse(inspect.getsource(home)).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-                return ast.unparse(node)
+                return ast.unparse(node).replace("'", '"')
             if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name and node.value is not None:
                 return f"{name} = {ast.unparse(node.value).strip(chr(39))}"
     raise SystemExit(f"{name}: neither class nor function, and its assignment was not found")
@@ -100,6 +100,7 @@ def _called(node: ast.FunctionDef | ast.AsyncFunctionDef, cls: type | None) -> s
 
 def _spaced(args: str) -> str:
     """Write defaults as people do, and long lists with one argument to a line."""
+    args = args.replace("'", '"')
     args = re.sub(r"(?<=[\w\]'\"])=(?=[\w'\"(\[{])", " = ", args)
     if len(args) <= _LONG:
         return args

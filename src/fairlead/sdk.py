@@ -60,11 +60,15 @@ def _sdk() -> tuple[type[HookMatcher], list[str]]:
 
 
 def _warn_of_deaf_hooks(manager: HookManager, names: list[str]) -> None:
-    """Say which hooks will never be called: the SDK has no callback for their events."""
-    heard = {hook for kind in map(HookEvent.find, names) if kind for hook in manager.hooks_for_event(kind)}
-    for hook in manager.hook_names():
-        if hook not in heard:
-            text = f"hook {hook!r} will not be called: the SDK has callbacks for {', '.join(names)} only"
+    """Say which hooks will not hear of what they asked for: the SDK has no callback for it."""
+    wanted: dict[str, list[str]] = {}
+    for kind in HookEvent:
+        for hook in manager.hooks_for_event(kind):
+            wanted.setdefault(hook, []).append(kind.value)
+    for hook, events in wanted.items():
+        unheard = [event for event in events if event not in names]
+        if unheard and len(events) < len(HookEvent):  # one that wants all events takes what there is
+            text = f"hook {hook!r} will not hear of {', '.join(unheard)}: the SDK has no callback for it"
             warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 

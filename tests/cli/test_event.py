@@ -274,7 +274,7 @@ def test_an_event_in_another_case_is_the_same_event(guards: str) -> None:
 
 def test_an_event_newer_than_we_are_is_let_pass() -> None:
     done = run("MoonPhase", stdin=payload(hook_event_name="MoonPhase"))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_an_event_newer_than_we_are_is_let_pass() -> None:
     [
         (["PreToolUze"], "unknown event 'PreToolUze'; did you mean PreToolUse?"),
         (["isntall"], "unknown event 'isntall'"),
-        (["--nope"], "unknown option '--nope'; see fairlead --help"),
+        (["--hooks", "x.py", "Stop"], "the event comes first, then its options: fairlead <Event> --hooks x.py"),
         (["Stop", "--hook", "x"], "unknown option '--hook'; options are --hooks, --rules, --timeout, --client"),
         (["Stop", "--hooks"], "--hooks needs a value"),
         (["Stop", "--timeout", "soon"], "--timeout: expected a number of seconds above 0, got 'soon'"),
@@ -297,6 +297,7 @@ def test_a_wrong_command_line_says_what_is_right(args: list[str], message: str) 
 
 def test_a_wrong_command_line_blocks_on_pre_tool_use() -> None:
     assert run("PreToolUse", "--hook", "x", stdin=bash("ls")).returncode == 2
+    assert run("--hooks", "x.py", "PreToolUse", stdin=bash("ls")).returncode == 2
 
 
 def test_the_answer_is_ready_by_the_timeout(tmp_path: Path) -> None:
@@ -343,6 +344,41 @@ def test_an_answer_that_cannot_be_printed_does_not_read_as_consent(guards: str) 
         )
     assert done.returncode == 2
     assert b"fairlead: cannot write the answer: " in done.stderr
+
+
+def test_a_closed_stdout_does_not_read_as_consent(guards: str) -> None:
+    command = [sys.executable, "-m", "fairlead", "PreToolUse", "--hooks", guards]
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >&-', "sh", *command],
+        input=json.dumps(bash("ls")),
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "fairlead: stdout is closed, and that is where the answer goes\n"
+
+
+def test_a_gate_that_nobody_guards_says_so() -> None:
+    done = run("PreToolUse", stdin=bash("ls"))
+    assert (done.returncode, done.stderr) == (
+        0,
+        "fairlead: neither --hooks nor --rules is given, so nothing can object\n",
+    )
+
+
+def test_a_strict_manager_stays_strict(tmp_path: Path) -> None:
+    path = tmp_path / "strict.py"
+    path.write_text(GUARDS.replace("hooks = HookManager()", "hooks = HookManager(strict=True)"))
+    done = run("PreToolUse", "--hooks", str(path), stdin=bash("rewrite"))
+    assert done.returncode == 2
+    assert "it changed the input after others had checked it" in done.stderr
+
+
+def test_a_relative_path_names_the_line_too(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
+    done = run("PreToolUse", "--hooks", "broken.py", stdin=bash("ls"), cwd=tmp_path)
+    assert done.stderr == ("broken.py: the hooks cannot be loaded: line 2: ZeroDivisionError: division by zero\n")
 
 
 def test_a_person_at_a_terminal_is_told_how_to_use_it() -> None:

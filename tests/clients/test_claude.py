@@ -75,7 +75,7 @@ BLOCKED = {
     "PermissionRequest": specific("PermissionRequest", decision={"behavior": "deny", "message": "no"}),
     "PermissionDenied": TOLD_TO_THE_PERSON,
     "PostToolUse": printed({"decision": "block", "reason": "no"}),
-    "PostToolUseFailure": TOLD_TO_THE_PERSON,
+    "PostToolUseFailure": specific("PostToolUseFailure", additionalContext="no"),
     "PostToolBatch": printed({"decision": "block", "reason": "no"}),
     "SubagentStart": TOLD_TO_THE_PERSON,
     "SubagentStop": printed({"decision": "block", "reason": "no"}),
@@ -112,6 +112,7 @@ BLOCKED = {
 }
 
 UNBLOCKABLE = [event for event, answer in BLOCKED.items() if answer == TOLD_TO_THE_PERSON]
+BLOCKABLE = [event for event in EVENTS if event not in {*UNBLOCKABLE, "PostToolUseFailure"}]
 
 PERMISSIONS = {
     "PreToolUse": {"permissionDecision", "permissionDecisionReason", "updatedInput"},
@@ -287,6 +288,12 @@ def test_where_the_client_cannot_block_the_reason_stands_before_the_message(even
     assert answer == printed({"systemMessage": "no\nhello"})
 
 
+def test_after_a_failure_the_reason_stands_before_the_context() -> None:
+    answer = render(an("PostToolUseFailure"), HookOutput.block("no").with_context("mind the gap"))
+
+    assert answer == specific("PostToolUseFailure", additionalContext="no\nmind the gap")
+
+
 def test_a_permission_request_is_granted_with_a_new_input_and_rules() -> None:
     output = HookOutput(permission="allow", updated_input=INPUT, extra={"updatedPermissions": [{"type": "setMode"}]})
 
@@ -347,7 +354,7 @@ def read_back(event: Event, output: HookOutput) -> HookOutput:
     return read_answer(event, answer.exit_code, answer.stdout, answer.stderr.encode())
 
 
-@pytest.mark.parametrize("event", [event for event in EVENTS if event not in UNBLOCKABLE])
+@pytest.mark.parametrize("event", BLOCKABLE)
 @pytest.mark.parametrize("output", [HookOutput.block("no"), HookOutput.deny("no")], ids=["block", "deny"])
 def test_a_block_is_read_back_as_a_block(event: str, output: HookOutput) -> None:
     read = read_back(an(event), output)
@@ -358,6 +365,10 @@ def test_a_block_is_read_back_as_a_block(event: str, output: HookOutput) -> None
 @pytest.mark.parametrize("event", UNBLOCKABLE)
 def test_a_block_that_the_client_cannot_do_is_read_back_as_a_message(event: str) -> None:
     assert read_back(an(event), HookOutput.block("no")) == HookOutput(system_message="no")
+
+
+def test_a_block_after_a_failure_is_read_back_as_context() -> None:
+    assert read_back(an("PostToolUseFailure"), HookOutput.block("no")) == HookOutput(additional_context="no")
 
 
 @pytest.mark.parametrize("event", TAKE_CONTEXT)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.errors import PayloadError
@@ -17,6 +17,8 @@ PAYLOADS = [
     for path in sorted((Path(__file__).parents[1] / "payloads" / "claude").glob("*/*.json"))
 ]
 KEYS = sorted({key for payload in PAYLOADS for key in payload} | {"subagent_id", "subagent_type", "hook_type", "event"})
+
+fuzz = settings(max_examples=300, deadline=None)  # a busy machine is no bug
 
 text = st.text(st.characters(exclude_categories=()), max_size=20)  # with half surrogate pairs
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text
@@ -57,6 +59,7 @@ def exact(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+@fuzz
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_parse_or_are_refused(payload: bytes) -> None:
     event = parsed(payload)
@@ -64,6 +67,7 @@ def test_arbitrary_bytes_parse_or_are_refused(payload: bytes) -> None:
     assert event is None or isinstance(event, Event)
 
 
+@fuzz
 @given(st.text(st.sampled_from('{}[]":,\\ud8 0e1-+.tfn\n\0hook_event_nameStop'), max_size=80))
 def test_almost_json_parses_or_is_refused(payload: str) -> None:
     event = parsed(payload)
@@ -71,6 +75,7 @@ def test_almost_json_parses_or_is_refused(payload: str) -> None:
     assert event is None or isinstance(event, Event)
 
 
+@fuzz
 @given(json_values)
 def test_arbitrary_json_parses_or_is_refused_alike_as_text_and_as_a_value(value: Any) -> None:
     from_text, from_value = parsed(json.dumps(value)), parsed(value)
@@ -81,8 +86,10 @@ def test_arbitrary_json_parses_or_is_refused_alike_as_text_and_as_a_value(value:
         assert from_text is None
 
 
+@fuzz
 @given(mutated())
 @example({"hook_event_name": "Stop", "session_id": "s", "fairlead:extra": 1})
+@example({"hook_event_name": "Stop", "session_id": "s", "\ud800": 1})
 @example({"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Bash", "duration_ms": 1})
 def test_a_mutated_payload_comes_back_whole_if_it_parses(payload: dict[str, Any]) -> None:
     event = parsed(payload)
@@ -91,11 +98,13 @@ def test_a_mutated_payload_comes_back_whole_if_it_parses(payload: dict[str, Any]
         assert_comes_back(payload, event)
 
 
+@fuzz
 @given(mutated())
 def test_a_mutated_payload_is_read_alike_as_json_and_as_a_mapping(payload: dict[str, Any]) -> None:
     assert parsed(json.dumps(payload)) == parsed(payload)
 
 
+@fuzz
 @given(mutated(), names)
 def test_any_name_that_the_caller_asks_for_is_agreed_or_refused(payload: dict[str, Any], name: str) -> None:
     event = parsed(payload, event=name)
@@ -105,6 +114,7 @@ def test_any_name_that_the_caller_asks_for_is_agreed_or_refused(payload: dict[st
         assert_comes_back(payload, event)
 
 
+@fuzz
 @given(names)
 def test_any_name_that_only_the_caller_says_gives_an_event_that_parses_again(name: str) -> None:
     event = parsed({"session_id": "s"}, event=name)
@@ -113,6 +123,7 @@ def test_any_name_that_only_the_caller_says_gives_an_event_that_parses_again(nam
         assert parse(encode(event)) == event
 
 
+@fuzz
 @given(text)
 def test_a_name_is_either_an_event_or_not(name: str) -> None:
     found = HookEvent.find(name)

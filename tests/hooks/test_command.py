@@ -116,7 +116,7 @@ def open_files() -> int:
 
 
 def test_it_reads_the_documents_keys_and_the_clients_on_its_stdin(fire: Fire, tmp_path: Path) -> None:
-    payload = make_payload("PreToolUse", tool_name="Bash", tool_input={"command": "ls"})
+    payload = make_payload("PreToolUse", tool_name="MultiEdit", tool_input={"edits": [{"a": [1, [2]]}]})
     event = parse(payload)
 
     fire(manager_of("cat > stdin.json"), event, HookContext("s1", cwd=str(tmp_path)))

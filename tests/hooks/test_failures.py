@@ -13,7 +13,7 @@ import pytest
 from fairlead.errors import HookFailure
 from fairlead.events import Event, HookOutput, PostToolUse, PreToolUse, Stop, SubagentStop, post_tool_use, pre_tool_use
 from fairlead.events import stop as stop_event
-from fairlead.hooks import HookContext, HookManager, HookResult
+from fairlead.hooks import HookManager, HookResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -80,10 +80,6 @@ def rewrites_badly(event: Event) -> HookOutput:
     return HookOutput(updated_input="ls")  # type: ignore[arg-type]
 
 
-def needs_more(event: Event, ctx: HookContext, more: int) -> None:
-    """It cannot be called with an event and a context."""
-
-
 BROKEN: list[tuple[Callable[..., Any], str]] = [
     (raises, "ValueError: broken"),
     (raises_async, "ValueError: broken"),
@@ -95,7 +91,6 @@ BROKEN: list[tuple[Callable[..., Any], str]] = [
     (says_yes, "TypeError: a hook answers a HookOutput or None, not bool"),
     (says_yes_async, "TypeError: a hook answers a HookOutput or None, not bool"),
     (rewrites_badly, "TypeError: updated_input must be a dict, not str"),
-    (needs_more, "TypeError: needs_more() missing 1 required positional argument: 'more'"),
 ]
 broken = pytest.mark.parametrize(("function", "told"), BROKEN, ids=lambda value: getattr(value, "__name__", ""))
 inline_or_not = pytest.mark.parametrize("inline", [False, True], ids=["worker", "inline"])

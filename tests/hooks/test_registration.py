@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -367,13 +368,41 @@ async def without_parameters() -> None:
     """Take nothing."""
 
 
+def with_a_third(event: Stop, ctx: HookContext, more: int) -> None:
+    """Take what nobody gives."""
+
+
+def with_a_keyword(event: Stop, *, more: int) -> None:
+    """Take what nobody gives."""
+
+
 @pytest.mark.parametrize(
     "function",
-    [lambda: None, without_parameters, WithoutParameters(), WithoutParameters().method],
-    ids=["lambda", "async", "object", "method"],
+    [
+        lambda: None,
+        without_parameters,
+        WithoutParameters(),
+        WithoutParameters().method,
+        with_a_third,
+        with_a_keyword,
+        partial(with_a_keyword, Stop(session_id="s"), more=1),
+    ],
+    ids=["lambda", "async", "object", "method", "a third", "a keyword", "partial"],
 )
-def test_a_function_without_parameters_is_refused(function: Any) -> None:
-    assert refusal(function, Stop) == "hook 'h': it must take the event, and may take the context"
+def test_what_cannot_be_called_with_an_event_and_a_context_is_refused(function: Any) -> None:
+    told = "hook 'h': it must take the event, may take the context, and nothing else"
+
+    assert refusal(function, Stop) == told
+
+
+def test_more_parameters_are_fine_if_they_have_defaults() -> None:
+    def note(event: Stop, ctx: HookContext, limit: int = 3, *, strict: bool = False) -> HookOutput:
+        return HookOutput.block(f"{ctx.session_id} {limit} {strict}")
+
+    hooks = HookManager()
+    hooks.add(note, Stop)
+
+    assert hooks.fire_sync(Stop(session_id="s")).reason == "s 3 False"
 
 
 def test_a_bad_hook_object_is_refused_like_a_bad_function() -> None:

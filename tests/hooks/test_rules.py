@@ -283,10 +283,8 @@ def test_a_matcher_that_is_no_pattern_drops_its_entry(entry: object) -> None:
 
 def test_a_matcher_that_python_warns_of_is_dropped_where_warnings_are_errors() -> None:
     rules = read({"PreToolUse": [{"command": "x", "matcher": "[[a]"}, "good"]})
-    assert said(rules) == [
-        "settings.json: hooks.PreToolUse[0].matcher: "
-        "matcher '[[a]': not a valid regular expression: Possible nested set at position 1"
-    ]
+    flaw = "matcher '[[a]': not a valid regular expression: Possible nested set at position 1"
+    assert said(rules) == [f"settings.json: hooks.PreToolUse[0].matcher: {flaw}"]
     assert commands(rules) == ["good"]
 
 

@@ -99,6 +99,8 @@ def _decide(event: Event, options: Options) -> HookOutput:
     """Fire the event. Hooks that cannot be loaded count as hooks that failed: they deny on a gate."""
     from fairlead.cli.loading import denies, load_manager, rules_env  # noqa: PLC0415 - a bad payload does without
 
+    if not options.hooks and not options.rules:
+        print("fairlead: neither --hooks nor --rules is given, so nothing can object", file=sys.stderr)
     token = CancellationToken()
     env = rules_env(options.rules)
     ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=monotonic() + options.timeout)
@@ -128,13 +130,16 @@ def _cancelled_by_signals(token: CancellationToken) -> Iterator[None]:
 @contextmanager
 def _answers_alone_on_stdout() -> Iterator[int]:
     """Send whatever hooks print to stderr: text before its JSON makes the client ignore a denial."""
-    sys.stdout.flush()
-    stdout = os.dup(1)
+    try:
+        stdout = os.dup(1)
+    except OSError:
+        raise UsageError("stdout is closed, and that is where the answer goes") from None
     os.dup2(2, 1)
     try:
         yield stdout
     finally:
-        sys.stdout.flush()
+        if sys.stdout is not None:  # Python found it closed at the start
+            sys.stdout.flush()
         os.dup2(stdout, 1)
         os.close(stdout)
 

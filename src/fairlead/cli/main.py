@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the one boundary: a broken install must not open the gate
         print(f"fairlead: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         _say_where()
-    return 2 if args and args[0].replace("_", "").lower() == "pretooluse" else 1
+    return 2 if any(word.replace("_", "").replace("-", "").lower() == "pretooluse" for word in args) else 1
 
 
 def _run(args: list[str]) -> int:
@@ -56,7 +56,7 @@ def _run(args: list[str]) -> int:
         print(f"fairlead {__version__}")
         return 0
     if args[0].startswith("-"):
-        raise UsageError(f"unknown option {args[0]!r}; see fairlead --help")
+        raise UsageError(f"the event comes first, then its options: fairlead <Event> {' '.join(args[:2])}")
     from fairlead.cli import event  # noqa: PLC0415 - --help and --version do without
 
     return event.run(args[0], args[1:])

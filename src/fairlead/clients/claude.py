@@ -122,7 +122,7 @@ def _top_level(output: HookOutput, way: _Way) -> dict[str, Any]:
 def _specific(event: Event, output: HookOutput, way: _Way) -> dict[str, Any]:
     specific = {key: value for key, value in output.extra.items() if key not in _TOP_LEVEL}
     if way == "permission":
-        specific |= _permission(output)
+        specific |= _permission(event, output)
     elif way == "request":
         specific = _request(output, specific)
     context = output.additional_context
@@ -137,7 +137,7 @@ def _lines(first: str, second: str | None) -> str:
     return first if second is None else f"{first}\n{second}"
 
 
-def _permission(output: HookOutput) -> dict[str, Any]:
+def _permission(event: Event, output: HookOutput) -> dict[str, Any]:
     if output.blocked:
         return {"permissionDecision": "deny", "permissionDecisionReason": output.reason or NO_REASON}
     verdict: dict[str, Any] = {}
@@ -145,7 +145,7 @@ def _permission(output: HookOutput) -> dict[str, Any]:
         verdict["permissionDecision"] = output.permission
         if output.permission_reason is not None:
             verdict["permissionDecisionReason"] = output.permission_reason
-    if output.updated_input is not None:
+    if output.updated_input is not None and event.event_name == "PreToolUse":
         verdict["updatedInput"] = output.updated_input
     return verdict
 

@@ -20,10 +20,10 @@ class SessionStart(Event, frozen=True, kw_only=True):
     source: str | None = None
     model: str | None = None
     session_title: str | None = None
-    seconds_since_last_response: float | None = None
+    seconds_since_last_response: int | float | None = None
     context_tokens: int | None = None
     prompt_cache_likely_expired: bool | None = None
-    estimated_cache_write_usd: float | None = None
+    estimated_cache_write_usd: int | float | None = None
 
 
 class Setup(Event, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ class ModelSwitch(Event, frozen=True, kw_only=True):
     context_tokens: int | None = None
     prompt_cache_warm: bool | None = None
     cache_ttl: str | None = None
-    estimated_cache_write_usd: float | None = None
+    estimated_cache_write_usd: int | float | None = None
     pricing: str | None = None
 
 

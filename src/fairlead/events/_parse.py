@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import isfinite
 from time import time
 from typing import Any
 
@@ -23,7 +24,10 @@ ALIASES = {"subagent_type": "agent_type", "subagent_id": "agent_id"}
 _NAME_KEYS = ("hook_event_name", "hook_type", "event")
 _IDENTITY = frozenset({"session_id", "transcript_path", "cwd", "agent_id", "agent_type", "tool_input"})
 _MISSING = re.compile(r"missing required field `(?P<field>\w+)`")
-_MISTYPED = re.compile(r"Expected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$\.(?P<field>\w+)(?P<rest>.*)`)?")
+_MISTYPED = re.compile(
+    r"Expected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$\.(?P<field>[\w:]+)(?P<rest>.*)`)?"
+)
+_BAD_KEY = re.compile(r"at `key` in `\$\.(?P<field>\w+)")
 _WANTED = {"str": "a string", "object": "an object", "array": "a list", "bool": "true or false"}
 
 _set = msgspec.structs.force_setattr
@@ -70,6 +74,8 @@ def encode_json(value: Any) -> bytes:
         import json  # noqa: PLC0415 - only broken text pays for it
 
         return json.dumps(value, separators=(",", ":")).encode()
+    except RecursionError:
+        raise PayloadError("payload: nested too deeply") from None
 
 
 def decode_json(data: bytes | bytearray | str) -> Any:
@@ -82,7 +88,7 @@ def decode_json(data: bytes | bytearray | str) -> Any:
             raise
         import json  # noqa: PLC0415 - only broken text pays for it
 
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_not_json, parse_float=_finite)
 
 
 def validate_base_payload(event: Event) -> None:
@@ -127,8 +133,12 @@ def _read_text(payload: bytes | bytearray | str) -> Any:
         raise PayloadError(f"payload: not valid JSON: {error}") from None
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+def _not_json(number: str) -> float:
+    raise ValueError(f"{number} is not JSON")
+
+
+def _finite(number: str) -> float:
+    return value if isfinite(value := float(number)) else _not_json(number)
 
 
 def _kind(raw: dict[str, Any], event: HookEvent | str | None) -> tuple[type[Event] | None, str]:
@@ -162,6 +172,8 @@ def _stated_name(raw: dict[str, Any]) -> str | None:
 
 def _agreed_name(stated: str | None, event: HookEvent | str) -> str:
     wanted = event.value if isinstance(event, HookEvent) else event
+    if not wanted.strip():
+        raise PayloadError("hook_event_name cannot be empty", field="hook_event_name")
     if stated is None or stated == wanted:
         return wanted
     same = HookEvent.find(stated)
@@ -186,9 +198,12 @@ def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
             field = _stash_or_raise(str(error), kind)
             stashed[field] = fields[field]
             fields = {key: value for key, value in fields.items() if key != field}
+        except UnicodeEncodeError:  # a key that holds half a surrogate pair is none of ours
+            fields = {key: value for key, value in fields.items() if key in kind.__struct_fields__}
     _set(event, "received", time())
     known = _KNOWN.get(kind) or _known(kind)
-    if stashed or name != kind.__name__ or None in raw.values() or not raw.keys() <= known:
+    said = raw.get("hook_event_name")
+    if stashed or said != kind.__name__ or None in raw.values() or not raw.keys() <= known:
         _set(event, "extra", _extra(raw, kind, stashed, name))
         _set(event, "metadata", None)
     return event
@@ -221,6 +236,8 @@ def _stash_or_raise(message: str, kind: type[Event]) -> str:
     """Name the field that did not fit, if the event can be understood without it; else raise."""
     if missing := _MISSING.search(message):
         raise _missing(kind, missing["field"])
+    if bad_key := _BAD_KEY.search(message):
+        raise PayloadError(f"{bad_key['field']}: every key must be a string", field=bad_key["field"])
     mistyped = _MISTYPED.search(message)
     if mistyped is None or mistyped["field"] is None:
         raise PayloadError(f"{kind.__name__}: {message}")

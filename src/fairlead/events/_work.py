@@ -50,7 +50,7 @@ class PostToolUse(ToolEvent, frozen=True, kw_only=True):
     """A tool has run."""
 
     tool_response: Any = None
-    duration_ms: float | None = None
+    duration_ms: int | float | None = None
 
     @property
     def tool_result(self) -> Any:
@@ -63,7 +63,7 @@ class PostToolUseFailure(ToolEvent, frozen=True, kw_only=True):
 
     error: str
     is_interrupt: bool | None = None
-    duration_ms: float | None = None
+    duration_ms: int | float | None = None
 
 
 class PostToolBatch(Event, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import HookCancelled, HookFailure
 from fairlead.hooks._call import Called
-from fairlead.hooks._plain import as_failure, out_of_time, refused, with_deadline
+from fairlead.hooks._limits import as_failure, out_of_time, refused, with_deadline
 from fairlead.hooks._workers import submit
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: 
     start = perf_counter()
     answer, error = None, refused(ctx, timeout)
     if error is None:
+        ctx = with_deadline(ctx, timeout)
         try:
             if hook.is_async:
                 answer = await _stepped(hook.call(event, ctx), ctx, timeout)  # type: ignore[arg-type]
@@ -36,7 +37,9 @@ async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: 
             if task is None or task.cancelling():
                 raise
             error = HookFailure("it was cancelled by something of its own")
-        except (Exception, SystemExit) as raised:  # noqa: BLE001 - a hook's failure is data
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
             error = as_failure(raised)
     return Called(answer, error, perf_counter() - start)
 
@@ -71,8 +74,14 @@ async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> 
     loop = asyncio.get_running_loop()
     scope = asyncio.timeout(timeout)
 
+    over = False
+
+    def cut_short() -> None:
+        if not over:
+            scope.reschedule(loop.time())
+
     def expire() -> None:
-        loop.call_soon_threadsafe(scope.reschedule, loop.time())
+        loop.call_soon_threadsafe(cut_short)
 
     undo = ctx.cancellation.on_cancel(expire)
     try:
@@ -85,11 +94,26 @@ async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> 
             raise HookCancelled("the caller no longer waits") from None
         raise out_of_time(timeout) from None
     finally:
+        over = True
         undo()
 
 
+def run_bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
+    """Await in an event loop of its own, from plain code."""
+
+    async def settled() -> tuple[Any, Exception | None]:
+        try:
+            return await _bounded(answer, ctx, timeout), None
+        except SystemExit as raised:  # a task that ends by it would take the loop along, and complain later
+            return None, as_failure(raised)
+
+    value, error = asyncio.run(settled())
+    if error is not None:
+        raise error
+    return value
+
+
 async def _plain(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
-    ctx = with_deadline(ctx, timeout)
     if hook.inline:
         answer: Any = hook.call(event, ctx)
     elif hook.keeps_deadline:

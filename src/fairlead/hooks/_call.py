@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Outcome = Literal["allowed", "blocked", "failed", "timed out", "cancelled", "skipped"]
 
-REWRITE, OBSERVE = PHASES.index("rewrite"), PHASES.index("observe")
+OBSERVE = PHASES.index("observe")
 
 
 class HookRun(msgspec.Struct, frozen=True):
@@ -63,10 +63,8 @@ class Called(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
-def call_hooks(
-    hooks: Sequence[Registered], event: Event, *, strict: bool = False
-) -> Generator[tuple[Registered, Event], Called, HookResult]:
-    """Run the hooks, already matched and in order, over the event. `strict`: only rewrites may rewrite."""
+def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Registered, Event], Called, HookResult]:
+    """Run the hooks, already matched and in order, over the event."""
     _seal(event)
     output = HookOutput.allow()
     runs: list[HookRun] = []
@@ -84,7 +82,7 @@ def call_hooks(
         called = wanted or (yield hook, event)
         answer, error = called.answer, called.error
         if error is None and answer is not None:
-            error = _unusable(answer, may_rewrite=not strict or hook.phase == REWRITE)
+            error = _unusable(answer, may_rewrite=hook.may_rewrite)
         if error is not None:
             answer = _denial(hook, error) if event.can_block else None
         runs.append(HookRun(hook.name, _outcome(answer, error), called.seconds, error))
@@ -108,16 +106,24 @@ def _seal(event: Event) -> None:
     """Make the event as frozen as it looks: its input becomes read-only, and stays equal to what it was."""
     tool_input = getattr(event, "tool_input", None)
     if tool_input is not None and type(tool_input) is not ReadOnlyDict:
-        msgspec.structs.force_setattr(event, "tool_input", read_only(tool_input))
+        try:
+            sealed = read_only(tool_input)
+        except RecursionError:  # too deep to be copied, and so to be changed by accident below the top
+            sealed = ReadOnlyDict(tool_input)
+        msgspec.structs.force_setattr(event, "tool_input", sealed)
 
 
 def _unusable(answer: Any, *, may_rewrite: bool) -> Exception | None:
     if not isinstance(answer, HookOutput):
         return TypeError(f"a hook answers a HookOutput or None, not {type(answer).__name__}")
-    if answer.updated_input is not None and not isinstance(answer.updated_input, dict):
-        return TypeError(f"updated_input must be a dict, not {type(answer.updated_input).__name__}")
-    if answer.updated_input is not None and not may_rewrite:
+    if answer.updated_input is None:
+        return None
+    if not may_rewrite:
         return TypeError("it changed the input after others had checked it; register it with phase='rewrite'")
+    try:
+        read_only(answer.updated_input)
+    except RecursionError:
+        return ValueError("updated_input is nested too deeply")
     return None
 
 

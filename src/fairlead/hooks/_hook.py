@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -23,7 +25,10 @@ DEFAULT_TIMEOUT = 60.0
 Answer: TypeAlias = "HookOutput | None"
 Handler: TypeAlias = Callable[[Any, HookContext], "Answer | Awaitable[Answer]"]
 
-_CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; `inspect` costs more to import than all of this package
+_CO_VARARGS, _CO_COROUTINE = 0x04, 0x80  # as in `inspect`, which costs more to import than all of this package
+_BOTH = 2  # the event and the context
+_CONTEXT_NAMES = frozenset({"ctx", "context", ""})
+"""A second parameter with a default is the context only under such a name: `lambda event, n=n: …` is no slip."""
 
 
 class Hook:
@@ -64,6 +69,8 @@ class Registered(msgspec.Struct, frozen=True, eq=False):
     is_async: bool
     inline: bool
     keeps_deadline: bool
+    may_rewrite: bool = True
+    """False under a strict manager, for hooks that run once others may have checked the input."""
 
 
 def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
@@ -79,15 +86,14 @@ def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
     keeps_deadline: bool = False,
 ) -> Registered:
     """Validate a hook, once and for all: nothing is checked again when it is called."""
-    types = tuple(_event_types(events, name))
+    who = f"hook {name!r}"
+    types = event_types(events, who)
     if phase not in PHASES:
-        raise RegistrationError(f"hook {name!r}: phase must be one of {', '.join(PHASES)}, not {phase!r}")
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
-        raise RegistrationError(f"hook {name!r}: timeout must be a number of seconds above 0, not {timeout!r}")
+        raise RegistrationError(f"{who}: phase must be one of {', '.join(PHASES)}, not {phase!r}")
     if not isinstance(priority, int):
-        raise RegistrationError(f"hook {name!r}: priority must be a whole number, not {priority!r}")
+        raise RegistrationError(f"{who}: priority must be a whole number, not {priority!r}")
     check_subjects(matcher, types)
-    call, code = _adapted(function, name)
+    call, is_async = _adapted(function, who)
     return Registered(
         name=name,
         call=call,
@@ -95,49 +101,88 @@ def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
         wants=compile_matcher(matcher),
         on_subject=is_on_subject(matcher),
         priority=priority,
-        timeout=float(timeout),
+        timeout=seconds(timeout, who),
         phase=PHASES.index(phase),
-        is_async=bool(code and code.co_flags & _CO_COROUTINE),
+        is_async=is_async,
         inline=inline,
         keeps_deadline=keeps_deadline,
     )
 
 
-def _event_types(events: Iterable[type[Event] | HookEvent], name: str) -> Iterable[type[Event]]:
-    events = list(events)
+def seconds(timeout: object, who: str) -> float:
+    """Check a timeout."""
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
+        raise RegistrationError(f"{who}: timeout must be a number of seconds above 0, not {timeout!r}")
+    return float(timeout)
+
+
+def event_types(events: Iterable[type[Event] | HookEvent], who: str) -> tuple[type[Event], ...]:
+    """Check which events are wanted."""
+    if not isinstance(events, list | tuple | set | frozenset):
+        raise RegistrationError(f"{who}: events must be a list or tuple of event types, not {events!r}")
     if not events:
-        raise RegistrationError(f"hook {name!r}: it wants no event; name at least one, or Event for all")
-    for event in events:
-        if isinstance(event, HookEvent):
-            yield event.type
-        elif isinstance(event, type) and issubclass(event, Event):
-            yield event
-        else:
-            raise RegistrationError(f"hook {name!r}: {event!r} is no event type")
+        raise RegistrationError(f"{who}: it wants no event; name at least one, or Event for all")
+    return tuple(_event_type(event, who) for event in events)
 
 
-def _adapted(function: Callable[..., Any], name: str) -> tuple[Handler, Any]:
-    """Let a handler leave the context out, and find its code object (`None` if it is not written in Python)."""
+def _event_type(event: object, who: str) -> type[Event]:
+    if isinstance(event, HookEvent):
+        return event.type
+    if isinstance(event, type) and issubclass(event, Event):
+        return event
+    raise RegistrationError(f"{who}: {event!r} is no event type")
+
+
+# -- handlers ------------------------------------------------------------------------------------------
+
+
+def _adapted(function: Callable[..., Any], who: str) -> tuple[Handler, bool]:
+    """Let a handler leave the context out; also tell whether it is async."""
     if not callable(function):
-        raise RegistrationError(f"hook {name!r}: {function!r} cannot be called")
-    target = function
-    while hasattr(target, "func"):  # functools.partial
-        target = target.func
-    bound = 0
-    if not hasattr(target, "__code__"):
-        target = getattr(target, "__call__", target)  # noqa: B004 - the method itself is wanted
-    if hasattr(target, "__func__"):
-        target, bound = target.__func__, 1
-    code = getattr(target, "__code__", None)
-    if code is None or (target is not function and hasattr(function, "func")):
-        return function, code
-    return _with_context(function, code, code.co_argcount - bound, name), code
+        raise RegistrationError(f"{who}: {function!r} cannot be called")
+    target, given, named = _target(function)
+    if not isinstance(target, FunctionType):
+        return _adapted_builtin(function), False
+    is_async = bool(target.__code__.co_flags & _CO_COROUTINE)
+    return _with_context(function, target, given, named, who), is_async
 
 
-def _with_context(function: Callable[..., Any], code: Any, parameters: int, name: str) -> Handler:
-    takes_any = bool(code.co_flags & 0x04)  # inspect.CO_VARARGS
-    if parameters >= 2 or takes_any:  # noqa: PLR2004 - the event and the context
-        return function
-    if parameters == 1:
-        return lambda event, _ctx: function(event)
-    raise RegistrationError(f"hook {name!r}: it must take the event, and may take the context")
+def _target(function: Any) -> tuple[Any, int, set[str]]:
+    """Find the Python function behind a callable, and what it is given already: how many, and by which names."""
+    given, named = 0, set[str]()
+    while isinstance(function, partial):
+        given += len(function.args)
+        named |= function.keywords.keys()
+        function = function.func
+    if isinstance(function, MethodType):
+        return function.__func__, given + 1, named
+    if isinstance(function, FunctionType):
+        return function, given, named
+    return getattr(type(function), "__call__", None), given + 1, named  # noqa: B004 - the method itself is wanted
+
+
+def _with_context(function: Any, target: FunctionType, given: int, named: set[str], who: str) -> Handler:
+    code, defaults = target.__code__, len(target.__defaults__ or ())
+    if code.co_flags & _CO_VARARGS:
+        return cast("Handler", function)
+    names = code.co_varnames[: code.co_argcount]
+    needed = [name for name in names[given : code.co_argcount - defaults] if name not in named]
+    optional = [name for name in names[max(given, code.co_argcount - defaults) :] if name not in named]
+    keywords = set(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
+    if keywords - (target.__kwdefaults__ or {}).keys() - named or len(needed) > _BOTH or not needed + optional:
+        raise RegistrationError(f"{who}: it must take the event, may take the context, and nothing else")
+    second = (needed + optional)[1:2]
+    if len(needed) == _BOTH or (second and second[0].strip("_") in _CONTEXT_NAMES):
+        return cast("Handler", function)
+    return lambda event, _ctx: function(event)
+
+
+def _adapted_builtin(function: Callable[..., Any]) -> Handler:
+    """Ask a function that is not written in Python how many arguments it takes."""
+    from inspect import signature  # noqa: PLC0415 - hardly anybody pays for it
+
+    try:
+        parameters = len(signature(function).parameters)
+    except (TypeError, ValueError):
+        parameters = _BOTH
+    return function if parameters >= _BOTH else lambda event, _ctx: function(event)

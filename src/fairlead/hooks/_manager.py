@@ -9,10 +9,11 @@ import msgspec
 
 from fairlead.errors import PayloadError, RegistrationError
 from fairlead.events import Event, HookEvent, HookOutput
-from fairlead.hooks._call import HookResult, HookRun, call_hooks, describe
+from fairlead.hooks._call import OBSERVE, HookResult, HookRun, call_hooks, describe
 from fairlead.hooks._context import HookContext
-from fairlead.hooks._hook import DEFAULT_TIMEOUT, Answer, Hook, Phase, Registered, checked
-from fairlead.hooks._plain import call_plain, time_left
+from fairlead.hooks._hook import DEFAULT_TIMEOUT, PHASES, Answer, Hook, Phase, Registered, checked, event_types, seconds
+from fairlead.hooks._limits import time_left
+from fairlead.hooks._plain import call_plain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,6 +28,7 @@ E3 = TypeVar("E3", bound=Event)
 R = TypeVar("R", bound="Answer | Awaitable[Answer]")
 
 _MAX_PLANS = 4096
+_REWRITE = PHASES.index("rewrite")
 
 
 class HookOptions(TypedDict, total=False):
@@ -116,7 +118,7 @@ class HookManager:
         `strict` makes it a failure to change a tool's input in any phase but `rewrite`: nothing can then be
         changed after it was checked.
         """
-        self.timeout = timeout
+        self.timeout = seconds(timeout, "the manager")
         self.strict = strict
         self._plans = _Plans(())
         self._lock = Lock()
@@ -151,6 +153,7 @@ class HookManager:
     def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Decorator[Any]: ...
     def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Any:
         """Register the decorated function for these events; `Event` stands for all. The function stays itself."""
+        event_types(events, "on")  # now, for a bare `@hooks.on` would swallow the function
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             self.add(function, *events, **options)
@@ -193,6 +196,8 @@ class HookManager:
         return [hook.name for hook in self._plans.hooks if issubclass(kind, hook.events)]
 
     def _add(self, hook: Registered, *, replace: bool) -> Registration:
+        if self.strict and hook.phase != _REWRITE:
+            hook = msgspec.structs.replace(hook, may_rewrite=False)
         with self._lock:
             hooks = self._plans.hooks
             if replace:
@@ -221,14 +226,14 @@ class HookManager:
         from fairlead.hooks._async import call_async  # noqa: PLC0415 - keeps asyncio out of plain programs
 
         ctx = ctx or _context_of(event)
-        calls = call_hooks(plan, event, strict=self.strict)
+        calls = call_hooks(plan, event)
         try:
             hook, current = next(calls)
             while True:
                 called = await call_async(hook, current, ctx, time_left(hook, ctx, self.timeout))
                 hook, current = calls.send(called)
         except StopIteration as stop:
-            return _reported(stop.value)
+            return _reported(stop.value, plan)
 
     def fire_sync(self, event: Event, ctx: HookContext | None = None) -> HookResult:
         """Do as `fire` does, without an event loop; imports no asyncio unless a hook is async."""
@@ -236,14 +241,14 @@ class HookManager:
         if not plan:
             return HookResult(HookOutput.allow(), event)
         ctx = ctx or _context_of(event)
-        calls = call_hooks(plan, event, strict=self.strict)
+        calls = call_hooks(plan, event)
         try:
             hook, current = next(calls)
             while True:
                 called = call_plain(hook, current, ctx, time_left(hook, ctx, self.timeout))
                 hook, current = calls.send(called)
         except StopIteration as stop:
-            return _reported(stop.value)
+            return _reported(stop.value, plan)
 
     async def execute(self, kind: HookEvent, event: Event, ctx: HookContext | None = None) -> HookOutput:
         """Fire an event that must be of that kind, and give the merged output alone."""
@@ -256,10 +261,10 @@ def _context_of(event: Event) -> HookContext:
     return HookContext(event.session_id, cwd=event.cwd)
 
 
-def _reported(result: HookResult) -> HookResult:
+def _reported(result: HookResult, plan: tuple[Registered, ...]) -> HookResult:
     """Log what a denial does not say: hooks that failed where a failure decides nothing."""
-    for run in result.runs:
-        if run.error is not None and not result.event.can_block:
+    for run in result.failures:
+        if not result.event.can_block or any(hook.name == run.name and hook.phase == OBSERVE for hook in plan):
             _log(run, result.event)
     return result
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairlead.errors import MatcherError
+from fairlead.events import HookEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,6 +34,8 @@ def compile_matcher(matcher: Matcher | None) -> Callable[[Event], bool] | None:
             return _names(matcher)
         matcher = _regex(matcher)
     if isinstance(matcher, re.Pattern):
+        if isinstance(matcher.pattern, bytes):
+            raise MatcherError(f"matcher {matcher.pattern!r}: a pattern of bytes matches no text")
         search = matcher.search
         return lambda event: search(event.subject) is not None
     if not callable(matcher):
@@ -50,13 +53,15 @@ def check_subjects(matcher: Matcher | None, events: Iterable[type[Event]]) -> No
     if not is_on_subject(matcher) or compile_matcher(matcher) is None:
         return
     for event in events:
-        if event.event_type is not None and event.subject_field is None:
-            name = event.event_type.value
+        if not any(kind.type.subject_field for kind in HookEvent if issubclass(kind.type, event)):
+            name = event.__name__
             raise MatcherError(f"matcher {matcher!r}: {name} has no subject to match; leave the matcher out")
 
 
 def _names(matcher: str) -> Callable[[Event], bool]:
     names = {name.strip() for name in matcher.replace(",", "|").split("|")} - {""}
+    if not names:
+        raise MatcherError(f"matcher {matcher!r}: it names nothing")
     names |= {_SAME_TOOL[name] for name in names & _SAME_TOOL.keys()}
     return lambda event: event.subject in names
 

@@ -23,6 +23,7 @@ MAX_STDOUT = 1024 * 1024
 MAX_STDERR = 64 * 1024
 
 _CHUNK = 64 * 1024
+_LONGEST_WAIT = 3600.0  # seconds; no system can wait for ever in one call
 _GRACE = 0.25  # seconds between the polite signal and the other one
 _TICK = 0.02  # seconds; only where the system cannot tell when a child has ended
 
@@ -56,7 +57,7 @@ def run_process(  # noqa: PLR0913 - what a process needs
                     raise HookCancelled("the caller no longer waits")
                 if (left := deadline - monotonic()) <= 0:
                     raise HookTimeout("the command did not end in time and was killed")
-                pump.step(left)
+                pump.step(min(left, _LONGEST_WAIT))
         return Finished(child.wait(), pump.stdout, pump.stderr, pump.truncated)
     finally:
         _end(child)

@@ -52,4 +52,11 @@ class _Worker:
             del call, done, result, error  # an idle thread keeps nothing alive
 
 
-os.register_at_fork(after_in_child=_idle.clear)  # a fork takes no thread along
+def _start_anew() -> None:
+    """Forget the threads of the parent: a fork takes none along, and may find the lock taken."""
+    global _lock  # noqa: PLW0603 - there is one pool in a process
+    _lock = Lock()
+    _idle.clear()
+
+
+os.register_at_fork(after_in_child=_start_anew)

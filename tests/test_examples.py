@@ -1,0 +1,190 @@
+"""The examples do what they say, by the real command and with payloads of the real client."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.testing import make_payload
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+
+
+def fairlead(event: str, example: str, **changes: Any) -> tuple[int, str, str]:
+    """Run the command with an example and a real payload: exit code, stdout, stderr."""
+    done = subprocess.run(
+        [Path(sys.executable).with_name("fairlead"), event, "--hooks", EXAMPLES / example],
+        input=json.dumps(make_payload(event, **changes)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def bash(command: str) -> dict[str, Any]:
+    return {"tool_name": "Bash", "tool_input": {"command": command}}
+
+
+# -- security ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern"), [("rm -rf /", "rm -rf"), ("sudo ls", "sudo"), ("sudo rm -rf /", "rm -rf")]
+)
+def test_the_guard_blocks_what_contains_a_pattern(command: str, pattern: str) -> None:
+    reason = f"Blocked: contains '{pattern}'"
+    verdict = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
+
+    exit_code, stdout, stderr = fairlead("PreToolUse", "security.py", **bash(command))
+
+    assert (exit_code, stderr) == (2, f"{reason}\n")
+    assert json.loads(stdout) == {"hookSpecificOutput": verdict}
+
+
+@pytest.mark.parametrize(
+    "call", [bash("git status"), {"tool_name": "Write", "tool_input": {"file_path": "a", "content": "sudo"}}]
+)
+def test_the_guard_lets_everything_else_pass(call: dict[str, Any]) -> None:
+    assert fairlead("PreToolUse", "security.py", **call) == (0, "", "")
+
+
+# -- logging -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event", "name"),
+    [
+        ("PreToolUse", "pre_tool_use"),
+        ("PostToolUse", "post_tool_use"),
+        ("PostToolUseFailure", "post_tool_use_failure"),
+    ],
+)
+def test_the_log_has_a_line_for_each_event_of_a_tool(event: str, name: str) -> None:
+    assert fairlead(event, "logging_hook.py", tool_name="Read") == (0, "", f"audit: hook event {name}, tool Read\n")
+
+
+def test_the_log_also_has_the_calls_that_the_guard_blocks() -> None:
+    done = subprocess.run(
+        ["fairlead", "PreToolUse", "--hooks", "security.py", "--hooks", "logging_hook.py"],
+        input=json.dumps(make_payload("PreToolUse", **bash("sudo ls"))),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=EXAMPLES,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        "audit: hook event pre_tool_use, tool Bash\nBlocked: contains 'sudo'\n",
+    )
+
+
+# -- subagents -----------------------------------------------------------------------------------------
+
+
+def test_the_monitor_hears_a_subagent_start() -> None:
+    told = {"agent_id": "a1", "agent_type": "Explore", "description": "look around"}
+
+    heard = fairlead("SubagentStart", "subagent_monitor.py", **told)
+
+    assert heard == (0, "", "INFO subagent started: id=a1 type=Explore desc=look around\n")
+
+
+def test_the_monitor_hears_a_subagent_complete() -> None:
+    line = "INFO subagent completed: id=a1\n"
+
+    assert fairlead("SubagentStop", "subagent_monitor.py", agent_id="a1") == (0, "", line)
+    assert fairlead("SubagentStop", "subagent_monitor.py", agent_id="a1", success=True) == (0, "", line)
+
+
+def test_the_monitor_warns_of_a_subagent_that_failed() -> None:
+    heard = fairlead("SubagentStop", "subagent_monitor.py", agent_id="a1", success=False, error="out of tokens")
+
+    assert heard == (0, "", "WARNING subagent failed: id=a1 error=out of tokens\n")
+
+
+# -- the lines that the examples tell their readers to try ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("example", "exit_code"), [("security.py", 2), ("logging_hook.py", 0), ("subagent_monitor.py", 0)]
+)
+def test_what_an_example_says_to_try_can_be_tried(example: str, exit_code: int) -> None:
+    text = (EXAMPLES / example).read_text("utf-8")
+    found = re.search(r'Try it:  (.*?)\n"""', text, re.DOTALL)
+    assert found is not None
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    done = subprocess.run(["/bin/sh", "-c", found[1]], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, bool(done.stderr)) == (exit_code, True)
+
+
+# -- the tour ------------------------------------------------------------------------------------------
+
+
+def tour(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, folder / "tour.py"], env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_tour_shows_each_scene_and_how_long_it_took() -> None:
+    done = tour(EXAMPLES)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.findall(r"^   (exit \d)  (.*)$", done.stdout, re.MULTILINE) == [
+        ("exit 0", "nothing to object"),
+        ("exit 2", "deny: Blocked: contains 'rm -rf'"),
+        ("exit 2", "deny: Ask before you force a push."),
+        ("exit 2", "deny: hook 'typo.guard' failed, so this is denied: KeyError: 'comand'"),
+        ("exit 2", unfinished(done.stdout)),
+        ("exit 0", "INFO subagent started: id=a6c7e1d2 type=Explore desc=None"),
+    ]
+    assert re.search(r"^All 6 came out as they should\.\nAn event took \d+ ms \(median\)", done.stdout, re.MULTILINE)
+
+
+def unfinished(printed: str) -> str:
+    """The one answer whose words may change; what it has to say may not."""
+    found = re.search(
+        r"^   exit 2  (deny: unfinished\.py: .*line 7: SyntaxError: expected ':')$", printed, re.MULTILINE
+    )
+    return found[1] if found else "nothing about line 7 of unfinished.py"
+
+
+def test_the_tour_is_plain_text_where_there_is_no_terminal() -> None:
+    assert "\x1b" not in tour(EXAMPLES).stdout
+
+
+def test_the_tour_fails_if_a_scene_comes_out_differently(tmp_path: Path) -> None:
+    """With a guard that lets everything pass."""
+    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
+    guard = (tmp_path / "security.py").read_text("utf-8")
+    (tmp_path / "security.py").write_text(guard.replace('["rm -rf", "sudo"]', "[]"))
+
+    done = tour(tmp_path)
+
+    assert done.returncode == 1
+    assert "   exit 0  nothing to object\n   expected: exit 2, deny: Blocked: contains 'rm -rf'\n" in done.stdout
+    assert "1 of 6 came out differently." in done.stdout
+
+
+# -- the documents -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", ["security.py", "logging_hook.py", "subagent_monitor.py"])
+def test_the_documents_show_the_example_as_it_is(example: str) -> None:
+    page = (ROOT / "docs/examples.md").read_text("utf-8")
+
+    assert f"```python\n{(EXAMPLES / example).read_text('utf-8')}```\n" in page
