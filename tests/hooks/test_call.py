@@ -317,8 +317,6 @@ UNUSABLE = [
     ("deny", "TypeError: a hook answers a HookOutput or None, not str"),
     ({"decision": "block"}, "TypeError: a hook answers a HookOutput or None, not dict"),
     (HookOutput, "TypeError: a hook answers a HookOutput or None, not StructMeta"),
-    (HookOutput(updated_input="ls"), "TypeError: updated_input must be a dict, not str"),  # type: ignore[arg-type]
-    (HookOutput(updated_input=[1]), "TypeError: updated_input must be a dict, not list"),  # type: ignore[arg-type]
 ]
 
 
@@ -340,6 +338,8 @@ def test_an_answer_that_is_none_is_a_failure(answer: Any, told: str) -> None:
         {"continue_execution": None},
         {"additional_context": ["a"]},
         {"stop_reason": 7},
+        {"updated_input": "ls"},
+        {"updated_input": [1]},
         {"extra": None},
     ],
     ids=repr,

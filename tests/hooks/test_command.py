@@ -35,7 +35,7 @@ from fairlead import (
     stop,
     user_prompt_submit,
 )
-from fairlead.hooks._process import MAX_STDERR, MAX_STDOUT, run_process
+from fairlead.hooks._process import MAX_STDERR, run_process
 from fairlead.testing import make_payload
 
 if TYPE_CHECKING:
@@ -606,11 +606,18 @@ def test_more_output_than_is_kept_is_a_failure(fire: Fire) -> None:
     assert result.blocked
 
 
-def test_what_is_kept_of_the_output_is_bounded() -> None:
-    printing_much = "head -c 3000000 /dev/zero | tee /dev/stderr"
+def test_a_command_that_prints_without_end_is_not_waited_for(fire: Fire) -> None:
+    start = monotonic()
 
+    result = fire(manager_of("yes", timeout=20), LS, None)
+
+    assert str(only_run(result).error) == "the command printed more than 1048576 bytes"
+    assert monotonic() - start < 15
+
+
+def test_what_is_kept_of_stderr_is_bounded() -> None:
     done = run_process(
-        ["/bin/sh", "-c", printing_much],
+        ["/bin/sh", "-c", "head -c 3000000 /dev/zero >&2"],
         b"",
         cwd=None,
         env=os.environ,
@@ -618,7 +625,7 @@ def test_what_is_kept_of_the_output_is_bounded() -> None:
         cancellation=CancellationToken(),
     )
 
-    assert (len(done.stdout), len(done.stderr), done.truncated) == (MAX_STDOUT, MAX_STDERR, True)
+    assert (len(done.stdout), len(done.stderr)) == (0, MAX_STDERR)
 
 
 # -- time, and what is left behind ---------------------------------------------------------------------

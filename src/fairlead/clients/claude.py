@@ -65,7 +65,23 @@ _TAKES_CONTEXT = frozenset(
         "PostModelSwitch",
     }
 )
-_TOP_LEVEL = frozenset({"continue", "stopReason", "terminalSequence", "suppressOriginalPrompt"})
+_TOP_LEVEL = frozenset({"continue", "stopReason", "terminalSequence"})
+_NOTHING_SPECIFIC = frozenset(
+    {
+        "SessionEnd",
+        "StopFailure",
+        "PreCompact",
+        "PostCompact",
+        "TaskCreated",
+        "TaskCompleted",
+        "TeammateIdle",
+        "ConfigChange",
+        "InstructionsLoaded",
+        "DirectoryAdded",
+        "WorktreeRemove",
+    }
+)
+"""Events for which the client's schema has no `hookSpecificOutput`: with one, the whole answer would be refused."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -99,6 +115,7 @@ def to_json(event: Event, output: HookOutput) -> dict[str, Any]:
     document = _top_level(output, way)
     specific = _specific(event, output, way)
     if specific:
+        specific.pop("hookEventName", None)
         document["hookSpecificOutput"] = {"hookEventName": event.event_name, **specific}
     return document
 
@@ -120,6 +137,8 @@ def _top_level(output: HookOutput, way: _Way) -> dict[str, Any]:
 
 
 def _specific(event: Event, output: HookOutput, way: _Way) -> dict[str, Any]:
+    if event.event_name in _NOTHING_SPECIFIC:
+        return {}
     specific = {key: value for key, value in output.extra.items() if key not in _TOP_LEVEL}
     if way == "permission":
         specific |= _permission(event, output)
@@ -142,7 +161,8 @@ def _permission(event: Event, output: HookOutput) -> dict[str, Any]:
         return {"permissionDecision": "deny", "permissionDecisionReason": output.reason or NO_REASON}
     verdict: dict[str, Any] = {}
     if output.permission is not None:
-        verdict["permissionDecision"] = output.permission
+        defers = output.permission == "defer" and event.event_name != "PreToolUse"
+        verdict["permissionDecision"] = "ask" if defers else output.permission  # only a tool call can be deferred
         if output.permission_reason is not None:
             verdict["permissionDecisionReason"] = output.permission_reason
     if output.updated_input is not None and event.event_name == "PreToolUse":
@@ -153,11 +173,16 @@ def _permission(event: Event, output: HookOutput) -> dict[str, Any]:
 def _request(output: HookOutput, rest: dict[str, Any]) -> dict[str, Any]:
     """Answer a permission request; without an opinion the client asks the person."""
     if output.blocked:
-        return {"decision": {"behavior": "deny", "message": output.reason or NO_REASON, **rest}}
+        return {"decision": {"behavior": "deny", "message": output.reason or NO_REASON, **_more(rest)}}
     if output.permission != "allow":
         return {}
     changed = {} if output.updated_input is None else {"updatedInput": output.updated_input}
-    return {"decision": {"behavior": "allow", **changed, **rest}}
+    return {"decision": {"behavior": "allow", **changed, **_more(rest)}}
+
+
+def _more(rest: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of one hook's extras what would undo the verdict of all."""
+    return {key: value for key, value in rest.items() if key not in {"behavior", "message", "updatedInput"}}
 
 
 def _plain(event: Event, output: HookOutput) -> bytes:

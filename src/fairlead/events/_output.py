@@ -11,17 +11,18 @@ T = TypeVar("T")
 Permission = Literal["allow", "ask", "defer", "deny"]
 
 _STRICTNESS: dict[str | None, int] = {None: 0, "allow": 1, "ask": 2, "defer": 3, "deny": 4}
-_TEXT, _INPUT = (str, type(None)), (dict, type(None))
-_TYPES: tuple[tuple[str, type | tuple[type, ...]], ...] = (
-    ("continue_execution", bool),
-    ("stop_reason", _TEXT),
-    ("suppress_logging", bool),
-    ("system_message", _TEXT),
-    ("updated_input", _INPUT),
-    ("additional_context", _TEXT),
-    ("permission_reason", _TEXT),
-    ("extra", dict),
-)
+_FLAG = bool, "True or False"
+_TEXT = (str, type(None)), "a string"
+_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "continue_execution": _FLAG,
+    "stop_reason": _TEXT,
+    "suppress_logging": _FLAG,
+    "system_message": _TEXT,
+    "updated_input": ((dict, type(None)), "a dict"),
+    "additional_context": _TEXT,
+    "permission_reason": _TEXT,
+    "extra": (dict, "a dict"),
+}
 
 
 class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,10 +51,10 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Refuse what means nothing, for a slip of the pen must not open a gate; make a denial block."""
         if self.permission not in _STRICTNESS:
             raise ValueError(f"permission must be allow, ask, defer or deny, not {self.permission!r}")
-        for field, wanted in _TYPES:
+        for field, (types, wanted) in _TYPES.items():
             value = getattr(self, field)
-            if not isinstance(value, wanted):
-                raise TypeError(f"{field} cannot be {value!r}")
+            if not isinstance(value, types):
+                raise TypeError(f"{field} must be {wanted}, not {type(value).__name__}")
         if self.permission == "deny" and self.continue_execution:
             msgspec.structs.force_setattr(self, "continue_execution", False)  # noqa: FBT003 - a setter
 

@@ -6,16 +6,29 @@ it pass: text before the JSON, broken JSON, an unknown decision, a plain failure
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import CommandFailed
 from fairlead.events import Event, HookOutput, decode_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _BLOCKED = 2
 _TEXT_IS_CONTEXT = frozenset({"SessionStart", "UserPromptSubmit", "UserPromptExpansion"})
 """Events whose plain output the client gives to the model."""
 
-_TOP_LEVEL = {"terminalSequence", "suppressOriginalPrompt"}
+_TOP_LEVEL = {"terminalSequence"}
+_KEYS = frozenset(
+    {
+        *("continue_execution", "stop_reason", "suppress_logging", "system_message", "updated_input"),
+        *("additional_context", "continue", "stopReason", "suppressOutput", "systemMessage", "decision"),
+        *("hookSpecificOutput", "permissionDecision"),
+    }
+)
+"""Words by which an answer is known among other output."""
+
+_MAX_STARTS = 32
 _OURS = {"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"}
 _DECISIONS = {"block": "deny", "deny": "deny", "approve": "allow", "allow": "allow", "ask": "ask"}
 _PERMISSIONS = {"allow", "ask", "defer", "deny"}
@@ -24,9 +37,9 @@ _PERMISSIONS = {"allow", "ask", "defer", "deny"}
 def read_answer(event: Event, exit_code: int, stdout: bytes, stderr: bytes) -> HookOutput:
     """Turn what a command left behind into an output."""
     said = stderr.decode(errors="replace").strip()
+    text = stdout.decode(errors="replace").strip("\ufeff \t\r\n")
     if exit_code == _BLOCKED:
-        return HookOutput.block(said or _reason_in(stdout) or "blocked by a command that gave no reason")
-    text = stdout.decode(errors="replace").strip()
+        return _blocked(text, said)
     document = _document(text, event)
     answer = None if document is None else _answer(document, event)
     if exit_code != 0 and (answer is None or not answer.blocked):
@@ -44,28 +57,48 @@ def _ending(exit_code: int) -> str:
     return f"the command ended with exit code {exit_code}"
 
 
-def _reason_in(stdout: bytes) -> str | None:
-    """Find the reason in the JSON of a command that blocks by its exit code and says nothing on stderr."""
+def _blocked(text: str, said: str) -> HookOutput:
+    """Read the answer of a command that blocks by its exit code: its JSON may add to it, or give the reason."""
     try:
-        document = decode_json(stdout)
-        return _answer(document, None).reason if isinstance(document, dict) else None
-    except (ValueError, RecursionError, CommandFailed):
-        return None
+        answer = _answer(_parsed(text), None)
+    except CommandFailed:
+        answer = HookOutput.allow()
+    return HookOutput(
+        continue_execution=False,
+        stop_reason=said or answer.reason or "blocked by a command that gave no reason",
+        system_message=answer.system_message,
+        additional_context=answer.additional_context,
+    )
 
 
 def _document(text: str, event: Event) -> dict[str, Any] | None:
-    """Find the JSON object in the output; `None` if it is plain text or empty."""
+    """Find the JSON object in the output; `None` if it is plain text or empty.
+
+    A program that logs before it answers is understood. What only looks like an answer is refused, unless the
+    event takes any text as context.
+    """
     if text.startswith("{"):
         return _parsed(text)
-    start = text.find('\n{"')
-    if start == -1:
-        return None
-    try:
-        return _parsed(text[start + 1 :])
-    except CommandFailed:
-        if event.can_block:
-            raise
-        return None
+    for start in _starts(text):
+        try:
+            document = _parsed(text[start:])
+        except CommandFailed:
+            continue
+        if not _KEYS.isdisjoint(document):
+            return document
+    if event.event_name not in _TEXT_IS_CONTEXT and any(f'"{key}"' in text for key in _KEYS):
+        return _parsed(text)
+    return None
+
+
+def _starts(text: str) -> Iterator[int]:
+    """Find where an object may begin, a few times at most."""
+    start = text.find("{")
+    for _ in range(_MAX_STARTS):
+        if start == -1:
+            return
+        yield start
+        start = text.find("{", start + 1)
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import HookCancelled, HookFailure
 from fairlead.hooks._call import Called
-from fairlead.hooks._limits import as_failure, out_of_time, refused, with_deadline
+from fairlead.hooks._limits import as_failure, out_of_time, refused, watched, with_deadline
 from fairlead.hooks._workers import submit
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ def run_bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any
 async def _plain(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
     if hook.inline:
         answer: Any = hook.call(event, ctx)
-    elif hook.keeps_deadline:
-        answer = await _threaded(hook, event, ctx)
     else:
-        answer = await _bounded(_threaded(hook, event, ctx), ctx, timeout)
+        with watched(ctx) as own:
+            running = _threaded(hook, event, own)
+            answer = await (running if hook.keeps_deadline else _bounded(running, ctx, timeout))
     return await _bounded(answer, ctx, timeout) if hasattr(answer, "__await__") else answer
 
 

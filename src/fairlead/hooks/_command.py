@@ -7,7 +7,7 @@ import re
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from fairlead.errors import CommandFailed, RegistrationError
+from fairlead.errors import RegistrationError
 from fairlead.events import Event, HookEvent, HookOutput, encode_json, to_payload
 from fairlead.events._names import snake
 from fairlead.hooks._hook import DEFAULT_TIMEOUT, Hook, Phase
@@ -62,7 +62,7 @@ class CommandHook(Hook):
     def execute(self, event: Event, ctx: HookContext) -> HookOutput:
         """Run the command and read its answer."""
         from fairlead.hooks._answer import read_answer  # noqa: PLC0415 - subprocess is paid for by those who use it
-        from fairlead.hooks._process import MAX_STDOUT, run_process  # noqa: PLC0415
+        from fairlead.hooks._process import run_process  # noqa: PLC0415
 
         env = {**os.environ, "EVENT": snake(event.event_name), **ctx.env, **self.env}
         done = run_process(
@@ -73,8 +73,6 @@ class CommandHook(Hook):
             deadline=ctx.deadline if ctx.deadline is not None else monotonic() + self.timeout,
             cancellation=ctx.cancellation,
         )
-        if done.truncated:
-            raise CommandFailed(f"the command printed more than {MAX_STDOUT} bytes")
         return read_answer(event, done.exit_code, done.stdout, done.stderr)
 
     def _argv(self, env: Mapping[str, str]) -> list[str]:

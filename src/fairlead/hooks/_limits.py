@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairlead.errors import HookCancelled, HookFailure, HookTimeout
+from fairlead.hooks._context import CancellationToken
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fairlead.hooks._context import HookContext
     from fairlead.hooks._hook import Registered
 
@@ -44,3 +48,35 @@ def out_of_time(timeout: float) -> HookTimeout:
 def with_deadline(ctx: HookContext, timeout: float) -> HookContext:
     """Tell a hook when it must have answered."""
     return msgspec.structs.replace(ctx, deadline=monotonic() + timeout)
+
+
+@contextmanager
+def watched(ctx: HookContext) -> Iterator[HookContext]:
+    """Give a hook in a thread a context of its own, which is cancelled when it alone is given up."""
+    token = _OwnToken(ctx.cancellation)
+    undo = ctx.cancellation.on_cancel(token.give_up)
+    try:
+        yield msgspec.structs.replace(ctx, cancellation=token)
+    except BaseException:
+        token.give_up()
+        raise
+    finally:
+        undo()
+
+
+class _OwnToken(CancellationToken):
+    """One hook's view of the caller's token: to cancel it is to cancel the caller's."""
+
+    __slots__ = ("_callers",)
+
+    def __init__(self, callers: CancellationToken) -> None:
+        super().__init__()
+        self._callers = callers
+
+    def cancel(self) -> None:
+        """Cancel the whole firing."""
+        self._callers.cancel()
+
+    def give_up(self) -> None:
+        """Cancel this hook alone."""
+        super().cancel()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import HookCancelled
 from fairlead.hooks._call import Called
-from fairlead.hooks._limits import as_failure, out_of_time, refused, with_deadline
+from fairlead.hooks._limits import as_failure, out_of_time, refused, watched, with_deadline
 from fairlead.hooks._workers import submit
 
 if TYPE_CHECKING:
@@ -39,20 +39,21 @@ def _call(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> A
         answer: Any = hook.call(event, ctx)
         if not hasattr(answer, "__await__"):
             return answer
-        return _in_worker(lambda: _awaited(answer, ctx, timeout), ctx, timeout)
-    return _in_worker(lambda: _settled(hook.call(event, ctx), ctx, timeout), ctx, timeout)
+        return _in_worker(lambda own: _awaited(answer, own, timeout), ctx, timeout)
+    return _in_worker(lambda own: _settled(hook.call(event, own), own, timeout), ctx, timeout)
 
 
-def _in_worker(call: Callable[[], Any], ctx: HookContext, timeout: float) -> Any:
+def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: float) -> Any:
     done: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-    submit(call, lambda answer, error: done.put((answer, error)))
-    undo = ctx.cancellation.on_cancel(lambda: done.put((None, HookCancelled("the caller no longer waits"))))
-    try:
-        answer, error = done.get(timeout=min(timeout, TIMEOUT_MAX))
-    except Empty:
-        raise out_of_time(timeout) from None
-    finally:
-        undo()
+    with watched(ctx) as own:
+        submit(lambda: call(own), lambda answer, error: done.put((answer, error)))
+        undo = ctx.cancellation.on_cancel(lambda: done.put((None, HookCancelled("the caller no longer waits"))))
+        try:
+            answer, error = done.get(timeout=min(timeout, TIMEOUT_MAX))
+        except Empty:
+            raise out_of_time(timeout) from None
+        finally:
+            undo()
     if error is not None:
         raise as_failure(error)
     return answer

@@ -7,6 +7,7 @@ import selectors
 import signal
 from contextlib import ExitStack, suppress
 from subprocess import PIPE, Popen
+from threading import RLock
 from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING
 
@@ -29,12 +30,11 @@ _TICK = 0.02  # seconds; only where the system cannot tell when a child has ende
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """How a command ended, and what it said. `truncated`: it printed more than is kept."""
+    """How a command ended, and what it said."""
 
     exit_code: int
     stdout: bytes
     stderr: bytes
-    truncated: bool
 
 
 def run_process(  # noqa: PLR0913 - what a process needs
@@ -58,7 +58,7 @@ def run_process(  # noqa: PLR0913 - what a process needs
                 if (left := deadline - monotonic()) <= 0:
                     raise HookTimeout("the command did not end in time and was killed")
                 pump.step(min(left, _LONGEST_WAIT))
-        return Finished(child.wait(), pump.stdout, pump.stderr, pump.truncated)
+        return Finished(child.wait(), pump.stdout, pump.stderr)
     finally:
         _end(child)
 
@@ -110,12 +110,13 @@ class _Pump:
     def __init__(self, child: Popen[bytes], stdin: bytes) -> None:
         self.child = child
         self.stdout = self.stderr = b""
-        self.truncated = False
         self.done = False
         self.stack = ExitStack()
         self._unsent = memoryview(stdin)
         self._selector = self.stack.enter_context(selectors.DefaultSelector())
         self._ended_fd: int | None = None
+        self._waker: int | None = None
+        self._lock = RLock()  # a signal handler may wake while its own thread is in here
         self._register_all()
 
     def _register_all(self) -> None:
@@ -127,7 +128,7 @@ class _Pump:
         self._selector.register(stderr, selectors.EVENT_READ, self._receive_stderr)
         woken, self._waker = os.pipe()
         self.stack.callback(os.close, woken)
-        self.stack.callback(os.close, self._waker)
+        self.stack.callback(self._close_waker)
         self._selector.register(woken, selectors.EVENT_READ, lambda: None)
         if hasattr(os, "pidfd_open"):
             self._ended_fd = os.pidfd_open(self.child.pid)
@@ -136,8 +137,16 @@ class _Pump:
 
     def wake(self) -> None:
         """Let `step` return; called from any thread, or from a signal handler."""
-        with suppress(OSError):
-            os.write(self._waker, b"!")
+        with self._lock, suppress(OSError):
+            if self._waker is not None:
+                os.write(self._waker, b"!")
+
+    def _close_waker(self) -> None:
+        """Close it before its number can belong to another file, into which a late `wake` would write."""
+        with self._lock:
+            if self._waker is not None:
+                os.close(self._waker)
+            self._waker = None
 
     def step(self, timeout: float) -> None:
         """Wait for something to happen and deal with it."""
@@ -165,9 +174,9 @@ class _Pump:
                 pipe.close()
 
     def _receive_stdout(self) -> None:
-        data = self._read(_pipe(self.child.stdout))
-        self.truncated |= len(self.stdout) + len(data) > MAX_STDOUT
-        self.stdout += data[: MAX_STDOUT - len(self.stdout)]
+        self.stdout += self._read(_pipe(self.child.stdout))
+        if len(self.stdout) > MAX_STDOUT:
+            raise CommandFailed(f"the command printed more than {MAX_STDOUT} bytes")
 
     def _receive_stderr(self) -> None:
         data = self._read(_pipe(self.child.stderr))

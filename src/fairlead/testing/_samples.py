@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Event)
 
 
-def make(event: type[E], **changes: Any) -> E:
+def make(event: type[E], /, **changes: Any) -> E:
     """Make a typed event from a real payload: `make(PreToolUse, tool_name="Bash", tool_input={"command": "ls"})`."""
     made = parse(make_payload(event, **changes))
     assert isinstance(made, event)  # noqa: S101 - the sample has the event's own name
     return made
 
 
-def make_payload(event: type[Event] | HookEvent | str, **changes: Any) -> dict[str, Any]:
+def make_payload(event: type[Event] | HookEvent | str, /, **changes: Any) -> dict[str, Any]:
     """Make a payload as the client sends it, with some of its fields changed; `None` takes a field away."""
     name = _name(event)
     payload = next(payload for payload in _payloads().values() if payload["hook_event_name"] == name)
@@ -42,7 +42,8 @@ def samples(event: type[Event] | HookEvent | str | None = None) -> Iterator[Even
 def _name(event: type[Event] | HookEvent | str) -> str:
     if isinstance(event, str):
         event = HookEvent.parse(event)
-    return event.value if isinstance(event, HookEvent) else event.__name__
+    name = event.value if isinstance(event, HookEvent) else event.__name__
+    return HookEvent.parse(name).value
 
 
 def _payloads() -> dict[str, dict[str, Any]]:
