@@ -40,7 +40,12 @@ def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent
     `event` says which event it must be: the payload may leave its name out, but not contradict it.
     Fields and events that we do not know are kept.
     """
-    raw = _read(payload)
+    try:
+        raw = _decode(payload) if type(payload) is bytes and len(payload) <= MAX_PAYLOAD else None
+    except (ValueError, RecursionError):
+        raw = None
+    if type(raw) is not dict:
+        raw = _read(payload)
     kind, name = _kind(raw, event)
     parsed = _convert(raw, kind, name)
     _check_text(parsed, parsed.required_text)
@@ -165,7 +170,7 @@ def _stated_name(raw: dict[str, Any]) -> str | None:
         if not isinstance(name, str):
             raise PayloadError(f"{key}: expected a string, got {_json_type(name)}", field=key)
         if not name.strip():
-            raise PayloadError(f"{key} cannot be empty", field=key)
+            raise _blank(key)
         return name
     return None
 
@@ -173,7 +178,7 @@ def _stated_name(raw: dict[str, Any]) -> str | None:
 def _agreed_name(stated: str | None, event: HookEvent | str) -> str:
     wanted = event.value if isinstance(event, HookEvent) else event
     if not wanted.strip():
-        raise PayloadError("hook_event_name cannot be empty", field="hook_event_name")
+        raise _blank("hook_event_name")
     if stated is None or stated == wanted:
         return wanted
     same = HookEvent.find(stated)
@@ -262,12 +267,16 @@ def _check_text(event: Event, fields: tuple[str, ...]) -> None:
         if value is None:
             continue
         if not value or value.isspace():
-            shown = "subagent_type" if field == "agent_type" else field
-            raise PayloadError(f"{shown} cannot be empty", field=field)
+            raise _blank(field)
         if "\0" in value:
             raise PayloadError(f"{field}: holds a NUL character", field=field)
         if not value.isascii():
             _refuse_half_pairs(field, value)
+
+
+def _blank(field: str) -> PayloadError:
+    shown = "subagent_type" if field == "agent_type" else field
+    return PayloadError(f"{shown} cannot be empty", field=field)
 
 
 def _refuse_half_pairs(field: str, value: str) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from time import perf_counter
 from types import coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fairlead.errors import HookCancelled, HookFailure
 from fairlead.hooks._call import Called
@@ -56,46 +55,71 @@ async def _stepped(answer: Coroutine[Any, Any, Any], ctx: HookContext, timeout: 
 @coroutine
 def _resumed(answer: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
     """Go on with a coroutine that has been stepped once, in the same task."""
-    while True:
-        try:
-            sent = yield waits_for
-        except BaseException as thrown:  # noqa: BLE001 - cancellation goes where the coroutine waits
-            step = partial(answer.throw, thrown)
-        else:
-            step = partial(answer.send, sent)
-        try:
-            waits_for = step()
-        except StopIteration as stop:
-            return stop.value
+    try:
+        while True:
+            try:
+                sent = yield waits_for
+            except BaseException as thrown:  # noqa: BLE001 - cancellation goes where the coroutine waits
+                waits_for = answer.throw(thrown)
+            else:
+                waits_for = answer.send(sent)
+    except StopIteration as stop:
+        return stop.value
 
 
 async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
     """Await under a timer that the context's cancellation can cut short."""
-    loop = asyncio.get_running_loop()
-    scope = asyncio.timeout(timeout)
-
-    over = False
-
-    def cut_short() -> None:
-        if not over:
-            scope.reschedule(loop.time())
-
-    def expire() -> None:
-        loop.call_soon_threadsafe(cut_short)
-
-    undo = ctx.cancellation.on_cancel(expire)
+    timer = _Timer(timeout)
+    undo = ctx.cancellation.on_cancel(timer.cut_short)
     try:
-        async with scope:
-            return await answer
-    except TimeoutError:
-        if not scope.expired():
+        return await answer
+    except asyncio.CancelledError:
+        if not timer.is_the_cause():
             raise
         if ctx.cancelled:
             raise HookCancelled("the caller no longer waits") from None
         raise out_of_time(timeout) from None
     finally:
-        over = True
         undo()
+        timer.stop()
+
+
+class _Timer:
+    """Cancels the current task in time: what `asyncio.timeout` does, at half its price."""
+
+    __slots__ = ("_handle", "_loop", "_requests", "_rung", "_task")
+
+    def __init__(self, timeout: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._requests = self._task.cancelling()
+        self._rung = False
+        self._handle: asyncio.TimerHandle | None = self._loop.call_later(timeout, self._ring)
+
+    def _ring(self) -> None:
+        if self._handle is not None and not self._rung:
+            self._rung = True
+            self._task.cancel()
+
+    def cut_short(self) -> None:
+        """Ring now; from any thread."""
+        self._loop.call_soon_threadsafe(self._ring)
+
+    def is_the_cause(self) -> bool:
+        """Whether the cancellation that has just arrived is ours alone; takes it back if so."""
+        if not self._rung:
+            return False
+        self._rung = False
+        return self._task.uncancel() <= self._requests
+
+    def stop(self) -> None:
+        """Ring no more; take back a cancellation that the hook kept to itself."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        if self._rung:
+            self._rung = False
+            self._task.uncancel()
 
 
 def run_bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
