@@ -225,6 +225,7 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
     env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the plugins of this project are not the reader's
+    env["PYTHONUNBUFFERED"] = "1"  # so that stdout and stderr come in the order of a terminal
     return subprocess.run(
         command, cwd=folder, env=env, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

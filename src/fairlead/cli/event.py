@@ -46,6 +46,8 @@ def run(name: str, args: Sequence[str]) -> int:
         return 2 if b'"PreToolUse"' in payload or kind == "PreToolUse" else 1
     with _answers_alone_on_stdout() as stdout:
         output = _decide(event, options)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what hooks printed comes before the reason
         answer = _CLIENTS[options.client].render(event, output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)
