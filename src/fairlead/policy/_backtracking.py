@@ -1,0 +1,177 @@
+r"""Finds regular expressions that could take for ever. Knows nothing of policies.
+
+A loop is harmless if one character is always enough to tell what to do next inside of it: go round, go on, or which
+alternative to take. Then no text can be read in two ways, and there is nothing to go back to. `(a+)+` and `(\w+\s?)*`
+fail that; `(\w+,\s*)+` does not. A loop that is refused may be harmless after all; one that passes cannot
+explode. What is merely slow on long lines, such as `.*a.*b.*c`, passes.
+"""
+
+from __future__ import annotations
+
+from re import _constants as op  # type: ignore[attr-defined]  # the parser is part of `re`, but not of its stubs
+from re import _parser  # type: ignore[attr-defined]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+_MANY = 10
+"""A part that is repeated less often than that multiplies the work, but does not explode it."""
+
+_SAMPLES = frozenset(map(chr, range(128))) | frozenset("éßяδ中٣\u00a0\u2003")
+_REPEATS = {op.MAX_REPEAT, op.MIN_REPEAT}
+_SINGLE = {op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN}
+_CATEGORIES: dict[Any, Callable[[str], bool]] = {
+    op.CATEGORY_DIGIT: str.isdigit,
+    op.CATEGORY_SPACE: str.isspace,
+    op.CATEGORY_WORD: lambda c: c.isalnum() or c == "_",
+    op.CATEGORY_NOT_DIGIT: lambda c: not c.isdigit(),
+    op.CATEGORY_NOT_SPACE: lambda c: not c.isspace(),
+    op.CATEGORY_NOT_WORD: lambda c: not (c.isalnum() or c == "_"),
+}
+
+Item = tuple[Any, Any]
+Chars = frozenset[str]
+
+
+def may_run_for_ever(pattern: str) -> bool:
+    """Tell whether a valid pattern has a loop in which some text can be read in many ways."""
+    tree = list(_parser.parse(pattern))
+    return _Loops(_SAMPLES | frozenset(_named(tree))).in_(tree)
+
+
+def _named(tree: Iterable[Any]) -> Iterator[str]:
+    """Give the characters that a pattern names: where two classes overlap, one of these is in both."""
+    for part in tree:
+        if isinstance(part, tuple) and part and part[0] in {op.LITERAL, op.NOT_LITERAL}:
+            yield from _both_cases(chr(part[1]))
+        elif isinstance(part, tuple) and part and part[0] is op.RANGE:
+            yield from (case for code in part[1] for case in _both_cases(chr(code)))
+        elif isinstance(part, list | tuple | _parser.SubPattern):
+            yield from _named(part)
+
+
+def _both_cases(character: str) -> Chars:
+    return frozenset({character, character.lower()[:1], character.upper()[:1]})
+
+
+class _Loops:
+    """Looks at the loops of one pattern; `universe` stands for all characters."""
+
+    def __init__(self, universe: Chars) -> None:
+        self._universe = universe
+
+    def in_(self, items: Iterable[Item]) -> bool:
+        """Tell whether any loop in here is ambiguous."""
+        for item in items:
+            for body in _parts(item):
+                if self.in_(body):
+                    return True
+                if item[0] in _REPEATS and item[1][1] >= _MANY and self._ambiguous(body, self._first(body)[0]):
+                    return True
+        return False
+
+    def _ambiguous(self, items: Sequence[Item], follow: Chars) -> bool:
+        """Tell whether one character can be too little in here, where `follow` is what may come after."""
+        for item in reversed(items):
+            if self._ambiguous_item(item, follow):
+                return True
+            first, empty = self._first_of(item)
+            follow = first | follow if empty else first
+        return False
+
+    def _ambiguous_item(self, item: Item, follow: Chars) -> bool:
+        if item[0] in _REPEATS:
+            least, most, body = item[1]
+            first, empty = self._first(body)
+            if least != most and (empty or first & follow):
+                return True
+            return self._ambiguous(body, first | follow if most > 1 else follow)
+        if item[0] is op.BRANCH:
+            return self._ambiguous_choice(item[1][1], follow)
+        if item[0] is op.SUBPATTERN:
+            return self._ambiguous(item[1][-1], follow)
+        return item[0] is op.GROUPREF_EXISTS
+
+    def _ambiguous_choice(self, choices: Sequence[Sequence[Item]], follow: Chars) -> bool:
+        if any(self._ambiguous(choice, follow) for choice in choices):
+            return True
+        if _distinct_words(choices):
+            return False
+        seen: Chars = frozenset()
+        for choice in choices:
+            first, empty = self._first(choice)
+            first |= follow if empty else frozenset()
+            if first & seen:
+                return True
+            seen |= first
+        return False
+
+    def _first(self, items: Iterable[Item]) -> tuple[Chars, bool]:
+        """Give the characters that a sequence may begin with, and whether it may be empty."""
+        found: Chars = frozenset()
+        for item in items:
+            first, empty = self._first_of(item)
+            found |= first
+            if not empty:
+                return found, False
+        return found, True
+
+    def _first_of(self, item: Item) -> tuple[Chars, bool]:
+        kind, value = item
+        if kind in _SINGLE:
+            return self._chars(kind, value), False
+        if kind in _REPEATS or kind is op.POSSESSIVE_REPEAT:
+            first, empty = self._first(value[2])
+            return first, empty or value[0] == 0
+        if kind in {op.AT, op.ASSERT, op.ASSERT_NOT}:
+            return frozenset(), True
+        if kind in {op.SUBPATTERN, op.ATOMIC_GROUP, op.BRANCH}:
+            firsts = [self._first(part) for part in _parts(item)]
+            return frozenset().union(*(first for first, _ in firsts)), any(empty for _, empty in firsts)
+        return self._universe, True
+
+    def _chars(self, kind: Any, value: Any) -> Chars:
+        if kind is op.ANY:
+            return self._universe
+        if kind is op.LITERAL:
+            return _both_cases(chr(value))
+        if kind is op.NOT_LITERAL:
+            return self._universe - {chr(value)}
+        found = frozenset(c for c in self._universe if any(_holds(c, part) for part in value))
+        if value[0][0] is op.NEGATE:
+            return self._universe - found
+        return frozenset(case for c in found for case in _both_cases(c))
+
+
+def _holds(character: str, part: Item) -> bool:
+    kind, value = part
+    if kind is op.LITERAL:
+        return bool(ord(character) == value)
+    if kind is op.RANGE:
+        return bool(value[0] <= ord(character) <= value[1])
+    return kind is op.CATEGORY and _CATEGORIES[value](character)
+
+
+def _parts(item: Item) -> Sequence[Any]:
+    """Give the sequences that an item is made of."""
+    kind, value = item
+    if kind in _REPEATS or kind is op.POSSESSIVE_REPEAT:
+        return (value[2],)
+    if kind is op.BRANCH:
+        return tuple(value[1])
+    if kind in {op.SUBPATTERN, op.ASSERT, op.ASSERT_NOT}:
+        return (value[-1],)
+    if kind is op.ATOMIC_GROUP:
+        return (value,)
+    if kind is op.GROUPREF_EXISTS:
+        return tuple(part for part in value[1:] if part is not None)
+    return ()
+
+
+def _distinct_words(choices: Sequence[Sequence[Item]]) -> bool:
+    """Tell whether all alternatives are plain words of which none begins another: at most one of them fits."""
+    if any(item[0] is not op.LITERAL for choice in choices for item in choice):
+        return False
+    words = ["".join(chr(item[1]) for item in choice).lower() for choice in choices]
+    return not any(a.startswith(b) for i, a in enumerate(words) for j, b in enumerate(words) if i != j)

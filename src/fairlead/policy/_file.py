@@ -1,0 +1,242 @@
+"""Finds the policy files that hold in a folder, and reads them: from the cache if they have not changed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from time import time_ns
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairlead.policy._last_good import recall, remember, stamp_of
+from fairlead.policy._mistakes import Mistake, PolicyError
+from fairlead.policy._types import Layer, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.policy._last_good import Entry, Stamp
+
+NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
+"""In a folder, the first of these is the policy."""
+
+_MAX_FOLDERS = 12
+_MOST_HELD = 256
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """The layers that hold, nearest first, and what the person should be told about them."""
+
+    layers: tuple[Layer, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def find_files(cwd: str, *, config_home: str | None = None) -> tuple[tuple[str, str], ...]:
+    """Find the files that hold in `cwd`, nearest first, each with the folder that its patterns are relative to."""
+    start = os.path.abspath(cwd)  # noqa: PTH100 - pathlib costs an import
+    nearest = _nearest(start)
+    folder = os.path.dirname(nearest) if nearest else start  # noqa: PTH120 - likewise
+    everywhere = os.path.join(config_home or config_folder(), "config.yaml")  # noqa: PTH118 - likewise
+    found = [(nearest, folder)] if nearest else []
+    if _exists(everywhere):
+        found.append((everywhere, folder))
+    return tuple(found)
+
+
+def find_layers(cwd: str, *, config_home: str | None = None) -> tuple[Layer, ...]:
+    """Read the files that hold in `cwd` as they are now, nearest first.
+
+    `config_home` is the folder of the user-wide file, if not the usual one. Raises `PolicyError` with the mistakes of
+    all files.
+    """
+    layers: list[Layer] = []
+    mistakes: list[Mistake] = []
+    for file, folder in find_files(cwd, config_home=config_home):
+        try:
+            layers.append(read_layer(file, folder))
+        except PolicyError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise PolicyError(tuple(mistakes))
+    return tuple(layers)
+
+
+def read_layer(file: str, folder: str | None = None) -> Layer:
+    """Read one file as it is now; its patterns are relative to `folder`, by default its own."""
+    home = os.path.dirname(os.path.abspath(file)) if folder is None else folder  # noqa: PTH100, PTH120 - likewise
+    return _layer(file, home, _read(file)[0])
+
+
+def load(cwd: str, *, config_home: str | None = None, clock: Callable[[], int] = time_ns) -> Loaded:
+    """Give the layers that hold in `cwd`: of a file that is broken now, its last good version, with a warning.
+
+    Raises `PolicyError` if there is none. `clock` tells the time in nanoseconds.
+    """
+    layers: list[Layer] = []
+    warnings: list[str] = []
+    mistakes: list[Mistake] = []
+    for file, folder in find_files(cwd, config_home=config_home):
+        try:
+            layer, remarks = _load(file, folder, clock)
+        except PolicyError as error:
+            mistakes += error.mistakes
+        else:
+            layers.append(layer)
+            warnings += remarks
+    if mistakes:
+        raise PolicyError(tuple(mistakes))
+    return Loaded(tuple(layers), tuple(warnings))
+
+
+def config_folder() -> str:
+    """Give the folder of the user-wide policy."""
+    return _home("XDG_CONFIG_HOME", ".config")
+
+
+def cache_folder() -> str:
+    """Give the folder in which the last good versions are kept."""
+    return f"{_home('XDG_STATE_HOME', '.local/state')}/policies"
+
+
+# -- finding -------------------------------------------------------------------------------------------
+
+
+def _home(variable: str, usual: str) -> str:
+    own = os.environ.get("FAIRLEAD_HOME")
+    if own:
+        return os.path.abspath(own)  # noqa: PTH100 - likewise
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Application Support/fairlead")  # noqa: PTH111 - likewise
+    moved = os.environ.get(variable, "")
+    base = moved if moved.startswith("/") else os.path.expanduser(f"~/{usual}")  # noqa: PTH111 - likewise
+    return f"{base}/fairlead"
+
+
+def _nearest(start: str) -> str | None:
+    folder = start
+    for _ in range(_MAX_FOLDERS):
+        for name in NAMES:
+            file = os.path.join(folder, name)  # noqa: PTH118 - likewise
+            if _exists(file):
+                return file
+        above = os.path.dirname(folder)  # noqa: PTH120 - likewise
+        if above == folder:
+            return None
+        folder = above
+    return None
+
+
+def _exists(file: str) -> bool:
+    """Look for a file. A link that leads nowhere is one: it was meant to protect something."""
+    try:
+        os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:  # a path that holds NUL is a ValueError
+        raise _unreadable(file, error) from None
+    return True
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+_held: dict[tuple[str, str], tuple[Stamp, Layer]] = {}
+"""The layers that this process has loaded, by file and folder, for one that loads at every event."""
+
+
+def _load(file: str, folder: str, clock: Callable[[], int]) -> tuple[Layer, list[str]]:
+    stamp = _stamp(file)
+    held_stamp, layer = _held.get((file, folder), (None, None))
+    if layer is not None and held_stamp == stamp:
+        return layer, []
+    kept = recall(cache_folder(), file)
+    if kept is None or kept.stamp != stamp:
+        return _load_anew(file, folder, kept, clock)
+    try:
+        layer = _layer(file, folder, kept.document)
+    except msgspec.ValidationError:
+        return _load_anew(file, folder, None, clock)
+    if len(_held) >= _MOST_HELD:
+        _held.clear()
+    _held[file, folder] = (stamp, layer)
+    return layer, []
+
+
+def _stamp(file: str) -> Stamp | None:
+    try:
+        return stamp_of(os.stat(file))  # noqa: PTH116 - likewise
+    except OSError:
+        return None  # reading it says what is wrong
+
+
+def _load_anew(file: str, folder: str, kept: Entry | None, clock: Callable[[], int]) -> tuple[Layer, list[str]]:
+    try:
+        document, status = _read(file)
+    except PolicyError as error:
+        return _fall_back(file, folder, kept, error)
+    layer, cache = _layer(file, folder, document), cache_folder()
+    try:
+        remember(cache, file, status, document, clock())
+    except OSError as error:
+        return layer, [_cannot_keep(cache, error)]
+    return layer, []
+
+
+def _fall_back(file: str, folder: str, kept: Entry | None, error: PolicyError) -> tuple[Layer, list[str]]:
+    if kept is None:
+        raise error
+    try:
+        layer = _layer(file, folder, kept.document)
+    except msgspec.ValidationError:
+        raise error from None
+    others = len(error.mistakes) - 1
+    more = f" (and {others} more)" if others else ""
+    advice = "its last good version holds until this is mended; see `fairlead validate`"
+    return layer, [f"{error.mistakes[0]}{more}; {advice}"]
+
+
+def _cannot_keep(cache: str, error: OSError) -> str:
+    reason = error.strerror or error
+    return f"{cache}: cannot keep the policy here: {reason}; it is read anew each time, and has no last good version"
+
+
+def _layer(file: str, folder: str, document: dict[str, Any]) -> Layer:
+    return Layer(file, folder, msgspec.convert(document, Policy), document)
+
+
+def _read(file: str) -> tuple[dict[str, Any], os.stat_result]:
+    from fairlead.policy._read import MAX_BYTES, read_document  # noqa: PLC0415 - a policy from the cache does without
+
+    text, status = _read_bytes(file, MAX_BYTES + 1)
+    return read_document(text, file), status
+
+
+def _read_bytes(file: str, most: int) -> tuple[bytes, os.stat_result]:
+    try:
+        # Without O_NONBLOCK a named pipe would keep us waiting for a writer.
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise _unreadable(file, IsADirectoryError() if stat.S_ISDIR(status.st_mode) else OSError())
+            with open(descriptor, "rb", closefd=False) as stream:
+                return stream.read(most), status
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(file: str, error: OSError | ValueError) -> PolicyError:
+    if isinstance(error, IsADirectoryError):
+        message = "is a folder; a policy is a file, so remove or rename the folder"
+    elif isinstance(error, PermissionError):
+        message = f"cannot be read: permission denied; allow it with chmod u+r {file}, and u+x on its folders"
+    elif isinstance(error, FileNotFoundError):
+        message = "is a link that leads nowhere; remove it, or put the file where it leads"
+    else:
+        reason = getattr(error, "strerror", None) or str(error) or "no regular file"
+        message = f"cannot be read: {reason}; put a plain text file in its place"
+    return PolicyError((Mistake(file, 0, 0, message),))

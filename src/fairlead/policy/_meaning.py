@@ -1,0 +1,107 @@
+"""What a text in the policy must be, beyond being text: a glob, a regular expression, the name of an event.
+
+Each check takes the text and gives back what is wrong with it and what would be right, or `None`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.policy import _types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Check = Callable[[str], str | None]
+
+
+def glob(text: str) -> str | None:
+    """Check a glob on a name, a command or the like."""
+    if not text.strip():
+        return "is blank, and so matches nothing; write `*` for everything"
+    if _has_open_bracket(text):
+        return "has a `[` that is never closed; close it, or write `[[]` for the character itself"
+    return None
+
+
+def file_pattern(text: str) -> str | None:
+    """Check a gitignore pattern."""
+    if text.startswith("#"):
+        return "is a comment to gitignore, and so matches nothing; write `\\#` for the character itself"
+    if not text.strip("!/ "):
+        return "matches nothing; write `*` for every file"
+    return glob(text)
+
+
+def regex(text: str) -> str | None:
+    """Check a regular expression."""
+    import re  # noqa: PLC0415 - few policies have one
+    import warnings  # noqa: PLC0415 - likewise
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a later Python may read differently is valid today
+            re.compile(text)
+            from fairlead.policy._backtracking import may_run_for_ever  # noqa: PLC0415 - likewise
+
+            endless = may_run_for_ever(text)
+    except (re.error, OverflowError, RecursionError, ValueError) as error:
+        what = str(error) or type(error).__name__
+        return f"is no regular expression: {what}; put a backslash before a character that means itself"
+    if endless:
+        return "could take for ever, as one text fits its repeated part in many ways; write `(a+)+` as `a+`"
+    return None
+
+
+def permission(text: str) -> str | None:
+    """Check what is answered by default."""
+    return None if text.lower() in {"allow", "deny"} else f"is {text!r}; expected `allow` or `deny`"
+
+
+def event_name(text: str) -> str | None:
+    """Check the name of an event, or `*`."""
+    from fairlead.events import HookEvent  # noqa: PLC0415 - few policies name one
+
+    if text == "*" or HookEvent.find(text) is not None:
+        return None
+    near = HookEvent.nearest(text)
+    return f"is {text!r}, which is no event; {f'did you mean {near.value}?' if near else 'write `*` for all of them'}"
+
+
+def _has_open_bracket(text: str) -> bool:
+    at = text.find("[")
+    while at >= 0:
+        if at and text[at - 1] == "\\":
+            at = text.find("[", at + 1)
+            continue
+        inside = at + 2 if text[at + 1 : at + 2] in {"!", "^"} else at + 1
+        end = text.find("]", inside + 1)  # a `]` that comes first is a member
+        if end < 0:
+            return True
+        at = text.find("[", end + 1)
+    return False
+
+
+CHECKS: dict[type, dict[str, Check]] = {
+    t.Command: {"when": file_pattern},
+    t.PatternSection: {"commands": glob},
+    t.SlashCommands: {"commands": glob},
+    t.SubagentStart: {"context": glob},
+    t.FileRule: {"pattern": file_pattern, "agent": glob},
+    t.ToolRule: {"tool": glob, "pattern": file_pattern, "command_pattern": glob, "agent": glob},
+    t.PreToolUse: {
+        "prevent_additions": file_pattern,
+        "uneditable_files": file_pattern,
+        "unreadable_files": file_pattern,
+    },
+    t.PermissionRequest: {"default": permission, "allow": glob, "deny": glob},
+    t.ContextRule: {"pattern": regex},
+    t.PromptCommand: {"pattern": regex},
+    t.Notifications: {"hooks": event_name},
+}
+"""Type → field → the check of its texts; of a mapping, the keys are what is checked."""
+
+
+def check_of(owner: type, field: str) -> Check | None:
+    """Find the check for a field, which may be one that its type has inherited."""
+    return next((CHECKS[base][field] for base in owner.__mro__ if field in CHECKS.get(base, {})), None)

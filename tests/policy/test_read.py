@@ -1,0 +1,522 @@
+"""Reading a policy: what is right becomes a `Policy`, and all that is wrong is told at once, with its place."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from fairlead.policy import _types as t
+from fairlead.policy._read import Mistake, PolicyError, read_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FILE = ".fairlead.yaml"
+
+
+def mistakes(text: str | bytes) -> list[str]:
+    with pytest.raises(PolicyError) as caught:
+        read_policy(text, FILE)
+    return str(caught.value).splitlines()
+
+
+def mistake(text: str | bytes) -> str:
+    (only,) = mistakes(text)
+    return only
+
+
+# -- what is right -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# nothing yet\n", "---\n", "~\n", "{}", "\ufeff", b"\xef\xbb\xbf{}"])
+def test_a_file_that_says_nothing_is_the_default(text: str | bytes) -> None:
+    assert read_policy(text, FILE) == t.Policy()
+
+
+def test_a_section_without_a_value_is_left_out() -> None:
+    text = "stop:\npreToolUse:\n  uneditableFiles:\n  bash:\npermissionRequest:\nsubagentStop:\n  commands:\n"
+    assert read_policy(text, FILE) == t.Policy()
+
+
+EVERY_KEY = """\
+# yaml-language-server: $schema=https://example.com/conclaude-schema.json
+stop:
+  commands:
+    - run: |
+        if true; then
+          echo fine
+        fi
+      message: "Fix the tests"
+      showCommand: false
+      showStdout: true
+      showStderr: null
+      maxOutputLines: 10000
+      timeout: 3600
+      notifyPerCommand: true
+  infinite: true
+  infiniteMessage: null
+stopFailure: {commands: [{run: echo failed}]}
+subagentStop:
+  commands:
+    "*": [{run: echo any}]
+    "code[rx]-?": [{run: echo coder, timeout: 1}]
+skillStart: &patterns {commands: {"pdf*": [{run: echo skill}]}}
+preToolUse:
+  preventRootAdditions: false
+  preventRootAdditionsMessage: "{file_path} by {tool}"
+  preventAdditions: [dist, "build/**"]
+  uneditableFiles:
+    - .conclaude.yml
+    - {pattern: "*.lock", message: no, agent: "code*"}
+  preventUpdateGitIgnored: true
+  toolUsageValidation:
+    - {tool: Write, pattern: "src/**", action: allow}
+    - {tool: Bash, pattern: "", action: block, commandPattern: "rm -rf*", matchMode: prefix, message: no, agent: main}
+  preventGeneratedFileEdits: false
+  generatedFileMessage: "{file_path} {marker}"
+permissionRequest: {default: DENY, allow: [Read, "mcp__*"], deny: null}
+userPromptSubmit:
+  contextRules:
+    - {pattern: "(?i)sidebar|side bar", prompt: "Read @docs/sidebar.md", enabled: true, caseInsensitive: true}
+  commands: [{run: echo, pattern: "^fix", caseInsensitive: true, showStdout: true}]
+  slashCommands: {commands: {"/deploy*": [{run: echo deploy}]}}
+teammateIdle: *patterns
+taskCompleted: *patterns
+taskCreated: *patterns
+configChange: *patterns
+setup: *patterns
+worktreeCreate: {command: git worktree add, timeout: 60}
+postCompact: *patterns
+cwdChanged: *patterns
+fileChanged: *patterns
+instructionsLoaded: *patterns
+permissionDenied: *patterns
+userPromptExpansion: *patterns
+elicitation: *patterns
+elicitationResult: *patterns
+postToolBatch: {commands: [{run: echo batch}]}
+messageDisplay: {commands: [{run: echo shown}], onlyFinal: false}
+notifications:
+  enabled: true
+  hooks: ["*", Stop, pre_tool_use]
+  showErrors: true
+  showSuccess: true
+  showSystemEvents: false
+"""
+
+
+def test_every_key_of_conclaude_is_read_unchanged() -> None:
+    policy = read_policy(EVERY_KEY, FILE)
+    assert policy.stop.commands[0] == t.Command(
+        run="if true; then\n  echo fine\nfi\n",
+        message="Fix the tests",
+        show_command=False,
+        show_stdout=True,
+        max_output_lines=10000,
+        timeout=3600,
+        notify_per_command=True,
+    )
+    assert policy.stop.infinite
+    assert list(policy.subagent_stop.commands) == ["*", "code[rx]-?"]
+    assert policy.pre_tool_use.uneditable_files == [
+        ".conclaude.yml",
+        t.FileRule(pattern="*.lock", message="no", agent="code*"),
+    ]
+    assert policy.pre_tool_use.tool_usage_validation[1].pattern == "*"
+    assert policy.permission_request == t.PermissionRequest(default="DENY", allow=["Read", "mcp__*"])
+    assert policy.elicitation_result == policy.skill_start == read_policy(EVERY_KEY, FILE).setup
+    assert not policy.notifications.show_system_events
+
+
+def test_words_mean_what_yaml_1_2_says() -> None:
+    """`no`, dates and leading zeros are text, as they are to conclaude."""
+    text = "stop: {infiniteMessage: no, commands: [{run: 2024-01-01, message: 0123}, {run: 12:30, message: '7'}]}"
+    stop = read_policy(text, FILE).stop
+    assert stop.infinite_message == "no"
+    assert [(c.run, c.message) for c in stop.commands] == [("2024-01-01", "0123"), ("12:30", "7")]
+
+
+def test_a_file_of_one_megabyte_is_read() -> None:
+    rules = "".join(f"    - pattern: src/generated/{number}/**\n      message: generated\n" for number in range(20_000))
+    text = f"preToolUse:\n  uneditableFiles:\n{rules}"
+    assert len(text) > 1_000_000
+    assert len(read_policy(text, FILE).pre_tool_use.uneditable_files) == 20_000
+
+
+# -- what is wrong -------------------------------------------------------------------------------------
+
+FIVE_MISTAKES = """\
+stop:
+  rounds: 3
+  commands:
+    - run: make test
+      timeout: 0
+preToolUse:
+  uneditableFile: [.env]
+  toolUsageValidation:
+    - tool: Bash
+      action: forbid
+notifications:
+  hooks: [Stopp]
+"""
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    assert mistakes(FIVE_MISTAKES) == [
+        (
+            ".fairlead.yaml:2:3: unknown key `rounds` in `stop`; "
+            "use `infinite: true` to keep the agent going, and `maxBlocks` to limit it"
+        ),
+        ".fairlead.yaml:5:16: the number 0 for `stop.commands[0].timeout`; expected a whole number from 1 to 3600",
+        ".fairlead.yaml:7:3: unknown key `uneditableFile` in `preToolUse`; did you mean `uneditableFiles`?",
+        (
+            ".fairlead.yaml:10:15: "
+            'the text "forbid" for `preToolUse.toolUsageValidation[0].action`; expected `allow`, `block` or `warn`'
+        ),
+        ".fairlead.yaml:12:11: `notifications.hooks[0]` is 'Stopp', which is no event; did you mean Stop?",
+    ]
+
+
+def test_mistakes_come_in_the_order_of_the_file() -> None:
+    """That a key is missing is known at the end of its mapping, but belongs to its beginning."""
+    assert [line.split(": ")[0] for line in mistakes("stop: {commands: [{rnu: x}, 1]}\nzzz: 1")] == [
+        f"{FILE}:1:19",
+        f"{FILE}:1:20",
+        f"{FILE}:1:29",
+        f"{FILE}:2:1",
+    ]
+
+
+@pytest.mark.parametrize("pattern", ["[]a]", "[!]]", "[^a]b", "a]", r"\[a", "[[]a", "[a][b]"])
+def test_a_glob_with_closed_brackets_is_right(pattern: str) -> None:
+    text = json.dumps({"preToolUse": {"uneditableFiles": [pattern]}})
+    assert read_policy(text, FILE).pre_tool_use.uneditable_files == [pattern]
+
+
+@pytest.mark.parametrize("pattern", ["[", "a[b", "[]", "[!]", "[a][b", r"\[a[b"])
+def test_a_glob_with_an_open_bracket_is_wrong(pattern: str) -> None:
+    assert "has a `[` that is never closed" in mistake(json.dumps({"preToolUse": {"uneditableFiles": [pattern]}}))
+
+
+def test_a_mistake_knows_its_place() -> None:
+    with pytest.raises(PolicyError) as caught:
+        read_policy("stop: {infinite: 1}", FILE)
+    assert caught.value.mistakes == (Mistake(FILE, 1, 18, "the number 1 for `stop.infinite`; expected true or false"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "- stop",
+            (
+                "1:1: a list as the policy; expected a mapping with `stop`, `stopFailure`, `subagentStart`, "
+                "`subagentStop`, `skillStart`, `preToolUse`, …"
+            ),
+        ),
+        ("pre_tool_use: {}", "1:1: unknown key `pre_tool_use`; did you mean `preToolUse`?"),
+        (
+            "stop: {zzz: 1}",
+            (
+                "1:8: unknown key `zzz` in `stop`; the keys here are `commands`, `infinite`, "
+                "`infiniteMessage`, `parallel`, `maxBlocks`"
+            ),
+        ),
+        (
+            "stop: {<<: {infinite: true}}",
+            (
+                "1:8: unknown key `<<` in `stop`; merging is not supported: repeat the whole "
+                "with an alias, or write the keys out"
+            ),
+        ),
+        ("stop: {infinite: yes}", '1:18: the text "yes" for `stop.infinite`; expected true or false, so write true'),
+        (
+            "stop: {maxBlocks: '5'}",
+            (
+                '1:19: the text "5" for `stop.maxBlocks`; expected a whole number, 0 or more, '
+                "without quotes or leading zeros"
+            ),
+        ),
+        (
+            "stop: {commands: {run: make}}",
+            (
+                "1:18: a mapping for `stop.commands`; expected a list, each entry "
+                "a mapping with `run`, so begin each with `- `"
+            ),
+        ),
+        (
+            "stop: {commands: [{}]}",
+            ("1:19: `run` is missing in `stop.commands[0]`; add it: expected text that is not empty"),
+        ),
+        (
+            "stop: {commands: [{run: 7}]}",
+            ('1:25: the number 7 for `stop.commands[0].run`; expected text that is not empty, so write "7" in quotes'),
+        ),
+        ("stop: {}\nstop: {}", "2:1: the key `stop` is on line 1 already; make one of the two"),
+        ("? [a]\n: 1", "1:3: a list as a key; expected text"),
+        (
+            'subagentStop: {commands: {"": []}}',
+            ('1:27: an empty text for `subagentStop.commands[""]`; expected text that is not empty'),
+        ),
+        (
+            'subagentStop: {commands: {"a[": []}}',
+            (
+                '1:27: `subagentStop.commands["a["]` has a `[` that is never closed; '
+                "close it, or write `[[]` for the character itself"
+            ),
+        ),
+        (
+            "preToolUse: {preventAdditions: ['#x']}",
+            (
+                "1:33: `preToolUse.preventAdditions[0]` is a comment to gitignore, "
+                "and so matches nothing; write `\\#` for the character itself"
+            ),
+        ),
+        (
+            "permissionRequest: {default: maybe}",
+            ("1:30: `permissionRequest.default` is 'maybe'; expected `allow` or `deny`"),
+        ),
+        (
+            "userPromptSubmit: {contextRules: [{pattern: (, prompt: x}]}",
+            (
+                "1:45: `userPromptSubmit.contextRules[0].pattern` is no regular expression: "
+                "missing ), unterminated subpattern at position 0; put a backslash before a character that means itself"
+            ),
+        ),
+        (
+            "userPromptSubmit: {commands: [{run: x, pattern: (a+)+}]}",
+            (
+                "1:49: `userPromptSubmit.commands[0].pattern` "
+                "could take for ever, as one text fits its repeated part in many ways; write `(a+)+` as `a+`"
+            ),
+        ),
+        (
+            "notifications: {hooks: [Everything]}",
+            ("1:25: `notifications.hooks[0]` is 'Everything', which is no event; write `*` for all of them"),
+        ),
+        ('stop: {infiniteMessage: "a\\0"}', "1:25: `stop.infiniteMessage` holds a NUL character; remove it"),
+        (
+            "tests: [{name: a, expect: allow, payload: {a: 1, a: 2}}]",
+            ("1:50: the key `a` is on line 1 already; make one of the two"),
+        ),
+    ],
+)
+def test_a_mistake_says_what_would_be_right(text: str, expected: str) -> None:
+    assert mistake(text) == f"{FILE}:{expected}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("stop:\n\tinfinite: true", "2:1: a tab; indent with spaces"),
+        ("subagentStop:\n  commands:\n    *: []", "3:5: text that begins with * must stand in quotes; write '*'"),
+        ("a: *b", "1:4: nothing above is named &b; put text that begins with * in quotes"),
+        ("a: @b", "1:4: text cannot begin with @; put it in quotes"),
+        ("a: 'b", "1:4: the quote that opens here is never closed; close it"),
+        (
+            "a: [b",
+            ("1:4: the bracket that opens here is not closed, or a comma is missing in it; close it, or add the comma"),
+        ),
+        (
+            "a: b: c",
+            ("1:5: a second `:` in one line, or a key that is indented too far; put text that holds `: ` in quotes"),
+        ),
+        ('a: "\\d"', "1:5: this backslash means nothing in double quotes; use single quotes, or double the backslash"),
+        (
+            "- a\nb: c",
+            (
+                "2:1: not indented like the lines that it belongs to; "
+                "give the entries of one list or mapping the same indent"
+            ),
+        ),
+        ("a: !!python/name:os x", "1:4: the tag tag:yaml.org,2002:python/name:os means nothing here; remove it"),
+        ("a: 1\n---\nb: 2", "2:1: a second document begins here; a policy is one, so remove the line `---`"),
+        ("a: &x [*x]", "1:8: the alias *x stands inside of what it repeats; write it out"),
+        (
+            "a: b\n  \x07",
+            ("2:3: the character U+0007 cannot stand in YAML; remove it, or write it in double quotes as \\u0007"),
+        ),
+        (b"a: b\nc: \xff", "2:4: the byte 0xFF is not UTF-8; save the file as UTF-8"),
+        ("[" * 5000, "1:101: nested more than 100 deep; a policy needs less than 10"),
+    ],
+)
+def test_what_is_no_yaml_is_one_mistake_with_its_place(text: str | bytes, expected: str) -> None:
+    assert mistake(text) == f"{FILE}:{expected}"
+
+
+def test_aliases_that_multiply_are_refused() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    assert mistake("\n".join(lines)).endswith(": aliases repeat more than 100000 values; write out what is meant")
+
+
+def test_aliases_that_nest_are_refused() -> None:
+    lines = [f"a0: &a0 {'[' * 50}{']' * 50}", *(f"a{n}: &a{n} {'[' * 40}*a{n - 1}{']' * 40}" for n in range(1, 30))]
+    assert ": nested more than 100 deep" in mistake("\n".join(lines))
+
+
+def test_a_file_that_is_too_large_is_refused() -> None:
+    expected = ".fairlead.yaml: larger than the 4194304 bytes that are read; a policy is a page or two"
+    assert mistake("#" * (4 * 1024 * 1024 + 1)) == expected
+
+
+def test_a_hundred_mistakes_are_enough() -> None:
+    assert len(mistakes("\n".join(f"key{number}: 1" for number in range(100_000)))) == 100
+
+
+# -- everything that can be wrong, generated from the types --------------------------------------------
+
+Place = tuple[str, inspect.Type, bool, "Callable[[Any], Any]"]
+WRONG = "@@WRONG@@"
+OF_KIND = {"null": "null", "bool": "true", "int": "7", "float": "1.5", "text": "o d d", "list": "[]", "mapping": "{}"}
+KINDS = {
+    inspect.StructType: {"mapping"},
+    inspect.DictType: {"mapping"},
+    inspect.ListType: {"list"},
+    inspect.StrType: {"text"},
+    inspect.LiteralType: set(),
+    inspect.IntType: {"int"},
+    inspect.BoolType: {"bool"},
+    inspect.NoneType: {"null"},
+    inspect.AnyType: set(OF_KIND),
+}
+
+
+def options(kind: inspect.Type) -> tuple[inspect.Type, ...]:
+    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def example_of(kind: inspect.Type) -> Any:
+    first = options(kind)[0]
+    if isinstance(first, inspect.StructType):
+        return smallest(first)
+    if isinstance(first, inspect.LiteralType):
+        return first.values[0]
+    return {} if isinstance(first, inspect.DictType) else "allow"
+
+
+def smallest(struct: inspect.StructType) -> dict[str, Any]:
+    return {field.encode_name: example_of(field.type) for field in struct.fields if field.required}
+
+
+def places(kind: inspect.Type, path: str, put: Callable[[Any], Any], *, left_out: bool = False) -> Iterator[Place]:
+    """Every value that a policy can hold: its name, type, whether it may be null, and how to put another there."""
+    yield path, kind, left_out, put
+    for option in options(kind):
+        if isinstance(option, inspect.StructType):
+            for field in option.fields:
+                yield from places_in(field, path, put, smallest(option))
+        elif isinstance(option, inspect.ListType):
+            yield from places(option.item_type, f"{path}[]", lambda value: put([value]))
+        elif isinstance(option, inspect.DictType):
+            yield from places(option.value_type, f"{path}{{}}", lambda value: put({"k": value}))
+
+
+def places_in(field: inspect.Field, path: str, put: Callable[[Any], Any], around: dict[str, Any]) -> Iterator[Place]:
+    collections = inspect.StructType | inspect.DictType | inspect.ListType
+    left_out = not field.required and any(isinstance(option, collections) for option in options(field.type))
+    name = field.encode_name
+    yield from places(field.type, f"{path}.{name}", lambda value: put({**around, name: value}), left_out=left_out)
+
+
+def wrong_values(kind: inspect.Type, *, left_out: bool) -> Iterator[str]:
+    accepted = set().union(*(KINDS[type(option)] for option in options(kind))) | ({"null"} if left_out else set())
+    yield from (text for name, text in OF_KIND.items() if name not in accepted)
+    for option in options(kind):
+        if isinstance(option, inspect.IntType):
+            yield from (str(edge) for edge in (option.ge and option.ge - 1, option.le and option.le + 1) if edge)
+            yield "-1"
+        if isinstance(option, inspect.StrType) and option.min_length:
+            yield '""'
+
+
+POLICY = inspect.type_info(t.Policy)
+assert isinstance(POLICY, inspect.StructType)
+PLACES = list(places(POLICY, "", lambda value: value))
+
+
+def test_the_generator_reaches_every_key() -> None:
+    schema = json.dumps(msgspec.json.schema(t.Policy)["$defs"])
+    reached = {path.rpartition(".")[2].strip("[]{}") for path, *_ in PLACES}
+    assert len(PLACES) > 400
+    assert all(f'"{name}"' in schema for name in reached - {""})
+    assert {"run", "when", "tests", "expect", "unparsable", "slashCommands", "onlyFinal", "channels"} <= reached
+
+
+@pytest.mark.parametrize("field", POLICY.fields, ids=lambda field: field.encode_name)
+def test_every_wrong_value_of_every_key_is_an_error_with_place_and_advice(field: inspect.Field) -> None:
+    """The wrong value stands alone on line 2, so that is where the one mistake must be."""
+    tried = 0
+    for path, kind, left_out, put in places_in(field, "", lambda value: value, {}):
+        for wrong in wrong_values(kind, left_out=left_out):
+            text = json.dumps(put(WRONG)).replace(f'"{WRONG}"', f"\n  {wrong}\n")
+            line = mistake(text)
+            assert line.startswith(f"{FILE}:2:3: "), (path, wrong, line)
+            assert "; expected " in line, (path, wrong, line)
+            tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("field", POLICY.fields, ids=lambda field: field.encode_name)
+def test_every_unknown_and_every_missing_key_is_an_error_with_place_and_advice(field: inspect.Field) -> None:
+    for path, kind, _, put in places_in(field, "", lambda value: value, {}):
+        for option in options(kind):
+            if isinstance(option, inspect.StructType):
+                inner = json.dumps({**smallest(option), "qqq": 1})[1:]
+                text = json.dumps(put(WRONG)).replace(f'"{WRONG}"', f"{{\n  {inner}")
+                assert "; the keys here are " in mistake(text), path
+                for name in smallest(option):
+                    less = {key: value for key, value in smallest(option).items() if key != name}
+                    text = json.dumps(put(WRONG)).replace(f'"{WRONG}"', f"\n  {json.dumps(less)}\n")
+                    assert mistake(text).startswith(f"{FILE}:2:3: `{name}` is missing in "), path
+
+
+# -- whatever comes ------------------------------------------------------------------------------------
+
+YAML_LIKE = st.text(alphabet="abc:-[]{}*&!|>'\"#%@`?, \n\t0123~<=.\\", max_size=60)
+SECTIONS = st.sampled_from([name for name, *_ in ((f.encode_name, f) for f in POLICY.fields)])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["commands", "*", "run", "pattern", "hooks", "tool", "default"]), inner, max_size=3
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def outcome(text: str | bytes) -> tuple[t.Policy | None, tuple[Mistake, ...]]:
+    try:
+        return read_policy(text, FILE), ()
+    except PolicyError as error:
+        return None, error.mistakes
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text() | YAML_LIKE | st.binary(max_size=80))
+@example("\ud800")
+@example("? ? ?")
+@example("!<")
+@example('"\\ud800"')
+@example("a: 99999999999999999999999")
+def test_no_text_raises_anything_but_a_policy_error(text: str | bytes) -> None:
+    policy, found = outcome(text)
+    assert isinstance(policy, t.Policy) or found
+    assert all(mistake.file == FILE and mistake.message for mistake in found)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.dictionaries(SECTIONS, VALUES, max_size=3))
+def test_no_document_raises_anything_but_a_policy_error(document: dict[str, Any]) -> None:
+    policy, found = outcome(json.dumps(document))
+    assert all(mistake.line >= 1 and "; " in mistake.message for mistake in found)
+    if policy is not None:
+        assert msgspec.convert(msgspec.to_builtins(policy), t.Policy) == policy

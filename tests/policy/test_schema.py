@@ -1,0 +1,52 @@
+"""The JSON Schema that editors use: shipped, up to date, and with a word on what is not obvious."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairlead.policy import _types as t
+from fairlead.policy._schema import generate_text, policy_schema, schema_text
+
+
+def definition(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = policy_schema()["$defs"][name]
+    return found
+
+
+def test_what_is_shipped_is_what_the_types_say() -> None:
+    """If not: python -m fairlead.policy._schema."""
+    assert schema_text() == generate_text()
+
+
+def test_it_is_a_schema_with_a_name() -> None:
+    schema = policy_schema()
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["$id"] == "urn:fairlead:policy"
+    assert schema["$ref"] == "#/$defs/Policy"
+
+
+def test_names_are_those_of_the_file_and_no_others_are_allowed() -> None:
+    for found in policy_schema()["$defs"].values():
+        names = {field.encode_name for field in msgspec.structs.fields(getattr(t, found["title"]))}
+        assert set(found["properties"]) == names
+        assert found["additionalProperties"] is False
+
+
+def test_a_description_is_what_stands_below_the_field() -> None:
+    stop = definition("Stop")["properties"]
+    assert stop["infinite"]["description"] == "Keep the agent going also when all checks pass."
+    assert stop["parallel"]["description"] == "Run the checks at once; what they say is shown in their order."
+    inherited = definition("PromptCommand")["properties"]["message"]["description"]
+    assert inherited == definition("Command")["properties"]["message"]["description"]
+    assert inherited == "Told to the agent if the command fails."
+
+
+def test_ranges_and_choices_are_in_it() -> None:
+    assert definition("WorktreeCreate")["properties"]["timeout"]["anyOf"][0] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 3600,
+    }
+    assert definition("Bash")["properties"]["unparsable"]["enum"] == ["allow", "ask", "deny"]
