@@ -1,0 +1,182 @@
+"""Words of a shell as marked text: what was quoted, what is unknown, what braces and globs make of it.
+
+A marked text is the word after quote removal. Characters that quoting has made harmless are moved to a private
+plane of Unicode, and what only the running shell knows stands between `OPEN` and `CLOSE`, as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+PLANE: Final = 0x100000
+OPEN: Final = chr(PLANE + 0xF000)
+CLOSE: Final = chr(PLANE + 0xF001)
+NOTHING: Final = chr(PLANE + 0xF002)
+"""Stands for an empty quoted text, so that `""` stays a word and an unset variable does not."""
+
+_SPECIAL: Final = "*?[]{},~ \t\n"
+_QUOTE: Final = {ord(c): chr(PLANE + ord(c)) for c in _SPECIAL}
+_UNQUOTE: Final = {PLANE + ord(c): c for c in _SPECIAL} | dict.fromkeys(map(ord, (OPEN, CLOSE, NOTHING)), "")
+_LITERAL_GLOB: Final = {PLANE + ord(c): f"[{c}]" for c in "*?["}
+_IN_VALUE: Final = {ord(c): chr(PLANE + ord(c)) for c in "{},"}
+_QUOTED_VALUE: Final = {ord(c): chr(PLANE + ord(c)) for c in " \t\n"}
+_BARE_VALUE: Final = {PLANE + ord(c): c for c in "*?[] \t\n"}
+_BACKSLASH: Final = re.compile(r"\\(\n|.|$)", re.DOTALL)
+_BACKSLASH_IN_QUOTES: Final = re.compile(r'\\([\n"\\$`])')
+_ANSI_C: Final = re.compile(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
+)
+_ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f"}
+_RANGE: Final = re.compile(r"(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])(?:\.\.(-?\d{1,9}))?")
+_SIMPLE: Final = re.compile(r"[!-z|}~]+")
+_BLANKS: Final = re.compile(r"[ \t\n]+")
+_GLOB: Final = re.compile(r"[*?[]")
+MOST_WORDS: Final = 256
+_LAST_CHARACTER: Final = 0x10FFFF
+_FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
+
+
+class TooManyWords(Exception):
+    """Braces that make more words than anybody means."""
+
+
+def quote(text: str) -> str:
+    """Take its special meaning from every character."""
+    return text.translate(_QUOTE) if text else NOTHING
+
+
+def unknown(source: str) -> str:
+    """A text that only the running shell knows, remembered as it was written."""
+    return OPEN + source.translate(_QUOTE) + CLOSE
+
+
+def is_unknown(word: str) -> bool:
+    """Whether a part of the word is known to nobody before the command runs."""
+    return OPEN in word
+
+
+def is_glob(word: str) -> bool:
+    """Whether the shell would look for files that match the word."""
+    return _GLOB.search(word) is not None
+
+
+def plain(word: str) -> str:
+    """The word as the program gets it."""
+    return word if word.isascii() else word.translate(_UNQUOTE)
+
+
+def as_pattern(word: str) -> str:
+    """The word as a file pattern, in which quoted `*`, `?` and `[` mean themselves."""
+    return plain(word.translate(_LITERAL_GLOB))
+
+
+def bare(source: str) -> str:
+    """An unquoted piece of source: a backslash quotes the next character."""
+    return _BACKSLASH.sub(_escaped, source) if "\\" in source else source
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match[1]
+    return "" if character == "\n" else character.translate(_QUOTE)
+
+
+def in_quotes(source: str) -> str:
+    """A piece of source between double quotes."""
+    if "\\" in source:
+        source = _BACKSLASH_IN_QUOTES.sub(lambda m: "" if m[1] == "\n" else m[1], source)
+    return source.translate(_QUOTE)
+
+
+def ansi_c(source: str) -> str:
+    r"""The text of `$'…'`, where `\x2e` is a dot."""
+    return quote(unescape(source).partition("\0")[0])
+
+
+def unescape(source: str) -> str:
+    r"""Resolve `\x2e`, `\056`, `.`, `\n` as most languages do."""
+    return _ANSI_C.sub(_unescaped, source)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    hexadecimal = match[1] or match[2] or match[3]
+    if hexadecimal or match[4]:
+        code = int(hexadecimal, 16) if hexadecimal else int(match[4], 8) & 0xFF
+        bad = code > _LAST_CHARACTER or _FIRST_SURROGATE <= code <= _LAST_SURROGATE or code >= PLANE
+        return "\ufffd" if bad else chr(code)
+    if match[5]:
+        return chr(ord(match[5]) & 0x1F)
+    return _ANSI_LETTERS.get(match[6], match[6])
+
+
+def store(word: str) -> str:
+    """A word as the value of a variable: braces in it mean nothing any more."""
+    return word.translate(_IN_VALUE)
+
+
+def expand(values: tuple[str, ...], *, quoted: bool) -> str:
+    """The values that a variable may have, as braces: each is one possible word."""
+    table = _QUOTED_VALUE if quoted else _BARE_VALUE
+    texts = [value.translate(table) for value in values]
+    if len(texts) == 1:
+        return texts[0] or (NOTHING if quoted else "")
+    return "{" + ",".join(texts) + "}"
+
+
+def fields(text: str) -> list[str]:
+    """What one word of source becomes: braces expanded, unquoted values split at blanks."""
+    if _SIMPLE.fullmatch(text):
+        return [text]
+    return [field.replace(NOTHING, "") for word in braces(text) for field in _BLANKS.split(word) if field]
+
+
+def braces(text: str) -> list[str]:
+    """Expand `{a,b}` and `{1..3}`, to at most `MOST_WORDS` words."""
+    start = text.find("{")
+    while start >= 0:
+        found = _alternatives(text, start)
+        if found is not None:
+            options, end = found
+            return _product(text[:start], options, text[end:])
+        start = text.find("{", start + 1)
+    return [text]
+
+
+def _product(before: str, options: list[str], rest: str) -> list[str]:
+    after = braces(rest)
+    middle = [word for option in options for word in braces(option)]
+    if len(after) * len(middle) > MOST_WORDS:
+        raise TooManyWords
+    return [before + word + end for word in middle for end in after]
+
+
+def _alternatives(text: str, start: int) -> tuple[list[str], int] | None:
+    """The parts between the brace at `start` and its partner, and where that ends; `None` if it is just a brace."""
+    depth, begin, parts = 0, start + 1, []
+    for at in range(start, len(text)):
+        character = text[at]
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if depth == 0:
+                parts.append(text[begin:at])
+                options = parts if len(parts) > 1 else _range(parts[0])
+                return None if options is None else (options, at + 1)
+        elif character == "," and depth == 1:
+            parts.append(text[begin:at])
+            begin = at + 1
+    return None
+
+
+def _range(text: str) -> list[str] | None:
+    match = _RANGE.fullmatch(text)
+    if match is None or match[1].isalpha() != match[2].isalpha():
+        return None
+    letters = match[1].isalpha()
+    first, last = (ord(match[1]), ord(match[2])) if letters else (int(match[1]), int(match[2]))
+    step = abs(int(match[3] or 1)) or 1
+    if abs(last - first) // step > MOST_WORDS:
+        raise TooManyWords
+    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+    return [chr(number) if letters else str(number) for number in numbers]
