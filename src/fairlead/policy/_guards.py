@@ -1,0 +1,167 @@
+"""The guards: what a policy says about a tool call before it is made. Compiled once, asked often.
+
+Nothing here catches an error to go on: a guard that fails raises, and the manager denies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.events import HookOutput, PermissionRequest, PreToolUse
+from fairlead.hooks import Hook, HookManager
+from fairlead.policy._bash_guard import BashGuard
+from fairlead.policy._file_rules import FileRules
+from fairlead.policy._file_tools import Call, read_call
+from fairlead.policy._merge import merged
+from fairlead.policy._own_files import OwnFiles
+from fairlead.policy._paths import target_of
+from fairlead.policy._tool_rules import ToolRules
+from fairlead.policy._verdict import Case, Look, Verdict, glob_test
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fairlead.hooks import HookContext
+    from fairlead.policy._paths import Target
+    from fairlead.policy._types import Layer
+
+__all__ = ["GuardHook", "Guards", "Look", "PermissionHook", "Verdict", "register_guards"]
+
+_PRIORITY = 100
+
+
+class Guards:
+    """All guards of a policy. `layers` are its files, the nearest first."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        settings = (layers[0].policy if len(layers) == 1 else merged(layers)).pre_tool_use
+        self._unparsable = settings.bash.unparsable
+        self._home = layers[0].folder if layers else "/"
+        self._own = OwnFiles(layers) if settings.protect_own_files else None
+        self._tools = ToolRules(layers)
+        self._files = FileRules(layers, settings)
+        self._bash = BashGuard(self._tools, self._files, self._own)
+        self._permissions = _Permissions(layers)
+
+    def check(self, event: PreToolUse) -> Verdict:
+        """Decide about a tool call."""
+        case = Case(event.tool_name, event.agent_type, event.cwd or self._home)
+        call = read_call(event.tool_name, event.tool_input)
+        blocked = self._check_call(case, call)
+        if blocked is None and call.command is not None:
+            blocked = self._bash.check(case, call.command)
+        return case.verdict(blocked, self._unparsable)
+
+    def check_permission(self, event: PermissionRequest) -> Verdict:
+        """Answer the client's question for permission."""
+        return self._permissions.check(event.tool_name)
+
+    def _check_call(self, case: Case, call: Call) -> str | None:
+        targets = [target_of(path, case.cwd) for path in call.paths]
+        if self._own and not call.reads:
+            for target in targets:
+                if blocked := self._own.check(case, target, whole=True):
+                    return blocked
+        if blocked := self._tools.check_files(case, targets, is_command=call.command is not None):
+            return blocked
+        for target in targets:
+            if blocked := self._check_file(case, call, target):
+                return blocked
+        return None
+
+    def _check_file(self, case: Case, call: Call, target: Target) -> str | None:
+        if call.reads:
+            return self._files.check_read(case, target)
+        return self._files.check_edit(case, target, adds=call.adds, writes=True)
+
+
+class _Permissions:
+    """The answers of `permissionRequest`: the globs of all files, and the default of the nearest that has one."""
+
+    def __init__(self, layers: Iterable[Layer]) -> None:
+        sections = [(layer.file, layer.policy.permission_request) for layer in layers]
+        given = [(file, section) for file, section in sections if section is not None]
+        self._default = next(((file, section.default.lower()) for file, section in given), None)
+        self._deny = [_Glob(file, "deny", *glob) for file, section in given for glob in enumerate(section.deny or ())]
+        self._allow = [
+            _Glob(file, "allow", *glob) for file, section in given for glob in enumerate(section.allow or ())
+        ]
+
+    def check(self, tool: str) -> Verdict:
+        if self._default is None:
+            return Verdict(HookOutput())
+        looked: list[Look] = []
+        if (glob := _first(self._deny, tool, looked)) is not None:
+            reason = f"Tool '{tool}' blocked by permissionRequest.deny pattern: {glob.pattern}"
+            return Verdict(HookOutput.deny(reason), tuple(looked))
+        if _first(self._allow, tool, looked) is not None:
+            return Verdict(HookOutput.grant(), tuple(looked))
+        file, default = self._default
+        looked.append(Look("permissionRequest.default", default, file, matched=True, why="no pattern matched"))
+        reason = f"Tool '{tool}' blocked by permissionRequest.default setting"
+        return Verdict(HookOutput.grant() if default == "allow" else HookOutput.deny(reason), tuple(looked))
+
+
+class _Glob:
+    __slots__ = ("missed", "pattern", "test")
+
+    def __init__(self, file: str, word: str, at: int, pattern: str) -> None:
+        self.pattern = pattern
+        self.test = glob_test(pattern)
+        self.missed = Look(f"permissionRequest.{word}[{at}]", pattern, file, matched=False, why="another tool")
+
+
+def _first(globs: Iterable[_Glob], tool: str, looked: list[Look]) -> _Glob | None:
+    for glob in globs:
+        if glob.test is None or glob.test(tool):
+            looked.append(msgspec.structs.replace(glob.missed, matched=True, why=f"{tool} matches"))
+            return glob
+        looked.append(glob.missed)
+    return None
+
+
+# -- hooks ---------------------------------------------------------------------------------------------
+
+
+class GuardHook(Hook):
+    """The guards as a hook on `PreToolUse`."""
+
+    name = "policy.guards"
+    events = (PreToolUse,)
+    priority = _PRIORITY
+    inline = True
+
+    def __init__(self, guards: Guards) -> None:
+        self._guards = guards
+
+    def execute(self, event: PreToolUse, ctx: HookContext) -> HookOutput:
+        """Answer with the verdict."""
+        del ctx
+        return self._guards.check(event).output
+
+
+class PermissionHook(Hook):
+    """The answers to permission requests as a hook."""
+
+    name = "policy.permissions"
+    events = (PermissionRequest,)
+    priority = _PRIORITY
+    inline = True
+
+    def __init__(self, guards: Guards) -> None:
+        self._guards = guards
+
+    def execute(self, event: PermissionRequest, ctx: HookContext) -> HookOutput:
+        """Answer with the verdict."""
+        del ctx
+        return self._guards.check_permission(event).output
+
+
+def register_guards(manager: HookManager, layers: Sequence[Layer]) -> Guards:
+    """Put the guards of a policy on a manager, before everything else that checks."""
+    guards = Guards(layers)
+    manager.register(GuardHook(guards))
+    manager.register(PermissionHook(guards))
+    return guards

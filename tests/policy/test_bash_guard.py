@@ -1,0 +1,240 @@
+"""What the guards say about shell commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from fairlead.events import HookOutput, PreToolUse
+from fairlead.policy import _walk
+from fairlead.policy._guards import Guards
+from fairlead.policy._types import Layer, Policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    project = tmp_path.resolve() / "project"
+    for folder in ("src/deep", "docs", "vault", ".claude", "build"):
+        (project / folder).mkdir(parents=True)
+    for file in (".env", "src/main.py", "src/deep/.env", "docs/a.md", "vault/key.pem", "README.md", "build/x.o"):
+        (project / file).write_text("text\n")
+    (project / "to_env").symlink_to(".env")
+    (project / ".fairlead.yaml").write_text("{}\n")
+    (project / ".claude" / "settings.json").write_text("{}\n")
+    return project
+
+
+def run(command: str, project: Path, agent: str | None = None, cwd: str = "", **pre_tool_use: Any) -> HookOutput:
+    pre_tool_use.setdefault("preventRootAdditions", False)
+    policy = msgspec.convert({"preToolUse": pre_tool_use}, Policy)
+    event = PreToolUse(
+        session_id="s", tool_name="Bash", tool_input={"command": command}, cwd=str(project / cwd), agent_type=agent
+    )
+    return Guards([Layer(str(project / ".fairlead.yaml"), str(project), policy)]).check(event).output
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("echo x > .env", "echo x >> ./.env", "echo x >| src/../.env", "echo x | tee .env", "sed -i s/a/b/ .env"),
+        *("rm .env", "rm -f {p}/.env", "mv .env other", "mv docs/a.md .env", "cp docs/a.md .env", "truncate -s0 .env"),
+        *("dd if=/dev/null of=.env", "cd src && rm ../.env", "cd src; cd deep; rm .env", "(cd src && rm deep/.env)"),
+        *("ls && rm .env", "true | rm .env", "echo $(rm .env)", "bash -c 'rm .env'", "echo x > to_env", "rm to_env"),
+        *("rm -rf .", "rm -rf src", "rm -rf {p}", "mv src old", "rm -rf vault", "rm -rf vault/", "rm *.pem .e*"),
+        *("rm vault/*", "cp README.md vault/", "cp README.md vault", "mv README.md vault", "touch vault/new"),
+        *("git checkout -- .env", "git checkout -- .", "cat <<E > .env\nx\nE", "python3 -c \"open('.env','w')\""),
+        *("rm /proc/self/cwd/.env", "rm ~/../project/.env", "rm s?c/deep/.env", "cp /dev/null .env"),
+    ],
+)
+def test_no_command_changes_a_protected_file(command: str, project: Path) -> None:
+    assert run(command.format(p=project), project, uneditableFiles=[".env", "/vault"]).blocked
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("ls -la", "git status", "cat .env", "grep -rn x .", "echo hi", "echo .env", "rm build/x.o", "rm -rf build"),
+        *("echo x > docs/b.md", "cp .env.example docs/", "sed -i s/a/b/ src/main.py", "mkdir -p out/a", "rm -rf docs"),
+        *(
+            "mv docs/a.md docs/b.md",
+            "cat README.md | head -3 > docs/c.md",
+            "pytest -q 2>&1 | tail",
+            "echo x > /dev/null",
+        ),
+        *("git add -A && git commit -m 'edit .env'", "find . -name '*.py'", "python -m build", "cp .env docs/copy"),
+        *("mv README.md src", "cp -r docs src", "cp -r docs src/", "mkdir x && cp README.md x"),
+    ],
+)
+def test_what_is_harmless_passes(command: str, project: Path) -> None:
+    output = run(command, project, uneditableFiles=[".env", "/vault"])
+
+    assert (output.blocked, output.permission) == (False, None), output.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .env",
+        "head -1 ./.env",
+        "cp .env x",
+        "cat < .env",
+        "cat to_env",
+        "grep x .env",
+        "mv .env x",
+        "cp -r . /else",
+    ],
+)
+def test_no_command_reads_an_unreadable_file(command: str, project: Path) -> None:
+    assert run(command, project, unreadableFiles=[".env"]).blocked
+
+
+def test_a_block_names_the_tool_and_the_file(project: Path) -> None:
+    assert run("rm -rf src", project, uneditableFiles=[".env"]).reason == (
+        "Blocked Bash operation: file matches preToolUse.uneditableFiles pattern '.env'. File: src/deep/.env"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "rm .fairlead.yaml",
+            "echo > .claude/settings.json",
+            "rm -rf .claude",
+            "mv .claude x",
+            "rm -rf .",
+            "cd .claude && rm *",
+        ),
+        *("sed -i s/a/b/ src/../.fairlead.yaml", "cp README.md .claude/settings.local.json", "rm -rf {p}"),
+    ],
+)
+def test_the_guards_guard_themselves_here_too(command: str, project: Path) -> None:
+    assert run(command.format(p=project), project).blocked
+
+
+def test_new_files_are_additions(project: Path) -> None:
+    assert run("touch new.txt", project, preventRootAdditions=True).blocked
+    assert run("echo > docs/new.md", project, preventAdditions=["docs"]).blocked
+    assert not run("mkdir new", project, preventRootAdditions=True).blocked
+    assert not run("touch README.md", project, preventRootAdditions=True).blocked
+
+
+def test_a_folder_too_big_to_look_through_is_a_doubt(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    output = run("rm -rf src", project, uneditableFiles=["*.pem"])
+
+    assert output.permission == "ask"
+    assert "src holds more than 1 files" in (output.reason or "")
+
+
+# -- what cannot be known ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("setting", "permission"), [("ask", "ask"), ("deny", "deny"), ("allow", None)])
+def test_what_cannot_be_known_follows_the_setting(setting: str, permission: str | None, project: Path) -> None:
+    output = run("echo x > $FILE", project, uneditableFiles=[".env"], bash={"unparsable": setting})
+
+    assert output.permission == permission
+    assert permission is None or "$FILE" in (output.reason or "")
+
+
+def test_without_a_rule_to_walk_around_nothing_is_asked(project: Path) -> None:
+    assert run("echo x > $FILE", project).permission is None
+
+
+def test_unless_it_speaks_of_the_guards_own_files(project: Path) -> None:
+    assert run("echo x > $d/settings.json", project).permission == "ask"
+
+
+# -- commands ------------------------------------------------------------------------------------------
+
+
+def rule(command: str, action: str = "block", **more: Any) -> dict[str, Any]:
+    return {"tool": "Bash", "commandPattern": command, "action": action, **more}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git push --force", "git  push   --force", "cd x && git push --force", "ls; git push --force origin"),
+        *("true | git push --force", "(git push --force)", "echo $(git push --force)", "bash -c 'git push --force'"),
+        *("/usr/bin/git push --force", "'git' push --force", "g\\it push --force", "  git push --force  "),
+    ],
+)
+def test_a_forbidden_command_is_found_wherever_it_stands(command: str, project: Path) -> None:
+    assert run(command, project, toolUsageValidation=[rule("git push --force*")]).reason == (
+        "Bash command blocked by preToolUse.toolUsageValidation rule: git push --force*"
+    )
+
+
+@pytest.mark.parametrize("command", ["git push", "echo 'git push --force'", "git log --grep 'git push --force'"])
+def test_what_only_looks_like_it_passes(command: str, project: Path) -> None:
+    assert not run(command, project, toolUsageValidation=[rule("git push --force*")]).blocked
+
+
+def test_several_commands_can_be_forbidden_together(project: Path) -> None:
+    assert run("curl x | sh", project, toolUsageValidation=[rule("*curl*|*sh*")]).blocked
+
+
+def test_by_prefix_any_number_of_first_words_may_match(project: Path) -> None:
+    rules = [rule("git push", matchMode="prefix")]
+
+    assert run("git push origin main", project, toolUsageValidation=rules).blocked
+    assert not run("git pushy", project, toolUsageValidation=rules).blocked
+    assert not run("git push origin", project, toolUsageValidation=[rule("git push")]).blocked
+
+
+@pytest.mark.parametrize(
+    ("command", "blocked"),
+    [
+        ("git status", False),
+        ("cargo test", False),
+        ("git status && cargo test", False),
+        ("git status; rm -rf /", True),
+        ("git log | sh", True),
+        ("git log $(rm x)", True),
+        ("ls", True),
+    ],
+)
+def test_every_command_must_be_allowed(command: str, *, blocked: bool, project: Path) -> None:
+    rules = [rule("git *", "allow"), rule("cargo *", "allow")]
+    output = run(command, project, toolUsageValidation=rules)
+
+    assert output.blocked is blocked
+    assert not blocked or output.reason == (
+        "Bash command blocked: does not match preToolUse.toolUsageValidation allow rule pattern: git *"
+    )
+
+
+def test_another_program_of_the_same_name_is_not_allowed(project: Path) -> None:
+    assert run("./git status", project, toolUsageValidation=[rule("git *", "allow")]).blocked
+
+
+def test_a_rule_may_be_for_one_agent_and_have_its_own_words(project: Path) -> None:
+    rules = [rule("git push*", agent="coder", message="Only main pushes.")]
+
+    assert run("git push", project, "coder", toolUsageValidation=rules).reason == "Only main pushes. (agent: coder)"
+    assert not run("git push", project, toolUsageValidation=rules).blocked
+
+
+def test_a_rule_may_only_warn(project: Path) -> None:
+    output = run("git push", project, toolUsageValidation=[rule("git push*", "warn", message="Sure?")])
+
+    assert (output.blocked, output.system_message) == (False, "Sure?")
+
+
+def test_bash_may_be_kept_from_some_files(project: Path) -> None:
+    rules = [{"tool": "Bash", "pattern": "*.md", "action": "block"}]
+
+    assert run("sed -i s/a/b/ docs/a.md", project, toolUsageValidation=rules).blocked
+    assert run("cat docs/a.md", project, toolUsageValidation=rules).blocked
+    assert not run("ls", project, toolUsageValidation=rules).blocked

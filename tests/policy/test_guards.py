@@ -1,0 +1,574 @@
+"""What the guards say about file tools, about other tools, and about permission requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from fairlead.events import PermissionRequest, PreToolUse
+from fairlead.hooks import HookManager
+from fairlead.policy._guards import Guards, register_guards
+from fairlead.policy._types import Layer, Policy
+from fairlead.testing import assert_allows, assert_blocks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path.resolve() / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("FAIRLEAD_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with protected files, and links to them."""
+    project = tmp_path.resolve() / "project"
+    for folder in ("src/deep", "docs", "vault", ".claude", "with space"):
+        (project / folder).mkdir(parents=True)
+    for file in (".env", "src/main.py", "src/deep/.env", "docs/a.md", "vault/key.pem", "with space/x.py", "README.md"):
+        (project / file).write_text("text\n")
+    (project / ".fairlead.yaml").write_text("{}\n")
+    (project / ".claude" / "settings.json").write_text("{}\n")
+    return project
+
+
+def layer(folder: Path, name: str = ".fairlead.yaml", **pre_tool_use: Any) -> Layer:
+    pre_tool_use.setdefault("preventRootAdditions", False)
+    policy = msgspec.convert({"preToolUse": pre_tool_use}, Policy)
+    return Layer(str(folder / name), str(folder), policy)
+
+
+def call(tool: str, cwd: Path, agent: str | None = None, **tool_input: Any) -> PreToolUse:
+    return PreToolUse(session_id="s", tool_name=tool, tool_input=tool_input, cwd=str(cwd), agent_type=agent)
+
+
+def said(layers: Layer | list[Layer], event: PreToolUse) -> str | None:
+    """What the agent is told if the call is blocked; nothing if it is not."""
+    output = Guards(layers if isinstance(layers, list) else [layers]).check(event).output
+    return output.reason if output.blocked else None
+
+
+# -- ways around ---------------------------------------------------------------------------------------
+
+AROUND = [
+    *(".env", "./.env", ".//.env", "././.env", ".env/", ".env/.", "src/../.env", "src/deep/../../.env"),
+    *("docs/.././.env", "nowhere/../.env", "../project/.env", "{p}/.env", "{p}//.env", "/{p}/.env", "{p}/src/../.env"),
+    *("src/deep/.env", "src/./deep/.env", "{p}/src/deep/.env", "new/folder/.env", "~/../project/.env"),
+    *("vault/key.pem", "vault", "vault/", "vault/new/deep.txt", "vault/../vault/key.pem", "src/../vault/x"),
+    *("to_env", "./to_env", "src/to_env", "to_to_env", "to_vault/key.pem", "to_vault/new.txt", "to_vault/../.env"),
+    *("outside_link/.env", "{o}/back/.env", "{o}/back/vault/key.pem", "{o}/abs_env", "dangling", "loop/../.env"),
+    *("to_src/deep/.env", "to_src/../.env", "named_link", "/proc/self/cwd/.env", "/proc/self/root{p}/.env"),
+    *("cl\u00e9.txt", "cle\u0301.txt", "docs/cle\u0301.txt", "{a}/.env", "{a}/src/../.env", "{a}/named_link"),
+]
+
+
+@pytest.fixture
+def links(project: Path, tmp_path: Path) -> dict[str, Path]:
+    """Links by which the protected files can be reached under other names."""
+    outside = tmp_path.resolve() / "outside"
+    outside.mkdir()
+    alias = tmp_path.resolve() / "alias"
+    pairs: dict[Path, Path | str] = {
+        project / "to_env": ".env",
+        project / "src" / "to_env": "../.env",
+        project / "to_to_env": "to_env",
+        project / "to_vault": "vault",
+        project / "to_src": "src",
+        project / "outside_link": outside / "back",
+        project / "dangling": "vault/later.txt",
+        project / "loop": "loop",
+        project / "named_link": outside / "free.txt",
+        outside / "back": project,
+        outside / "abs_env": project / ".env",
+        alias: project,
+    }
+    for link, leads in pairs.items():
+        link.symlink_to(leads)
+    return {"p": project, "o": outside, "a": alias}
+
+
+PROTECTED = [".env", "/vault", "cl\u00e9.txt", "named_link"]
+
+
+@pytest.mark.parametrize("tool", ["Write", "Edit"])
+@pytest.mark.parametrize("path", AROUND)
+def test_there_is_no_way_around_a_protected_file(path: str, tool: str, project: Path, links: dict[str, Path]) -> None:
+    path = path.format(**links)
+    rules = layer(project, uneditableFiles=PROTECTED)
+
+    assert said(rules, call(tool, project, file_path=path)), path
+
+
+@pytest.mark.parametrize("path", ["../.env", "deep/.env", "../../project/.env", "../vault/key.pem", "to_env"])
+def test_nor_from_a_folder_below(path: str, project: Path, links: dict[str, Path]) -> None:
+    assert said(layer(project, uneditableFiles=PROTECTED), call("Edit", project / "src", file_path=path))
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input"),
+    [
+        ("MultiEdit", {"file_path": ".env", "edits": []}),
+        ("NotebookEdit", {"notebook_path": ".env"}),
+        ("mcp__fs__write_file", {"path": ".env"}),
+        ("mcp__fs__move_file", {"source": "docs/a.md", "destination": ".env"}),
+        ("mcp__fs__delete_many", {"paths": ["docs/a.md", ".env"]}),
+        ("mcp__serena__replace", {"relative_path": ".env"}),
+        ("mcp__fs__write_file", {"path": "file://{p}/.env"}),
+        ("FutureEdit", {"file_path": ".env"}),
+        ("FutureEdit", {"filename": ".env"}),
+    ],
+)
+def test_every_tool_that_has_a_file_and_is_not_known_to_read_is_guarded(
+    tool: str, tool_input: dict[str, Any], project: Path
+) -> None:
+    filled = {k: v.format(p=project) if isinstance(v, str) else v for k, v in tool_input.items()}
+
+    assert said(layer(project, uneditableFiles=[".env"]), call(tool, project, **filled))
+
+
+HARMLESS = [
+    *("src/main.py", "./src/main.py", "src/new.py", "{p}/src/main.py", "docs/a.md", "docs/b.md", "README.md"),
+    *(".env.example", ".envrc", "src/.env.local", "env", "my.env", "src/environment.py", "with space/x.py"),
+    *("docs/vault", "src/vault/x.py", "vault.md", "vaults/x", "src/../README.md", "../project/README.md"),
+    *("{o}/x/.env", "{o}/.env", "{o}/vault/key", "../other/.env", "~/notes.md", "~/.env", "to_src/main.py"),
+    *("src/deep/x.py", "src/deep/../main.py", "new/folder/x.py", "docs/cle.txt", "docs/cl\u00e8.txt", "Makefile"),
+    *(".github/workflows/ci.yml", ".claude/agents/a.md", ".claude/commands/x.md", ".claude/skills/s/SKILL.md"),
+    *("fairlead.yaml", "docs/fairlead.yaml", "settings.json", ".vscode/settings.json", "src/.claude.py"),
+]
+
+
+@pytest.mark.parametrize("path", HARMLESS)
+def test_what_is_harmless_is_not_blocked(path: str, project: Path, links: dict[str, Path]) -> None:
+    rules = layer(project, uneditableFiles=PROTECTED, unreadableFiles=PROTECTED)
+
+    assert said(rules, call("Write", project, file_path=path.format(**links))) is None
+    assert said(rules, call("Read", project, file_path=path.format(**links))) is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input"),
+    [
+        ("Read", {"file_path": ".env"}),
+        ("Grep", {"path": ".env", "pattern": "x"}),
+        ("mcp__fs__read_file", {"path": ".env"}),
+        ("mcp__fs__list_directory", {"path": "vault"}),
+        ("WebFetch", {"url": "https://a.b/.env"}),
+        ("Agent", {"prompt": "edit .env", "subagent_type": "x"}),
+        ("TodoWrite", {"todos": []}),
+    ],
+)
+def test_uneditable_files_may_be_read(tool: str, tool_input: dict[str, Any], project: Path) -> None:
+    assert said(layer(project, uneditableFiles=PROTECTED), call(tool, project, **tool_input)) is None
+
+
+# -- what is said --------------------------------------------------------------------------------------
+
+ROOT = "preToolUse.preventRootAdditions"
+OWN = "preToolUse.protectOwnFiles protects the policy, the client's settings and Fairlead's own files"
+
+
+@pytest.mark.parametrize(
+    ("rules", "tool", "path", "message"),
+    [
+        (
+            {"uneditableFiles": ["*.env"]},
+            "Edit",
+            ".env",
+            "Blocked Edit operation: file matches preToolUse.uneditableFiles pattern '*.env'. File: .env",
+        ),
+        (
+            {"uneditableFiles": [{"pattern": ".env", "message": "Can't {tool} <this>!"}]},
+            "Edit",
+            ".env",
+            "Can't {tool} <this>!",
+        ),
+        (
+            {"preventAdditions": ["dist"]},
+            "Write",
+            "dist/output.js",
+            "Blocked Write operation: file matches preToolUse.preventAdditions pattern 'dist'. File: dist/output.js",
+        ),
+        (
+            {"preventRootAdditions": True},
+            "Write",
+            "new.txt",
+            f"Blocked Write operation: {ROOT} setting prevents creating files at repository root. File: new.txt",
+        ),
+        (
+            {"preventRootAdditions": True, "preventRootAdditionsMessage": "{tool}: not {file_path}"},
+            "Write",
+            "new.txt",
+            "Write: not new.txt",
+        ),
+        (
+            {"unreadableFiles": [".env"]},
+            "Read",
+            ".env",
+            "Blocked Read operation: file matches preToolUse.unreadableFiles pattern '.env'. File: .env",
+        ),
+        (
+            {"toolUsageValidation": [{"tool": "Write", "pattern": "docs/**", "action": "block"}]},
+            "Write",
+            "docs/a.md",
+            "Tool usage blocked by preToolUse.toolUsageValidation rule: docs/**",
+        ),
+        (
+            {"toolUsageValidation": [{"tool": "Write", "pattern": "src/**/*.ts", "action": "allow"}]},
+            "Write",
+            "docs/a.md",
+            "Tool usage blocked by preToolUse.toolUsageValidation rule: src/**/*.ts",
+        ),
+        (
+            {},
+            "Edit",
+            ".fairlead.yaml",
+            f"Blocked Edit operation: {OWN}. Only a person may change them. File: .fairlead.yaml",
+        ),
+    ],
+)
+def test_the_agent_is_told_exactly_this(
+    rules: dict[str, Any], tool: str, path: str, message: str, project: Path
+) -> None:
+    assert said(layer(project, **rules), call(tool, project, file_path=path)) == message
+
+
+def test_a_rule_for_one_agent_says_so(project: Path) -> None:
+    rules = layer(project, uneditableFiles=[{"pattern": ".env", "agent": "code*"}])
+
+    assert said(rules, call("Edit", project, "coder-v2", file_path=".env")) == (
+        "Blocked Edit operation: file matches preToolUse.uneditableFiles pattern '.env' (agent: coder-v2). File: .env"
+    )
+
+
+def test_a_custom_message_of_a_rule_for_one_agent_says_so_too(project: Path) -> None:
+    rules = layer(project, uneditableFiles=[{"pattern": ".env", "agent": "main", "message": "No."}])
+
+    assert said(rules, call("Edit", project, file_path=".env")) == "No. (agent: main)"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "agent", "blocked"),
+    [
+        ("*", None, True),
+        ("*", "coder", True),
+        ("main", None, True),
+        ("main", "coder", False),
+        ("coder", "coder", True),
+        ("coder", "coder-v2", False),
+        ("coder", None, False),
+        ("Coder", "coder", False),
+        ("code?", "coder", True),
+        ("[ct]*", "tester", True),
+    ],
+)
+def test_a_rule_holds_for_the_agents_that_it_names(
+    pattern: str, agent: str | None, *, blocked: bool, project: Path
+) -> None:
+    file_rule = layer(project, uneditableFiles=[{"pattern": ".env", "agent": pattern}])
+    tool_rule = layer(project, toolUsageValidation=[{"tool": "Edit", "action": "block", "agent": pattern}])
+
+    for rules in (file_rule, tool_rule):
+        assert (said(rules, call("Edit", project, agent, file_path=".env")) is not None) is blocked
+
+
+def test_a_warning_lets_pass_and_tells_the_person(project: Path) -> None:
+    rules = layer(project, uneditableFiles=[{"pattern": ".env", "action": "warn", "message": "Careful."}])
+    output = Guards([rules]).check(call("Edit", project, file_path=".env")).output
+
+    assert (output.blocked, output.permission, output.system_message) == (False, None, "Careful.")
+
+
+def test_a_block_holds_beside_a_warning(project: Path) -> None:
+    rules = layer(project, uneditableFiles=[{"pattern": ".env", "action": "warn", "message": "Careful."}, "*"])
+    output = Guards([rules]).check(call("Edit", project, file_path=".env")).output
+
+    assert output.blocked
+    assert output.system_message == "Careful."
+
+
+# -- additions -----------------------------------------------------------------------------------------
+
+
+def test_an_existing_file_may_be_written_where_none_may_be_added(project: Path) -> None:
+    rules = layer(project, preventAdditions=["docs/**"], preventRootAdditions=True)
+
+    assert said(rules, call("Write", project, file_path="docs/a.md")) is None
+    assert said(rules, call("Write", project, file_path="README.md")) is None
+    assert said(rules, call("Write", project, file_path="docs/b.md"))
+    assert said(rules, call("Edit", project, file_path="docs/b.md"))
+
+
+@pytest.mark.parametrize(
+    "path", ["new", ".hidden", "./new", "src/../new", "{p}/new", "{p}//new", "new/", "to_root/new"]
+)
+def test_nothing_new_at_the_root_however_it_is_spelled(path: str, project: Path) -> None:
+    (project / "src" / "to_root").symlink_to(project)
+    (project / "to_root").symlink_to(project)
+
+    assert said(layer(project, preventRootAdditions=True), call("Write", project, file_path=path.format(p=project)))
+
+
+@pytest.mark.parametrize("path", ["src/new", "new/file", "../new", "/tmp/new"])  # noqa: S108 - nothing is written
+def test_new_files_elsewhere_are_none_of_the_root_s_business(path: str, project: Path) -> None:
+    assert said(layer(project, preventRootAdditions=True), call("Write", project, file_path=path)) is None
+
+
+# -- generated and ignored -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "marker"),
+    [
+        ("// Code generated by protoc. do not edit.", "DO NOT EDIT"),
+        ("# CODE GENERATED BY x", "Code generated by"),
+        ("/* auto-generated */", "Auto-generated"),
+        ("# autogenerated", "Autogenerated"),
+        ("# generated code", "Generated code"),
+        ("# @generated", "@generated"),
+        ("this file is generated", "This file is generated"),
+        ("This file was GENERATED", "This file was generated"),
+    ],
+)
+def test_a_generated_file_is_not_edited(line: str, marker: str, project: Path) -> None:
+    (project / "src" / "gen.py").write_text("\n" * 99 + line)
+
+    assert said(layer(project), call("Edit", project, file_path="src/gen.py")) == (
+        f"BLOCKED: File 'src/gen.py' is auto-generated (contains '{marker}'). This file should NEVER be edited "
+        "directly. Change what it is generated from, and generate it again."
+    )
+
+
+def test_a_marker_further_down_or_in_no_regular_file_does_not_count(project: Path) -> None:
+    (project / "src" / "gen.py").write_text("\n" * 100 + "@generated")
+
+    assert said(layer(project), call("Edit", project, file_path="src/gen.py")) is None
+    assert said(layer(project), call("Edit", project, file_path="/dev/null")) is None
+
+
+def test_the_message_about_a_generated_file_can_be_one_s_own(project: Path) -> None:
+    (project / "src" / "gen.py").write_text("@generated")
+    rules = layer(project, generatedFileMessage="{file_path} has {marker}")
+
+    assert said(rules, call("Edit", project, file_path="src/gen.py")) == "src/gen.py has @generated"
+    assert said(layer(project, preventGeneratedFileEdits=False), call("Edit", project, file_path="src/gen.py")) is None
+
+
+def test_what_git_ignores_is_not_changed_if_so_asked(project: Path) -> None:
+    (project / ".git").mkdir()
+    (project / ".gitignore").write_text("*.log\n!keep.log\n")
+    rules = layer(project, preventUpdateGitIgnored=True)
+    message = said(rules, call("Write", project, file_path="src/debug.log"))
+
+    assert message is not None
+    assert message.splitlines()[:4] == [
+        "File operation blocked: Path is git-ignored",
+        "File: src/debug.log",
+        f"Matched pattern: *.log (in {project}/.gitignore)",
+        "Setting: preToolUse.preventUpdateGitIgnored",
+    ]
+    assert said(rules, call("Write", project, file_path="src/keep.log")) is None
+    assert said(layer(project), call("Write", project, file_path="src/debug.log")) is None
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input"),
+    [
+        ("Read", {"file_path": "to_env"}),
+        ("NotebookRead", {"notebook_path": ".env"}),
+        ("Grep", {"pattern": "x", "path": ".env"}),
+        ("Grep", {"pattern": "x", "glob": ".env"}),
+        ("Grep", {"pattern": "x", "path": "src", "glob": "**/.env"}),
+        ("Glob", {"pattern": "*", "path": "vault"}),
+        ("mcp__fs__read_file", {"path": ".env"}),
+        ("mcp__fs__read_multiple_files", {"paths": ["docs/a.md", "{p}/.env"]}),
+    ],
+)
+def test_an_unreadable_file_is_read_by_no_tool(
+    tool: str, tool_input: dict[str, Any], project: Path, links: dict[str, Path]
+) -> None:
+    if "paths" in tool_input:
+        tool_input = {"paths": [path.format(p=project) for path in tool_input["paths"]]}
+
+    assert said(layer(project, unreadableFiles=PROTECTED), call(tool, project, **tool_input))
+
+
+# -- own files -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            ".fairlead.yaml",
+            ".fairlead.yml",
+            ".conclaude.yaml",
+            ".conclaude.yml",
+            "src/.fairlead.yaml",
+            "x/.conclaude.yml",
+        ),
+        *(
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            "src/.claude/settings.json",
+            "~/.claude/settings.json",
+        ),
+        *("~/.config/fairlead/config.yaml", "~/.local/state/fairlead/db", "to_policy", ".FAIRLEAD.yaml"),
+        *("src/../.fairlead.yaml", "/etc/claude-code/managed-settings.json", ".claude", "."),
+    ],
+)
+def test_the_guards_guard_themselves(path: str, project: Path) -> None:
+    (project / "to_policy").symlink_to(".fairlead.yaml")
+
+    assert said(layer(project), call("Write", project, file_path=path))
+    assert said(layer(project), call("Read", project, file_path=path)) is None
+    assert said(layer(project, protectOwnFiles=False), call("Write", project, file_path=path)) is None
+
+
+def test_they_do_so_without_any_policy(project: Path) -> None:
+    assert said([], call("Write", project, file_path=".claude/settings.json"))
+    assert said([], call("Write", project, file_path="src/main.py")) is None
+
+
+def test_a_home_given_to_fairlead_is_its_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLEAD_HOME", str(project / "fl"))
+
+    assert said([], call("Write", project, file_path="fl/state/db"))
+
+
+# -- rules on tools ------------------------------------------------------------------------------------
+
+
+def test_one_of_several_allow_rules_is_enough(project: Path) -> None:
+    allow = [{"tool": "Write", "pattern": p, "action": "allow"} for p in ("src/**", "docs/**")]
+    rules = layer(project, toolUsageValidation=allow)
+
+    assert said(rules, call("Write", project, file_path="docs/a.md")) is None
+    assert said(rules, call("Write", project, file_path="README.md"))
+    assert said(rules, call("Edit", project, file_path="README.md")) is None
+
+
+def test_the_first_rule_that_matches_decides(project: Path) -> None:
+    block, allow = ({"tool": "Write", "pattern": "docs/**", "action": action} for action in ("block", "allow"))
+
+    assert said(layer(project, toolUsageValidation=[block, allow]), call("Write", project, file_path="docs/a.md"))
+    assert (
+        said(layer(project, toolUsageValidation=[allow, block]), call("Write", project, file_path="docs/a.md")) is None
+    )
+
+
+def test_a_tool_may_be_forbidden_altogether_and_by_a_glob(project: Path) -> None:
+    rules = layer(project, toolUsageValidation=[{"tool": "mcp__web__*", "action": "block"}])
+
+    assert said(rules, call("mcp__web__fetch", project, url="x"))
+    assert said(rules, call("mcp__db__query", project, sql="x")) is None
+
+
+def test_agent_and_task_are_one_tool(project: Path) -> None:
+    rules = layer(project, toolUsageValidation=[{"tool": "Task", "action": "block"}])
+
+    assert said(rules, call("Agent", project, prompt="x"))
+
+
+# -- layers, traces, hooks -----------------------------------------------------------------------------
+
+
+def test_the_lists_of_all_files_hold(project: Path, home: Path) -> None:
+    near, far = layer(project, uneditableFiles=[".env"]), layer(home, "config.yaml", uneditableFiles=["//**/*.pem"])
+
+    assert said([near, far], call("Edit", project, file_path=".env"))
+    assert said([near, far], call("Edit", project, file_path="vault/key.pem"))
+    assert said([near, far], call("Edit", project, file_path="src/main.py")) is None
+
+
+def test_a_value_that_only_the_user_wide_file_gives_holds(project: Path, home: Path) -> None:
+    near = Layer(str(project / ".fairlead.yaml"), str(project), Policy())
+    far = Layer(
+        str(home / "config.yaml"),
+        str(project),
+        msgspec.convert({"preToolUse": {"preventRootAdditions": False, "generatedFileMessage": "No."}}, Policy),
+    )
+    (project / "src" / "gen.py").write_text("@generated")
+
+    assert said([near], call("Write", project, file_path="new.txt"))
+    assert said([near, far], call("Write", project, file_path="new.txt")) is None
+    assert said([near, far], call("Write", project, file_path="src/gen.py")) == "No."
+
+
+def test_the_user_wide_file_alone_names_no_root(project: Path, home: Path) -> None:
+    far = Layer(str(home / "config.yaml"), str(project), Policy())
+
+    assert said([far], call("Write", project, file_path="new.txt")) is None
+
+
+def test_a_file_of_conclaude_protects_as_much_as_it_did(project: Path) -> None:
+    rules: dict[str, Any] = {"uneditableFiles": ["src/*.py"]}
+
+    assert said(layer(project, ".conclaude.yaml", **rules), call("Edit", project, file_path="src/deep/x.py"))
+    assert said(layer(project, **rules), call("Edit", project, file_path="src/deep/x.py")) is None
+
+
+def test_the_trace_names_every_rule_and_why(project: Path) -> None:
+    rules = layer(project, uneditableFiles=["*.lock", ".env"])
+    looked = Guards([rules]).check(call("Edit", project, file_path=".env")).looked
+
+    assert [(look.setting, look.rule, look.matched, look.why) for look in looked] == [
+        ("preToolUse.protectOwnFiles", "true", False, "it is no file of the policy"),
+        ("preToolUse.uneditableFiles[0]", "*.lock", False, "the pattern does not match"),
+        ("preToolUse.uneditableFiles[1]", ".env", True, f"{project}/.env matches"),
+    ]
+    assert looked[2].file == f"{project}/.fairlead.yaml"
+
+
+def test_as_hooks_they_deny_and_let_pass(project: Path) -> None:
+    manager = HookManager()
+    register_guards(manager, [layer(project, uneditableFiles=[".env"])])
+
+    assert_blocks(manager, call("Edit", project, file_path=".env"))
+    assert_allows(manager, call("Edit", project, file_path="src/main.py"))
+
+
+@pytest.mark.parametrize("path", ["a\0b", 5, ["a"]])
+def test_what_cannot_be_examined_is_denied(path: object, project: Path) -> None:
+    manager = HookManager()
+    register_guards(manager, [layer(project)])
+
+    assert manager.fire_sync(call("Edit", project, file_path=path)).blocked
+
+
+# -- permission requests -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "permission", "reason"),
+    [
+        ("Bash", "deny", "Tool 'Bash' blocked by permissionRequest.deny pattern: Ba*"),
+        ("Read", "allow", None),
+        ("Write", "deny", "Tool 'Write' blocked by permissionRequest.default setting"),
+    ],
+)
+def test_permission_is_denied_granted_or_left_to_the_default(
+    tool: str, permission: str, reason: str | None, project: Path
+) -> None:
+    section = {"default": "Deny", "allow": ["Read", "Bash"], "deny": ["Ba*"]}
+    rules = Layer("f", str(project), msgspec.convert({"permissionRequest": section}, Policy))
+    event = PermissionRequest(session_id="s", tool_name=tool, tool_input={})
+    output = Guards([rules]).check_permission(event).output
+
+    assert (output.permission, output.reason) == (permission, reason)
+
+
+def test_without_that_section_the_person_is_asked_as_ever(project: Path) -> None:
+    event = PermissionRequest(session_id="s", tool_name="Bash", tool_input={})
+
+    assert Guards([layer(project)]).check_permission(event).output.permission is None
