@@ -1,0 +1,10 @@
+"""How a person is told: on the desktop, and by other channels.
+
+Knows no policy file: what the user set comes in as plain values. Deciding is pure; sending is a process of its own,
+so that neither a slow service nor a missing library can delay or fail a hook.
+"""
+
+from fairlead.notify._send import log_file, send
+from fairlead.notify._when import Note, Status, is_system_event_hook, note_for
+
+__all__ = ["Note", "Status", "is_system_event_hook", "log_file", "note_for", "send"]

@@ -1,0 +1,105 @@
+"""The hook's side of sending: hand the note to a process of its own, and go on.
+
+Imports nothing that the hook has not already loaded. The other side is `__main__.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import start_new_thread
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.notify._when import Note  # noqa: TC001 - msgspec reads the annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Letter(msgspec.Struct, frozen=True):
+    """What goes through the pipe to the process that sends."""
+
+    note: Note
+    channels: list[str]
+
+
+def send(note: Note, channels: Sequence[str] = ()) -> None:
+    """Start telling a person, on the desktop and by the channels. Neither waits nor raises; mishaps are in the log."""
+    with _log() as log:
+        try:
+            _start(msgspec.json.encode(Letter(note, list(channels))), log)
+        except Exception as error:  # noqa: BLE001 - a note is never worth a hook
+            with suppress(OSError):
+                os.write(log, f"{note.title}: cannot start the process that sends: {error}\n".encode())
+
+
+def log_file() -> str | None:
+    """Where mishaps are written; `None` for a user without a home."""
+    if home := os.environ.get("FAIRLEAD_HOME"):
+        return os.path.join(home, "notify.log")  # noqa: PTH118 - pathlib is slow to load
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):  # noqa: PTH117 - likewise; a relative one is to be ignored, says its specification
+        state = os.path.expanduser("~/.local/state")  # noqa: PTH111 - likewise
+    return f"{state}/fairlead/notify.log" if os.path.isabs(state) else None  # noqa: PTH117 - likewise
+
+
+def _start(letter: bytes, log: int) -> None:
+    reading, writing = os.pipe()
+    try:
+        try:
+            pid = _spawn(reading, log)
+        finally:
+            os.close(reading)  # before writing, or a process that dies unread would leave us writing for ever
+        os.write(writing, letter)
+    finally:
+        os.close(writing)
+    start_new_thread(_bury, (pid,))
+
+
+def _spawn(letter: int, log: int) -> int:
+    """In a session of its own, so that a client that ends the hook's group leaves it alone.
+
+    Its stderr is the log itself: there even a failure to start can be read.
+    """
+    mode = "-I" if sys.flags.isolated else "-P"  # as we were started, but never with modules from the current folder
+    files = [
+        (os.POSIX_SPAWN_DUP2, letter, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_DUP2, log, 2),
+    ]
+    command = [sys.executable, mode, "-m", "fairlead.notify"]
+    return os.posix_spawn(sys.executable, command, os.environ, file_actions=files, setsid=True)
+
+
+def _bury(pid: int) -> None:
+    """Take the process's exit status, or it would be a zombie for as long as a daemon lives."""
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+@contextmanager
+def _log() -> Iterator[int]:
+    descriptor = _open_log()
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open_log() -> int:
+    path = log_file()
+    try:
+        if path is None:
+            return os.open(os.devnull, os.O_WRONLY)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - pathlib is slow to load
+        # Readable too: the process that sends shortens it. A pipe in its place must not hold us up.
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(path, flags, 0o600)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError):
+        os.fchmod(descriptor, 0o600)
+    return descriptor

@@ -1,0 +1,132 @@
+"""Whether a person is told of an event, and in which words. Pure: nothing is read, nothing is sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from fairlead.events import Notification
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairlead.events import Event
+
+Status = Literal["success", "failure", "blocked", "running", "warning"]
+"""How it went. `running` is told before a command, the others after."""
+
+TITLE_LIMIT = 100
+BODY_LIMIT = 500
+NAME_LIMIT = 60
+"""For each name in a body, so that a long one cannot push out the others."""
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What a person is told: plain text of one line each, without control characters, and bounded."""
+
+    title: str
+    body: str
+    status: Status
+
+
+def note_for(  # noqa: PLR0913 - one for each setting of the section
+    event: Event,
+    *,
+    status: Status,
+    detail: str | None = None,
+    enabled: bool,
+    hooks: Iterable[str],
+    show_errors: bool,
+    show_success: bool,
+    show_system_events: bool,
+) -> Note | None:
+    """Say what a person is to be told about an event; `None` if the settings do not ask for it."""
+    if not (enabled and _listed(event.event_name, hooks)):
+        return None
+    system = is_system_event_hook(event.event_name)
+    if not _shown(status, system=system, errors=show_errors, success=show_success, system_events=show_system_events):
+        return None
+    title = f"Fairlead - {plain(event.event_name, NAME_LIMIT)}{_OUTCOMES.get(status, '')}"
+    return Note(plain(title, TITLE_LIMIT), _body(event, status, detail), status)
+
+
+def is_system_event_hook(name: str) -> bool:
+    """Whether an event is of a session's life, rather than of its tools and checks. Takes a name in any case."""
+    return _fold(name) in _SYSTEM_EVENTS
+
+
+def plain(text: str, limit: int) -> str:
+    """Make one line of a text that came from outside: what cannot be seen is a space, and too long is cut."""
+    seen = "".join(c if c.isprintable() else " " for c in text[: 4 * limit])
+    line = " ".join(seen.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _listed(name: str, hooks: Iterable[str]) -> bool:
+    return any(hook.strip() == "*" or _fold(hook) == _fold(name) for hook in hooks)
+
+
+def _shown(status: Status, *, system: bool, errors: bool, success: bool, system_events: bool) -> bool:
+    """For good news of a system event its own flag decides alone: `showSuccess` is about checks that pass."""
+    if status == "failure":
+        return errors
+    if status in {"blocked", "warning"}:
+        return errors or (system and system_events)
+    return system_events if system else success
+
+
+def _body(event: Event, status: Status, detail: str | None) -> str:
+    about = ", ".join(filter(None, (_agent(event), _subject(event))))
+    said = detail if detail and not detail.isspace() else _default(event, status)
+    return plain(f"{about}: {said}" if about else said, BODY_LIMIT)
+
+
+def _agent(event: Event) -> str:
+    """The type is what a person knows it by, the id is what tells two of a type apart."""
+    name, kind = plain(event.agent_id or "", NAME_LIMIT), plain(event.agent_type or "", NAME_LIMIT)
+    return f"{kind} ({name})" if name and kind and name != kind else name or kind
+
+
+def _subject(event: Event) -> str:
+    return "" if event.subject_field == "agent_type" else plain(event.subject, NAME_LIMIT)
+
+
+def _default(event: Event, status: Status) -> str:
+    if status == "success" and isinstance(event, Notification) and event.message:
+        return event.message
+    if status == "success":
+        return _MOMENTS.get(event.event_name, "All checks passed")
+    return _SAID[status]
+
+
+def _fold(name: str) -> str:
+    return name.replace("_", "").replace("-", "").strip().lower()
+
+
+_OUTCOMES = {"failure": " Failed", "blocked": " Blocked", "warning": " Warning"}
+
+_SAID = {"failure": "Command failed", "blocked": "Blocked", "running": "Running", "warning": "Passed with a warning"}
+
+_MOMENTS = {
+    "SessionStart": "Session started",
+    "SessionEnd": "Session ended",
+    "Setup": "Setup",
+    "UserPromptSubmit": "Prompt received",
+    "SubagentStart": "Subagent started",
+    "SubagentStop": "Subagent stopped",
+    "TeammateIdle": "Teammate is idle",
+    "TaskCreated": "Task created",
+    "TaskCompleted": "Task completed",
+    "Notification": "The client wants your attention",
+    "PreCompact": "The conversation is about to be compacted",
+    "PostCompact": "The conversation was compacted",
+    "ConfigChange": "Settings changed",
+    "WorktreeCreate": "Worktree is about to be created",
+    "WorktreeRemove": "Worktree is about to be removed",
+}
+"""The system events, and what to say of each that went well: conclaude's eleven (`SessionStart` to `WorktreeRemove`)
+with the events that came later and belong to them. Those that come by the dozen (`FileChanged`, `MessageDisplay`,
+`InstructionsLoaded`) are none, or `*` would drown a person."""
+
+_SYSTEM_EVENTS = frozenset(map(_fold, _MOMENTS))

@@ -1,0 +1,455 @@
+"""A note reaches a person, and never gets in the way of a hook.
+
+The bus, the desktop's service that listens on it, the web server and the process that sends are all real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from queue import Queue
+from threading import Event as Flag
+from threading import Thread
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import pytest
+from dbus_fast import Message, MessageType
+from dbus_fast.aio import MessageBus
+
+from fairlead.notify import Note, log_file, send
+from fairlead.notify.__main__ import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NOTE = Note("Fairlead - SubagentStart", "coder: Subagent started", "success")
+FAILED = Note("Fairlead - Stop Failed", "make test: exit 2", "failure")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user with no desktop, until a test brings one."""
+    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/nobody")
+    monkeypatch.setenv("no_proxy", "*")
+    return tmp_path / "home"
+
+
+def unavailable(package: str) -> NoReturn:
+    """Skip where a person may lack something; fail where everything should be there."""
+    reason = f"no {package} here: install Debian's package of that name"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def logged(home: Path, text: str) -> list[str]:
+    """The lines of the log, without their times, once one of them has the text."""
+    path = home / "notify.log"
+    until(lambda: path.exists() and text in path.read_text())
+    return [line.partition(" ")[2] for line in path.read_text().splitlines()]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+# -- the desktop ---------------------------------------------------------------------------------------
+
+INTERFACE = "org.freedesktop.Notifications"
+DESCRIBED = """
+<node><interface name="org.freedesktop.Notifications">
+<method name="Notify"><arg type="s" direction="in"/><arg type="u" direction="in"/><arg type="s" direction="in"/>
+<arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="as" direction="in"/>
+<arg type="a{sv}" direction="in"/><arg type="i" direction="in"/><arg type="u" direction="out"/></method>
+<method name="GetCapabilities"><arg type="as" direction="out"/></method>
+<method name="GetServerInformation"><arg type="s" direction="out"/><arg type="s" direction="out"/>
+<arg type="s" direction="out"/><arg type="s" direction="out"/></method>
+</interface></node>
+"""
+ANSWERS: dict[str | None, tuple[str, list[Any]]] = {
+    "Introspect": ("s", [DESCRIBED]),
+    "GetCapabilities": ("as", [["body", "body-markup", "actions"]]),
+    "GetServerInformation": ("ssss", ["listener", "tests", "1", "1.2"]),
+    "Notify": ("u", [7]),
+}
+
+
+class Desktop:
+    """A service that listens on the bus as a desktop's does, and keeps what it was asked to show."""
+
+    def __init__(self, *, deaf: bool = False) -> None:
+        self.shown: Queue[dict[str, Any]] = Queue()
+        self._deaf = deaf
+        self._loop = asyncio.new_event_loop()
+        self._ready = Flag()
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+        assert self._ready.wait(20)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self) -> None:
+        bus = self._loop.run_until_complete(self._connect())
+        self._loop.call_soon(self._ready.set)
+        self._loop.run_forever()
+        bus.disconnect()
+        self._loop.run_until_complete(asyncio.sleep(0))
+
+    async def _connect(self) -> MessageBus:
+        bus = await MessageBus().connect()
+        bus.add_message_handler(self._answer)
+        await bus.request_name(INTERFACE)
+        return bus
+
+    def _answer(self, message: Message) -> Message | bool:
+        if message.message_type is not MessageType.METHOD_CALL or message.member not in ANSWERS:
+            return False
+        if message.member == "Notify":
+            app, _, icon, title, body, _, hints, _ = message.body
+            urgency = hints["urgency"].value
+            self.shown.put({"app": app, "icon": icon, "title": title, "body": body, "urgency": urgency})
+            if self._deaf:
+                return True
+        return Message.new_method_return(message, *ANSWERS[message.member])
+
+
+@pytest.fixture
+def bus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A session bus of its own."""
+    if not shutil.which("dbus-daemon"):
+        unavailable("dbus")
+    command = ["dbus-daemon", "--session", "--nofork", "--print-address"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as daemon:
+        assert daemon.stdout
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", daemon.stdout.readline().strip())
+        yield
+        daemon.terminate()
+
+
+@pytest.fixture
+def desktop(bus: None) -> Iterator[Desktop]:
+    listener = Desktop()
+    yield listener
+    listener.close()
+
+
+@pytest.fixture
+def without_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user who did not install the extra."""
+    folder = tmp_path / "missing"
+    folder.mkdir()
+    for name in ("desktop_notifier", "apprise"):
+        (folder / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+def test_a_note_is_shown_on_the_desktop(desktop: Desktop) -> None:
+    send(NOTE)
+
+    assert desktop.shown.get(timeout=30) == {
+        "app": "Fairlead",
+        "icon": "",
+        "title": "Fairlead - SubagentStart",
+        "body": "coder: Subagent started",
+        "urgency": 1,
+    }
+
+
+def test_a_failure_is_urgent(desktop: Desktop) -> None:
+    send(FAILED)
+
+    assert desktop.shown.get(timeout=30)["urgency"] == 2
+
+
+TRICKY = r"""<b>&amp;</b> $(id) `id` "; do shell script "id" \074i\076 %s --help"""
+SHOWN = r"""&lt;b&gt;&amp;amp;&lt;/b&gt; $(id) `id` "; do shell script "id" \074i\076 %s --help"""
+
+
+def test_a_text_is_never_markup(desktop: Desktop) -> None:
+    send(Note("--help <b>", TRICKY, "success"))
+
+    shown = desktop.shown.get(timeout=30)
+    assert (shown["title"], shown["body"]) == ("--help <b>", SHOWN)
+
+
+def test_without_the_library_the_desktops_own_program_shows_it(
+    desktop: Desktop, without_libraries: None, home: Path
+) -> None:
+    """Nor is the text an option, an escape or a script to that program."""
+    if not shutil.which("notify-send"):
+        unavailable("libnotify-bin")
+
+    send(Note("--help <b>", TRICKY, "failure"))
+
+    assert desktop.shown.get(timeout=30) == {
+        "app": "Fairlead",
+        "icon": "",
+        "title": "--help <b>",
+        "body": SHOWN,
+        "urgency": 2,
+    }
+    assert logged(home, "desktop") == [
+        "--help <b>: desktop, by desktop-notifier: not installed; try: pip install 'fairlead[notify]'"
+    ]
+
+
+def test_with_neither_the_log_says_what_to_install(
+    without_libraries: None, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home))
+
+    send(NOTE, ["json://localhost"])
+
+    assert logged(home, "channels") == [
+        f"{NOTE.title}: desktop, by desktop-notifier: not installed; try: pip install 'fairlead[notify]'",
+        f"{NOTE.title}: desktop, by notify-send: not installed",
+        f"{NOTE.title}: channels, by apprise: not installed; try: pip install 'fairlead[notify]'",
+    ]
+
+
+def test_a_bus_on_which_nobody_listens_is_logged(bus: None, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(home))
+
+    send(NOTE)
+
+    nobody = "The name org.freedesktop.Notifications was not provided by any .service files"
+    assert logged(home, "notify-send") == [
+        f"{NOTE.title}: desktop, by desktop-notifier: Notification failed: {nobody}",
+        f"{NOTE.title}: desktop, by notify-send: not installed",
+    ]
+
+
+def test_a_desktop_that_does_not_answer_is_asked_once(bus: None, home: Path) -> None:
+    desktop = Desktop(deaf=True)
+    try:
+        send(NOTE)
+        assert logged(home, "desktop") == [f"{NOTE.title}: desktop, by desktop-notifier: no answer within 5 s"]
+        assert desktop.shown.qsize() == 1
+    finally:
+        desktop.close()
+
+
+# -- channels ------------------------------------------------------------------------------------------
+
+
+class Service(ThreadingHTTPServer):
+    """A web service that takes notes, and keeps where each was sent and what it said."""
+
+    daemon_threads = True
+    code = 200
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Taking)
+        self.taken: Queue[tuple[str, dict[str, Any]]] = Queue()
+
+
+class Taking(BaseHTTPRequestHandler):
+    server: Service
+    FIELDS: ClassVar = ("title", "message", "type")
+
+    def do_POST(self) -> None:
+        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(self.server.code)
+        self.end_headers()
+        self.server.taken.put((self.path, {field: said[field] for field in self.FIELDS}))
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: the test asserts."""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with Service() as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_note_is_sent_to_every_channel(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret is in the environment alone."""
+    monkeypatch.setenv("TEAM_TOKEN", "hunter2")
+    url = f"json://127.0.0.1:{service.server_port}"
+
+    send(FAILED, [f"{url}/${{TEAM_TOKEN}}/", f"{url}/second/"])
+
+    said = {"title": "Fairlead - Stop Failed", "message": "make test: exit 2", "type": "failure"}
+    taken = sorted((service.taken.get(timeout=30), service.taken.get(timeout=30)), key=lambda each: each[0])
+    assert taken == [("/hunter2/", said), ("/second/", said)]
+
+
+def test_a_channel_gets_the_text_as_it_is(service: Service) -> None:
+    send(Note("T", TRICKY, "blocked"), [f"json://127.0.0.1:{service.server_port}"])
+
+    assert service.taken.get(timeout=30)[1] == {"title": "T", "message": TRICKY, "type": "warning"}
+
+
+def test_what_is_wrong_with_a_channel_is_logged_without_its_secrets(
+    service: Service, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_TOKEN", "hunter2")
+    monkeypatch.delenv("NOT_SET", raising=False)
+    service.code = 403
+    channels = [
+        "slack://${NOT_SET}/${NOT_SET}/x",
+        "swordfish-and-no-service",
+        "nosuch://${TEAM_TOKEN}",
+        f"json://user:sekret@127.0.0.1:{service.server_port}/${{TEAM_TOKEN}}",
+    ]
+
+    send(NOTE, channels)
+
+    lines = logged(home, "channel 4")
+    assert sorted(line for line in lines if ": channel " in line) == [
+        f"{NOTE.title}: channel 1 (slack): not set in the environment: NOT_SET",
+        f"{NOTE.title}: channel 2: no URL that Apprise understands",
+        f"{NOTE.title}: channel 3 (nosuch): no URL that Apprise understands",
+        f"{NOTE.title}: channel 4 (json): not sent",
+    ]
+    assert [line for line in lines if "error=403" in line] == [
+        f"{NOTE.title}: apprise: Failed to send JSON POST notification: error=403."
+    ]
+    assert not [line for line in lines for secret in ("hunter2", "sekret", "swordfish") if secret in line]
+
+
+# -- the hook goes on ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A server that takes a connection and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+def test_a_channel_that_hangs_does_not_hold_up_the_hook(silent: socket.socket, home: Path) -> None:
+    channel = f"json://127.0.0.1:{silent.getsockname()[1]}"
+
+    assert min(seconds(lambda: send(NOTE, [channel])) for _ in range(3)) < 0.05
+
+    assert f"{NOTE.title}: channel 1 (json): not sent" in logged(home, "channel 1")
+
+
+def seconds(work: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def test_the_hooks_own_output_is_untouched_and_ends_with_the_hook(silent: socket.socket) -> None:
+    """The client reads until the end of the pipe: a process that kept it open would hold up the client."""
+    program = (
+        "import sys; from fairlead.notify import Note, send; send(Note('T', 'b', 'success'), sys.argv[1:]);"
+        "print(sorted({'asyncio', 'json', 'logging', 'pathlib', 'subprocess', 'apprise'} & set(sys.modules)))"
+    )
+    channel = f"json://127.0.0.1:{silent.getsockname()[1]}"
+
+    with subprocess.Popen(
+        [sys.executable, "-c", program, channel], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as hook:
+        stdout, stderr = hook.communicate()
+        connection, _ = silent.accept()  # after the hook has ended, its note is still on the way
+
+    connection.close()
+    assert (hook.returncode, stdout, stderr) == (0, "[]\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_the_process_that_sends_is_outside_the_hooks_group_and_takes_no_text_as_argument(silent: socket.socket) -> None:
+    send(NOTE, [f"json://127.0.0.1:{silent.getsockname()[1]}"])
+
+    connection, _ = silent.accept()
+    with connection:
+        pid = child("fairlead.notify")
+        assert os.getsid(pid) == pid
+        assert Path(f"/proc/{pid}/cmdline").read_text().split("\0")[1:] == ["-P", "-m", "fairlead.notify", ""]
+    until(lambda: not Path(f"/proc/{pid}").exists())  # nor is it left as a zombie
+
+
+def child(module: str) -> int:
+    children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    pids = [pid for each in children for pid in each.read_text().split()]
+    return next(int(pid) for pid in pids if module in Path(f"/proc/{pid}/cmdline").read_text())
+
+
+def test_a_process_that_cannot_be_started_is_logged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    send(NOTE)
+
+    assert (home / "notify.log").read_text() == (
+        f"{NOTE.title}: cannot start the process that sends: [Errno 2] No such file or directory: '/nowhere/python'\n"
+    )
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(
+    desktop: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path / "file/home"))
+
+    send(NOTE)
+
+    assert desktop.shown.get(timeout=30)["title"] == NOTE.title
+
+
+# -- the log -------------------------------------------------------------------------------------------
+
+
+def test_the_log_is_the_users_alone(home: Path) -> None:
+    send(NOTE)
+
+    logged(home, "desktop")
+    assert stat.S_IMODE((home / "notify.log").stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_where_the_log_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert (log_file() or "").endswith("/home/notify.log")
+    monkeypatch.delenv("FAIRLEAD_HOME")
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert log_file() == "/state/fairlead/notify.log"
+    monkeypatch.setenv("XDG_STATE_HOME", "not/absolute")
+    assert log_file() == "/home/me/.local/state/fairlead/notify.log"
+
+
+def test_a_log_that_has_grown_keeps_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "notify.log"
+    lines = [f"line {number}\n" for number in range(20_000)]
+    path.write_text("".join(lines))
+
+    with path.open("r+b") as log:
+        shorten(log.fileno())
+
+    kept = path.read_text().splitlines(keepends=True)
+    assert kept == lines[-len(kept) :]
+    assert 49_900 < path.stat().st_size <= 50_000
+
+
+def test_a_log_within_bounds_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notify.log"
+    path.write_bytes(b"x" * 100_000)
+
+    with path.open("r+b") as log:
+        shorten(log.fileno())
+
+    assert path.stat().st_size == 100_000
