@@ -5,26 +5,26 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bench._data import HOOKS, PAYLOAD
+from bench._data import ANSWER, HOOKS, PAYLOAD
 from bench._table import Row, Target
-from fairlead import HookContext, HookManager, HookOutput, PreToolUse, parse
+from fairlead import HookContext, HookManager, PreToolUse, parse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bench._harness import Effort
-    from fairlead import Event
+    from fairlead import Event, HookOutput
 
     Function = Callable[[PreToolUse, HookContext], Awaitable[HookOutput]]
 
 
 async def _answers(event: PreToolUse, ctx: HookContext) -> HookOutput:
-    return HookOutput.allow()
+    return ANSWER
 
 
 async def _suspends(event: PreToolUse, ctx: HookContext) -> HookOutput:
     await asyncio.sleep(0)
-    return HookOutput.allow()
+    return ANSWER
 
 
 async def _nothing() -> None:

@@ -25,7 +25,8 @@ def test_the_wheel_holds_the_package_its_types_its_samples_and_its_licence(wheel
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
     meta = {name for name in names if ".dist-info/" in name}
-    assert names - meta == sources | {"fairlead/py.typed", "fairlead/testing/samples.json"}
+    data = {"py.typed", "policy/schema.json", "policy/template.yaml", "testing/samples.json"}
+    assert names - meta == sources | {f"fairlead/{name}" for name in data}
     assert any(name.endswith("licenses/LICENSE") for name in meta)
 
 

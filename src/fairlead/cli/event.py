@@ -29,7 +29,7 @@ class Options(msgspec.Struct, frozen=True):
 
     hooks: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    timeout: float = 60.0
+    timeout: float | None = None
     client: str = "claude"
 
 
@@ -45,7 +45,7 @@ def run(name: str, args: Sequence[str]) -> int:
         print(f"fairlead: {error}", file=sys.stderr)
         return 2 if b'"PreToolUse"' in payload or kind == "PreToolUse" else 1
     with _answers_alone_on_stdout() as stdout:
-        output = _decide(event, options)
+        output = _decide(event, payload, options)
         if sys.stdout is not None:
             sys.stdout.flush()  # what hooks printed comes before the reason
         answer = _CLIENTS[options.client].render(event, output)
@@ -78,9 +78,11 @@ def _options(args: Sequence[str]) -> Options:
     return Options(tuple(found["--hooks"]), tuple(found["--rules"]), _seconds(found["--timeout"]), client)
 
 
-def _seconds(values: list[str]) -> float:
+def _seconds(values: list[str]) -> float | None:
+    if not values:
+        return None
     try:
-        seconds = float(values[-1]) if values else Options().timeout
+        seconds = float(values[-1])
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
@@ -97,24 +99,33 @@ def _stdin(kind: str) -> bytes:
         raise PayloadError(f"payload: cannot read stdin: {error}") from None
 
 
-def _decide(event: Event, options: Options) -> HookOutput:
-    """Fire the event. Hooks that cannot be loaded count as hooks that failed: they deny on a gate."""
-    from fairlead.cli.loading import denies, load_manager, rules_env  # noqa: PLC0415 - a bad payload does without
+def _decide(event: Event, payload: bytes, options: Options) -> HookOutput:
+    """Fire the event. Hooks and policies that cannot be loaded count as hooks that failed: they deny on a gate."""
+    from fairlead.cli import policing  # noqa: PLC0415 - a bad payload does without
+    from fairlead.cli.loading import denies, load_manager, rules_env  # noqa: PLC0415
 
-    if not options.hooks and not options.rules:
-        print("fairlead: neither --hooks nor --rules is given, so nothing can object", file=sys.stderr)
     token = CancellationToken()
+    deadline = None if options.timeout is None else monotonic() + options.timeout
     env = rules_env(options.rules)
-    ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=monotonic() + options.timeout)
+    ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
     with _cancelled_by_signals(token):
-        manager = HookManager(timeout=options.timeout)
+        manager = HookManager()
         problems = load_manager(manager, event, options.hooks, options.rules)
         broken = [str(problem) for problem in problems if denies(problem)]
         if broken and event.can_block:
             return HookOutput.deny("; ".join(broken))
         for problem in problems:
             print(f"fairlead: {problem}", file=sys.stderr)
-        return manager.fire_sync(event, ctx).output
+        policy = policing.find_policy(event)
+        if not (options.hooks or options.rules or policy.layers or policy.broken):
+            print("fairlead: there is no policy, and no --hooks or --rules, so nothing can object", file=sys.stderr)
+        output = policing.first_word(event, policy)
+        if output.blocked:
+            return output
+        policing.post_guards(event, manager, policy)
+        result = manager.fire_sync(event, ctx)
+        output = output.merge(result.output)
+        return policing.carry_out(result.event, payload, output, policy, token, deadline)
 
 
 @contextmanager

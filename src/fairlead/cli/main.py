@@ -12,18 +12,28 @@ from fairlead.errors import FairleadError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+COMMANDS = ("explain", "init", "schema", "test", "validate")
+"""Each is a file of its own in this folder, with a function `run`."""
+
 USAGE = """\
 Fairlead, the hook runtime for coding agents.
 
 usage: fairlead <Event> [options] < payload.json    decide one event, as the client's hook
+       fairlead init [FOLDER]                       write a policy file to start from
+       fairlead validate [FILE | FOLDER]            say all that is wrong with a policy
+       fairlead explain [options] [< payload.json]  show which rules were looked at, and why
+       fairlead test [FILE | FOLDER]                run the tests of a policy
+       fairlead schema                              print the JSON Schema of a policy
        fairlead --help | --version
+
+An event is decided by the policy file that holds in its folder, and by the hooks that are named.
 
 options of an event:
   --hooks FILE.py[:NAME]    run the hooks of the HookManager NAME in that file (default: hooks);
                             an installed module works too: --hooks mypackage.guards:hooks
   --rules FILE              run the command hooks of that file: settings.json, a plugin's hooks.json,
                             or a skill's or subagent's Markdown with frontmatter
-  --timeout SECONDS         have the answer ready by then (default: 60)
+  --timeout SECONDS         have the answer ready by then; without it, each hook and command has its own time
   --client claude           whose payload and answer it is (default: claude)
 
 example:
@@ -49,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: list[str]) -> int:
-    if not args or args[0] in {"-h", "--help", "help"} or "--help" in args[1:]:
+    if not args or args[0] in {"-h", "--help", "help"} or (args[0] not in COMMANDS and "--help" in args[1:]):
         print(USAGE, end="", file=sys.stdout if args else sys.stderr)
         return 0 if args else 1
     if args[0] in {"--version", "-V"}:
@@ -57,6 +67,10 @@ def _run(args: list[str]) -> int:
         return 0
     if args[0].startswith("-"):
         raise UsageError(f"the event comes first, then its options: fairlead <Event> {' '.join(args[:2])}")
+    if args[0] in COMMANDS:
+        from importlib import import_module  # noqa: PLC0415 - events do without
+
+        return int(import_module(f"fairlead.cli.{args[0]}").run(args[1:]))
     from fairlead.cli import event  # noqa: PLC0415 - --help and --version do without
 
     return event.run(args[0], args[1:])

@@ -1,0 +1,84 @@
+"""`fairlead test`: runs the cases that stand beside the rules, `tests:` in the policy file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from fairlead.cli.explain import explain
+from fairlead.errors import FairleadError, UsageError
+from fairlead.events import parse
+from fairlead.policy import PolicyError, find_layers, read_layer
+
+if TYPE_CHECKING:
+    from fairlead.cli.explain import Explanation
+    from fairlead.policy import Layer
+    from fairlead.policy._types import Case
+
+
+USAGE = """\
+usage: fairlead test [FILE | FOLDER]
+
+Runs the cases under `tests:` in that policy file, or in those that hold in that folder (by default this one). A case
+is a payload and what must come of it; what the payload leaves out is filled in.
+
+example:
+  tests:
+    - name: the lock file is safe
+      payload: {tool_name: Bash, tool_input: {command: rm poetry.lock}}
+      expect: block            # or allow, ask, warn
+      reason: uneditableFiles  # must be part of what is told
+
+exit codes: 0 all as expected; 1 not, or there is no test
+"""
+
+
+def run(args: list[str]) -> int:
+    """Run all cases; 1 if one comes out differently, or if there is none."""
+    if "--help" in args or "-h" in args:
+        print(USAGE, end="")
+        return 0
+    if len(args) > 1 or any(arg.startswith("-") for arg in args):
+        raise UsageError(f"unknown option {args[-1]!r}; see fairlead test --help")
+    place = args[0] if args else "."
+    try:
+        layers = find_layers(place) if os.path.isdir(place) else (read_layer(place),)  # noqa: PTH112 - as elsewhere
+    except PolicyError as error:
+        print(error, file=sys.stderr)
+        return 1
+    outcomes = [_tried(case, layer) for layer in layers for case in layer.policy.tests]
+    if not outcomes:
+        print("fairlead: there are no tests; write some under `tests:` in the policy", file=sys.stderr)
+        return 1
+    missed = sum(1 for outcome in outcomes if not outcome)
+    print(f"{len(outcomes) - missed} passed, {missed} failed")
+    return 1 if missed else 0
+
+
+def _tried(case: Case, layer: Layer) -> bool:
+    """Try one case, and say how it came out."""
+    payload = {"hook_event_name": "PreToolUse", "session_id": "test", "cwd": layer.folder, **case.payload}
+    try:
+        found = explain(parse(payload))
+    except FairleadError as error:
+        return _missed(case, f"the payload cannot be read: {error}")
+    verdict = _verdict(found)
+    said = "\n".join(text for text in (found.told, found.message) if text)
+    if verdict != case.expect:
+        return _missed(case, f"expected {case.expect}, got {verdict}{f': {said}' if said else ''}")
+    if case.reason is not None and case.reason not in said:
+        return _missed(case, f"{verdict}, but what is told does not say {case.reason!r}: {said}")
+    print(f"ok    {case.name}")
+    return True
+
+
+def _verdict(found: Explanation) -> str:
+    if found.verdict in {"block", "ask"}:
+        return found.verdict
+    return "warn" if found.message else "allow"
+
+
+def _missed(case: Case, why: str) -> bool:
+    print(f"MISS  {case.name}: {why}")
+    return False

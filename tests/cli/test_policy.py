@@ -1,0 +1,274 @@
+"""An event under a policy, through the real command: guards, commands, and what happens when something is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POLICY = """
+preToolUse:
+  preventRootAdditions: false
+  uneditableFiles:
+    - .env
+    - pattern: "*.lock"
+      action: warn
+  unreadableFiles: ["secrets/**"]
+  toolUsageValidation:
+    - {tool: Bash, commandPattern: "git push --force*", action: block, message: "Never force a push."}
+permissionRequest:
+  default: deny
+  allow: [Read]
+userPromptSubmit:
+  contextRules:
+    - {pattern: deploy, prompt: "Deploys are frozen."}
+stop:
+  commands:
+    - {run: "test ! -e broken", message: "Remove `broken`."}
+"""
+
+
+class Project:
+    """A folder with a policy, and the real command."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "project"
+        self.home = folder / "home"
+        self.folder.mkdir()
+        self.policy = self.folder / ".fairlead.yaml"
+
+    def fire(self, event: str, **fields: Any) -> subprocess.CompletedProcess[str]:
+        payload = {"session_id": "s1", "cwd": str(self.folder), **fields}
+        return self.run(event, stdin=json.dumps(payload))
+
+    def call(self, tool: str, **tool_input: Any) -> subprocess.CompletedProcess[str]:
+        return self.fire("PreToolUse", tool_name=tool, tool_input=tool_input)
+
+    def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "FAIRLEAD_HOME": str(self.home)}
+        return subprocess.run(
+            [sys.executable, "-m", "fairlead", *args],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env=env,
+            check=False,
+        )
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.fixture
+def project(bare: Project) -> Project:
+    bare.policy.write_text(POLICY)
+    return bare
+
+
+# -- guards --------------------------------------------------------------------------------------------
+
+
+def test_a_protected_file_cannot_be_written(project: Project) -> None:
+    done = project.call("Write", file_path="config/.env", content="x")
+    expected = "Blocked Write operation: file matches preToolUse.uneditableFiles pattern '.env'. File: config/.env\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["echo x > .env", "cd . && tee .env < /dev/null", "sh -c 'rm -f .env'", "cp /dev/null .e''nv", "rm -rf ."],
+)
+def test_nor_by_the_shell(project: Project, command: str) -> None:
+    (project.folder / ".env").touch()
+    assert project.call("Bash", command=command).returncode == 2
+
+
+@pytest.mark.parametrize("command", ["git status", "cat README.md", "echo 'rm .env'", "ls -la | grep env"])
+def test_harmless_commands_pass(project: Project, command: str) -> None:
+    done = project.call("Bash", command=command)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_cannot_be_understood_is_asked_about(project: Project) -> None:
+    done = project.call("Bash", command="$TOOL --clean")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "ask"
+
+
+def test_a_forbidden_command_is_found_in_a_list(project: Project) -> None:
+    done = project.call("Bash", command="git add . && git push --force origin main")
+    assert (done.returncode, done.stderr) == (2, "Never force a push.\n")
+
+
+def test_an_unreadable_file_cannot_be_read(project: Project) -> None:
+    assert project.call("Read", file_path="secrets/key").returncode == 2
+    assert project.call("Bash", command="cat secrets/key").returncode == 2
+
+
+def test_a_warning_lets_it_pass_and_tells_the_person(project: Project) -> None:
+    done = project.call("Edit", file_path="uv.lock")
+    assert done.returncode == 0
+    assert "uv.lock" in json.loads(done.stdout)["systemMessage"]
+
+
+@pytest.mark.parametrize("file", [".fairlead.yaml", ".claude/settings.json"])
+def test_the_policy_protects_itself(project: Project, file: str) -> None:
+    assert project.call("Write", file_path=file, content="").returncode == 2
+    assert project.call("Bash", command=f"echo > {file}").returncode == 2
+
+
+def test_permission_requests_are_answered(project: Project) -> None:
+    def decision(tool: str) -> str:
+        done = project.fire("PermissionRequest", tool_name=tool, tool_input={})
+        behavior: str = json.loads(done.stdout)["hookSpecificOutput"]["decision"]["behavior"]
+        return behavior
+
+    assert (decision("Read"), decision("Bash")) == ("allow", "deny")
+
+
+# -- commands ------------------------------------------------------------------------------------------
+
+
+def test_a_failing_check_keeps_the_agent_going_until_it_passes(project: Project) -> None:
+    (project.folder / "broken").touch()
+    kept = project.fire("Stop")
+    assert (kept.returncode, json.loads(kept.stdout)) == (0, {"decision": "block", "reason": "Remove `broken`."})
+    (project.folder / "broken").unlink()
+    assert project.fire("Stop").stdout == ""
+
+
+def test_a_check_that_never_passes_does_not_keep_it_for_ever(project: Project) -> None:
+    (project.folder / "broken").touch()
+    answers = [project.fire("Stop", stop_hook_active=number > 0).stdout for number in range(6)]
+    assert ['"decision":"block"' in answer for answer in answers] == [True] * 5 + [False]
+
+
+def test_a_prompt_that_matches_brings_context(project: Project) -> None:
+    done = project.fire("UserPromptSubmit", prompt="please deploy it")
+    assert json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] == "Deploys are frozen."
+
+
+# -- the fault matrix ----------------------------------------------------------------------------------
+
+
+def test_a_broken_policy_denies_every_call_and_says_where(bare: Project) -> None:
+    bare.policy.write_text("preToolUse:\n  uneditableFile: [x]\n")
+    done = bare.call("Read", file_path="x")
+    assert done.returncode == 2
+    assert f"{bare.policy}:2:3: " in done.stderr
+    assert "uneditableFiles" in done.stderr
+
+
+def test_of_a_policy_that_breaks_the_last_good_version_holds(project: Project) -> None:
+    assert project.call("Write", file_path="a/.env").returncode == 2
+    project.policy.write_text("preToolUse: [\n")
+    done = project.call("Write", file_path="a/.env")
+    assert done.returncode == 2
+    assert "pattern '.env'" in done.stderr
+    passed = project.call("Read", file_path="x")
+    assert passed.returncode == 0
+    assert "fairlead validate" in json.loads(passed.stdout)["systemMessage"]
+
+
+def test_a_folder_in_the_place_of_a_policy_denies(bare: Project) -> None:
+    bare.policy.mkdir()
+    assert bare.call("Read", file_path="x").returncode == 2
+
+
+def test_a_policy_that_cannot_be_read_denies(bare: Project) -> None:
+    """A socket in its place: not even root can open that."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(bare.policy))
+    assert bare.call("Read", file_path="x").returncode == 2
+
+
+def test_a_broken_policy_leaves_other_events_alone(bare: Project) -> None:
+    bare.policy.write_text("nonsense: 1\n")
+    done = bare.fire("UserPromptSubmit", prompt="hello")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "nonsense" in done.stderr
+
+
+def test_without_a_policy_only_what_could_make_one_is_guarded(bare: Project) -> None:
+    done = bare.call("Write", file_path="x")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert bare.call("Write", file_path=".claude/settings.json").returncode == 2
+    assert bare.call("Bash", command="echo 'stop: {}' > .fairlead.yaml").returncode == 2
+
+
+# -- explain and test ----------------------------------------------------------------------------------
+
+
+def test_explain_shows_the_rules_and_the_verdict(project: Project) -> None:
+    done = project.run("explain", "--tool", "Write", "--file", "src/.env")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"PreToolUse Write src/.env\n\npolicy\n  {project.policy}\n")
+    assert f"  matched   preToolUse.uneditableFiles[0]  .env: {project.folder}/src/.env matches\n" in done.stdout
+    assert "\nverdict: block (exit code 2)\n" in done.stdout
+
+
+def test_explain_speaks_json(project: Project) -> None:
+    found = json.loads(project.run("explain", "--command", "ls", "--json").stdout)
+    assert (found["event"], found["verdict"], found["exit_code"]) == ("PreToolUse Bash ls", "no objection", 0)
+
+
+def test_explain_takes_a_payload_and_runs_nothing(project: Project) -> None:
+    payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(project.folder)}
+    done = project.run("explain", stdin=json.dumps(payload))
+    assert "commands that would run\n  test ! -e broken\n" in done.stdout
+
+
+CASES = """
+tests:
+  - name: env is safe
+    payload: {tool_name: Write, tool_input: {file_path: .env}}
+    expect: block
+    reason: uneditableFiles
+  - name: locks are watched
+    payload: {tool_name: Edit, tool_input: {file_path: uv.lock}}
+    expect: warn
+  - name: unknown programs
+    payload: {tool_name: Bash, tool_input: {command: "$X"}}
+    expect: ask
+  - name: reading is free
+    payload: {tool_name: Read, tool_input: {file_path: README.md}}
+    expect: allow
+"""
+
+
+def test_the_cases_of_a_policy_are_run(project: Project) -> None:
+    project.policy.write_text(POLICY + CASES)
+    done = project.run("test")
+    assert (done.returncode, done.stdout) == (
+        0,
+        (
+            "ok    env is safe\nok    locks are watched\nok    unknown programs\nok    reading is free\n"
+            "4 passed, 0 failed\n"
+        ),
+    )
+
+
+def test_a_case_that_comes_out_differently_is_a_miss(project: Project) -> None:
+    project.policy.write_text(POLICY + CASES.replace("expect: allow", "expect: block"))
+    done = project.run("test", str(project.policy))
+    assert done.returncode == 1
+    assert done.stdout.endswith("MISS  reading is free: expected block, got allow\n3 passed, 1 failed\n")
+
+
+def test_no_cases_is_no_success(project: Project) -> None:
+    done = project.run("test")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "fairlead: there are no tests; write some under `tests:` in the policy\n",
+    )
