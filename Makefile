@@ -10,6 +10,7 @@ run: $(STAMP) ## show an event being decided, from the outside
 	@$(BIN)/python examples/tour.py
 
 test: $(STAMP) ## run all tests
+	@tests/tools.sh
 	$(BIN)/python -m pytest
 
 check: $(STAMP) ## lint, formatting, types

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from bench import cold_road, commands, firing, firing_sync, imports, values
+from bench import cold_road, commands, firing, firing_sync, imports, policy, values
 from bench._harness import Effort
 from bench._table import table
 
@@ -29,6 +29,7 @@ SUBJECTS = {
     "command": commands.rows,
     "import": imports.rows,
     "cold road": cold_road.rows,
+    "policy": policy.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")
 PACKAGES = ("fairlead", "msgspec", "typing_extensions", "pluggy", "cchooks", "hcom")

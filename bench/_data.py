@@ -1,4 +1,4 @@
-"""What is measured with: one PreToolUse of a real client, its command long enough for 1 KB."""
+"""What is measured with: a PreToolUse payload as the client sends it, its command lengthened to 1 KB."""
 
 from __future__ import annotations
 

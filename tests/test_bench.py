@@ -31,6 +31,10 @@ ROWS = [
     ("cold road: fairlead PreToolUse --hooks FILE", 'python -I -c "import json"', "≤ 4 x"),
     ("cold road: fairlead PreToolUse --hooks FILE", "cchooks 0.1.5, same check", ""),
     ("cold road: fairlead PreToolUse --hooks FILE", "hcom 0.7.31, native, no check", ""),
+    ("policy: Edit, 20 rules", "os.path.realpath", "≤ 60 µs"),
+    ("policy: Bash, 208 characters, 20 rules", "shlex.split", "≤ 300 µs"),
+    ("policy: fairlead PreToolUse, Edit", 'python -I -c "import json"', "≤ 4 x"),
+    ("policy: fairlead PreToolUse, Bash", 'python -I -c "import json"', "≤ 4 x"),
 ]
 KEYS = ["subject", "what", "unit", "ours", "baseline", "theirs", "difference", "ratio", "target", "reached"]
 
@@ -62,7 +66,7 @@ def test_the_table_has_every_row_and_the_file_every_key(tmp_path: Path) -> None:
         (what, baseline) for what, baseline, _ in ROWS
     ]
     assert [list(row) for row in kept["rows"]] == [KEYS] * len(ROWS)
-    assert progress.startswith("1/6 fire: done\n")
+    assert progress.startswith("1/7 fire: done\n")
 
 
 def test_the_file_says_where_it_ran_but_not_on_whose_machine(tmp_path: Path) -> None:

@@ -128,6 +128,15 @@ def test_the_policy_protects_itself(project: Project, file: str) -> None:
     assert project.call("Bash", command=f"echo > {file}").returncode == 2
 
 
+def test_a_subagent_of_a_denied_type_is_not_started(bare: Project) -> None:
+    bare.policy.write_text("subagentStart:\n  deny: ['web-*', general-purpose]\n")
+    done = bare.call("Agent", subagent_type="web-search", prompt="x")
+    reason = "Blocked Agent operation: subagents of type 'web-search' are denied by subagentStart.deny[0] 'web-*'\n"
+    assert (done.returncode, done.stderr) == (2, reason)
+    assert bare.call("Task", prompt="no type is the general one").returncode == 2
+    assert bare.call("Agent", subagent_type="Explore", prompt="x").returncode == 0
+
+
 def test_permission_requests_are_answered(project: Project) -> None:
     def decision(tool: str) -> str:
         done = project.fire("PermissionRequest", tool_name=tool, tool_input={})
@@ -191,6 +200,36 @@ def test_a_policy_that_cannot_be_read_denies(bare: Project) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(bare.policy))
     assert bare.call("Read", file_path="x").returncode == 2
+
+
+def test_a_guard_that_raises_denies(project: Project) -> None:
+    """A command that is no string cannot be checked."""
+    assert project.call("Bash", command=5).returncode == 2
+
+
+def test_a_parser_that_fails_denies(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "tree_sitter.py").write_text("raise ImportError('broken')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "broken"))
+    done = project.call("Bash", command="ls")
+    assert done.returncode == 2
+    assert "hook 'policy.guards' failed, so this is denied" in done.stderr
+
+
+def test_no_time_to_check_denies(project: Project) -> None:
+    payload = {"session_id": "s", "cwd": str(project.folder), "tool_name": "Read", "tool_input": {"file_path": "x"}}
+    assert project.run("PreToolUse", "--timeout", "1e-9", stdin=json.dumps(payload)).returncode == 2
+
+
+def test_a_bad_payload_denies(project: Project) -> None:
+    assert project.run("PreToolUse", stdin="{").returncode == 2
+
+
+def test_of_a_policy_that_is_taken_away_nothing_is_left(project: Project) -> None:
+    """Who removes the file has lifted the policy; the agent itself cannot."""
+    assert project.call("Bash", command="rm .fairlead.yaml").returncode == 2
+    project.policy.unlink()
+    assert project.call("Write", file_path="a/.env").returncode == 0
 
 
 def test_a_broken_policy_leaves_other_events_alone(bare: Project) -> None:
@@ -264,6 +303,25 @@ def test_a_case_that_comes_out_differently_is_a_miss(project: Project) -> None:
     done = project.run("test", str(project.policy))
     assert done.returncode == 1
     assert done.stdout.endswith("MISS  reading is free: expected block, got allow\n3 passed, 1 failed\n")
+
+
+def test_a_case_that_cannot_be_checked_is_a_miss_and_the_next_is_run(project: Project) -> None:
+    broken = "tests:\n  - {name: a, payload: {tool_name: Bash, tool_input: {comand: ls}}, expect: allow}\n"
+    broken += "  - {name: b, payload: {hook_event_name: PreTolUse}, expect: allow}\n"
+    project.policy.write_text(POLICY + broken)
+    done = project.run("test")
+    assert done.returncode == 1
+    assert "MISS  a: it cannot be checked: " in done.stdout
+    assert "MISS  b: the payload cannot be read: unknown event 'PreTolUse'; did you mean PreToolUse?\n" in done.stdout
+
+
+def test_the_cases_of_a_file_are_judged_by_that_file(project: Project) -> None:
+    case = "tests: [{name: x, payload: {tool_name: Write, tool_input: {file_path: a/secret}}, expect: block}]\n"
+    other = project.folder / "other.yaml"
+    other.write_text("preToolUse: {uneditableFiles: [secret]}\n" + case)
+    assert project.run("test", "other.yaml").stdout == "ok    x\n1 passed, 0 failed\n"
+    missing = project.run("test", "nowhere.yaml")
+    assert (missing.returncode, missing.stderr) == (1, "fairlead: nowhere.yaml: no such file or folder\n")
 
 
 def test_no_cases_is_no_success(project: Project) -> None:

@@ -614,3 +614,18 @@ def test_no_text_makes_it_raise_or_wait(command: str) -> None:
 def test_a_redirection_before_a_pipe_does_not_hide_the_folder(command: str) -> None:
     """The parser takes `cd a && b 2>&1 | c` for a group that is piped; the shell does not."""
     assert "src/.env" in {use.path for use in analyse(command).files if use.mode == "delete"}
+
+
+def test_no_character_crashes_the_parser() -> None:
+    """Its scanner looks characters above 255 up in tables that are not so long; in a process of its own."""
+    program = (
+        "import random; from fairlead.policy._bash import analyse; r = random.Random(8)\n"
+        "pool = \"$`'\\\"<>|&;(){}[]#!*?~=\\n ab0-E\" + ''.join(chr(n) for n in range(0x100, 0x110000, 0x1fff))\n"
+        "for _ in range(3000): analyse(''.join(r.choices(pool, k=r.randrange(200))))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_path_keeps_the_letters_that_the_parser_is_not_shown() -> None:
+    assert [use.path for use in analyse("rm 'über/naïve 日本.txt' é").files] == ["über/naïve 日本.txt", "é"]

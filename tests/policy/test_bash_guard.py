@@ -147,8 +147,15 @@ def test_what_cannot_be_known_follows_the_setting(setting: str, permission: str 
     assert permission is None or "$FILE" in (output.reason or "")
 
 
-def test_without_a_rule_to_walk_around_nothing_is_asked(project: Path) -> None:
-    assert run("echo x > $FILE", project).permission is None
+def test_under_any_policy_what_cannot_be_known_is_asked_about(project: Path) -> None:
+    """It may be the policy itself that is written: `> "$(printf .fair)lead.yaml"`."""
+    assert run("echo x > $FILE", project).permission == "ask"
+    assert run('rm "$(ls -A | grep fair)"', project).permission == "ask"
+
+
+def test_without_a_policy_nothing_is_asked(project: Path) -> None:
+    event = PreToolUse(session_id="s", cwd=str(project), tool_name="Bash", tool_input={"command": "echo x > $FILE"})
+    assert Guards(()).check(event).output.permission is None
 
 
 def test_unless_it_speaks_of_the_guards_own_files(project: Path) -> None:

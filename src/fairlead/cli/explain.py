@@ -11,7 +11,7 @@ import msgspec
 from fairlead.clients import claude
 from fairlead.errors import UsageError
 from fairlead.events import MAX_PAYLOAD, HookOutput, PermissionRequest, PreToolUse, encode_json, parse
-from fairlead.policy import Guards, Look, find_files, find_layers, plan
+from fairlead.policy import Guards, Look, find_layers, plan
 
 if TYPE_CHECKING:
     from fairlead.events import Event
@@ -49,7 +49,8 @@ def run(args: list[str]) -> int:
         print(USAGE, end="")
         return 0
     wishes, as_json = _wishes(args)
-    explanation = explain(_event(wishes))
+    event = _event(wishes)
+    explanation = explain(event, find_layers(event.cwd or "."))
     if as_json:
         print(encode_json(msgspec.to_builtins(explanation)).decode())
     else:
@@ -57,15 +58,13 @@ def run(args: list[str]) -> int:
     return 0
 
 
-def explain(event: Event) -> Explanation:
-    """Look at an event as the command line would, but run no command."""
-    cwd = event.cwd or "."
-    layers = find_layers(cwd)
+def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
+    """Look at an event under a policy, but run no command."""
     output, looked = _judged(event, layers)
     answer = claude.render(event, output)
     return Explanation(
         event=_named(event),
-        files=tuple(file for file, _ in find_files(cwd)),
+        files=tuple(layer.file for layer in layers),
         verdict="block" if output.blocked else output.permission or "no objection",
         told=output.reason,
         exit_code=answer.exit_code,
@@ -118,6 +117,8 @@ def _event(wishes: dict[str, str]) -> Event:
         if sys.stdin is None or sys.stdin.isatty():
             raise UsageError("name a call, or give a payload on stdin; see fairlead explain --help")
         return parse(sys.stdin.buffer.read(MAX_PAYLOAD + 1))
+    if wishes.get("--tool") == "Bash" and "--command" not in wishes:
+        raise UsageError("--tool Bash needs --command TEXT")
     tool_input = {field: wishes[key] for key, field in _INPUTS.items() if key in wishes}
     payload: dict[str, Any] = {
         "hook_event_name": "PreToolUse",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.explain import explain
 from fairlead.errors import FairleadError, UsageError
-from fairlead.events import parse
+from fairlead.events import HookEvent, parse
 from fairlead.policy import PolicyError, find_layers, read_layer
 
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ def run(args: list[str]) -> int:
     if len(args) > 1 or any(arg.startswith("-") for arg in args):
         raise UsageError(f"unknown option {args[-1]!r}; see fairlead test --help")
     place = args[0] if args else "."
+    if not os.path.exists(place):  # noqa: PTH110 - as elsewhere
+        raise UsageError(f"{place}: no such file or folder")
     try:
         layers = find_layers(place) if os.path.isdir(place) else (read_layer(place),)  # noqa: PTH112 - as elsewhere
     except PolicyError as error:
         print(error, file=sys.stderr)
         return 1
-    outcomes = [_tried(case, layer) for layer in layers for case in layer.policy.tests]
+    outcomes = [_tried(case, layer, layers) for layer in layers for case in layer.policy.tests]
     if not outcomes:
         print("fairlead: there are no tests; write some under `tests:` in the policy", file=sys.stderr)
         return 1
@@ -56,13 +58,16 @@ def run(args: list[str]) -> int:
     return 1 if missed else 0
 
 
-def _tried(case: Case, layer: Layer) -> bool:
+def _tried(case: Case, layer: Layer, layers: tuple[Layer, ...]) -> bool:
     """Try one case, and say how it came out."""
     payload = {"hook_event_name": "PreToolUse", "session_id": "test", "cwd": layer.folder, **case.payload}
     try:
-        found = explain(parse(payload))
+        HookEvent.parse(payload["hook_event_name"])
+        found = explain(parse(payload), layers)
     except FairleadError as error:
         return _missed(case, f"the payload cannot be read: {error}")
+    except Exception as error:  # noqa: BLE001 - what a guard cannot check it denies, and a case should say so
+        return _missed(case, f"it cannot be checked: {type(error).__name__}: {error}")
     verdict = _verdict(found)
     said = "\n".join(text for text in (found.told, found.message) if text)
     if verdict != case.expect:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -23,6 +24,8 @@ _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
     "permission_reason": _TEXT,
     "extra": (dict, "a dict"),
 }
+_USUAL = frozenset(product(*(types if isinstance(types, tuple) else (types,) for types, _ in _TYPES.values())))
+"""The types that the fields have in nearly every output: to look one up is cheaper than eight checks."""
 
 
 class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,12 +54,26 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Refuse what means nothing, for a slip of the pen must not open a gate; make a denial block."""
         if self.permission not in _STRICTNESS:
             raise ValueError(f"permission must be allow, ask, defer or deny, not {self.permission!r}")
+        types = (
+            type(self.continue_execution),
+            type(self.stop_reason),
+            type(self.suppress_logging),
+            type(self.system_message),
+            type(self.updated_input),
+            type(self.additional_context),
+            type(self.permission_reason),
+            type(self.extra),
+        )
+        if types not in _USUAL:
+            self._check_types()
+        if self.permission == "deny" and self.continue_execution:
+            msgspec.structs.force_setattr(self, "continue_execution", False)  # noqa: FBT003 - a setter
+
+    def _check_types(self) -> None:
         for field, (types, wanted) in _TYPES.items():
             value = getattr(self, field)
             if not isinstance(value, types):
                 raise TypeError(f"{field} must be {wanted}, not {type(value).__name__}")
-        if self.permission == "deny" and self.continue_execution:
-            msgspec.structs.force_setattr(self, "continue_execution", False)  # noqa: FBT003 - a setter
 
     @classmethod
     def allow(cls) -> HookOutput:

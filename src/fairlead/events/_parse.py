@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from math import isfinite
 from time import time
 from typing import Any
@@ -150,6 +151,8 @@ def _kind(raw: dict[str, Any], event: HookEvent | str | None) -> tuple[type[Even
     """Find the event's type (`None` for one that we do not know) and its name."""
     name = raw.get("hook_event_name")
     known = TYPES.get(name) if type(name) is str else None
+    if known is not None and (event is None or event in (name, known.event_type)):
+        return known, known.__name__
     if known is None:
         name = _stated_name(raw)
     if event is not None:
@@ -188,6 +191,21 @@ def _agreed_name(stated: str | None, event: HookEvent | str) -> str:
 
 
 def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
+    """Convert what is just as we know it in one step; anything else with care."""
+    if kind is None or raw.get("hook_event_name") != kind.__name__:
+        return _convert_unusual(raw, kind, name)
+    if None in raw.values() or not raw.keys() <= _known(kind):
+        return _convert_unusual(raw, kind, name)
+    try:
+        event = msgspec.convert(raw, kind)
+    except msgspec.ValidationError:
+        return _convert_unusual(raw, kind, name)
+    _set(event, "received", time())
+    return event
+
+
+def _convert_unusual(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
+    """Convert aliases, unknown keys, nulls and values of another shape: what no field holds goes into `extra`."""
     fields = raw
     if not raw.keys().isdisjoint(ALIASES):
         named = {field: raw[alias] for alias, field in ALIASES.items() if alias in raw}
@@ -206,11 +224,8 @@ def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
         except UnicodeEncodeError:  # a key that holds half a surrogate pair is none of ours
             fields = {key: value for key, value in fields.items() if key in kind.__struct_fields__}
     _set(event, "received", time())
-    known = _KNOWN.get(kind) or _known(kind)
-    said = raw.get("hook_event_name")
-    if stashed or said != kind.__name__ or None in raw.values() or not raw.keys() <= known:
-        _set(event, "extra", _extra(raw, kind, stashed, name))
-        _set(event, "metadata", None)
+    _set(event, "extra", _extra(raw, kind, stashed, name))
+    _set(event, "metadata", None)
     return event
 
 
@@ -225,13 +240,10 @@ def _extra(raw: dict[str, Any], kind: type[Event], stashed: dict[str, Any], name
     return extra
 
 
-_KNOWN: dict[type[Event], frozenset[str]] = {}
-
-
+@cache
 def _known(kind: type[Event]) -> frozenset[str]:
     """Name the keys of a payload that the event itself gives back."""
-    ours = {*kind.__struct_fields__, "hook_event_name"} - {*OFF_WIRE, "event_name"}
-    return _KNOWN.setdefault(kind, frozenset(ours))
+    return frozenset({*kind.__struct_fields__, "hook_event_name"} - {*OFF_WIRE, "event_name"})
 
 
 # -- refusing ------------------------------------------------------------------------------------------

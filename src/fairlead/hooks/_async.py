@@ -28,7 +28,13 @@ async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: 
         ctx = with_deadline(ctx, timeout)
         try:
             if hook.is_async:
-                answer = await _stepped(hook.call(event, ctx), ctx, timeout)  # type: ignore[arg-type]
+                running: Any = hook.call(event, ctx)
+                try:
+                    waits_for = running.send(None)
+                except StopIteration as stop:
+                    answer = stop.value
+                else:  # only one that has to wait is worth a timer
+                    answer = await _bounded(_resumed(running, waits_for), ctx, timeout)
             else:
                 answer = await _plain(hook, event, ctx, timeout)
         except asyncio.CancelledError:
@@ -41,15 +47,6 @@ async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: 
         except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
             error = as_failure(raised)
     return Called(answer, error, perf_counter() - start)
-
-
-async def _stepped(answer: Coroutine[Any, Any, Any], ctx: HookContext, timeout: float) -> Any:
-    """Run a coroutine; only one that has to wait is worth a timer."""
-    try:
-        waits_for = answer.send(None)
-    except StopIteration as stop:
-        return stop.value
-    return await _bounded(_resumed(answer, waits_for), ctx, timeout)
 
 
 @coroutine

@@ -26,7 +26,8 @@ _MAKES_FOLDERS = frozenset({"mkdir"})
 class BashGuard:
     """Takes a command apart, and sends its parts through the other guards."""
 
-    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None) -> None:
+    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, *, has_policy: bool) -> None:
+        self._has_policy = has_policy
         self._tools = tools
         self._files = files
         self._own = own
@@ -40,18 +41,20 @@ class BashGuard:
         blocked = self._tools.check_commands(case, commands, command)
         if blocked is None:
             blocked = self._check_files(case, analysis)
-        if blocked is None and self._matters(case, command):
+        if blocked is None and self._matters(command):
             case.doubts += analysis.unknown
             case.doubts += analysis.unknown_reads if self._files.unreadable else ()
         else:
             case.doubts.clear()
         return blocked
 
-    def _matters(self, case: Case, command: str) -> bool:
-        """Tell whether there is a rule that something unknown may walk around."""
-        if self._files.any or self._tools.concern(case.tool, case.agent):
-            return True
-        return self._own is not None and self._own.is_mentioned(command)
+    def _matters(self, command: str) -> bool:
+        """Tell whether there is a rule that something unknown may walk around.
+
+        Where there is a policy there is one: the policy itself must not be changed. Without any, only a command that
+        speaks of the files that are always protected is worth a question.
+        """
+        return self._has_policy or (self._own is not None and self._own.is_mentioned(command))
 
     # -- files -----------------------------------------------------------------------------------------
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from typing import TYPE_CHECKING, Final
 
-import tree_sitter_bash
 from tree_sitter import Language, Parser
 
 from fairlead.policy._bash_commands import NO_INPUT, REDIRECTS, Input, TooMuch
@@ -18,12 +19,14 @@ from fairlead.policy._programs_calls import Use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
 
     from tree_sitter import Node
 
     from fairlead.policy._bash_types import Analysis
 
 LONGEST: Final = 64 * 1024
+_ASCII: Final = bytes(range(128)) + b"u" * 128
 _DEEPEST_SCRIPT: Final = 5
 _DEEPEST_NODE: Final = 60
 _MOST_STATEMENTS: Final = 20_000
@@ -64,7 +67,27 @@ def _heredocs(node: Node) -> Iterator[Node]:
 
 @cache
 def _parser() -> Parser:
-    return Parser(Language(tree_sitter_bash.language()))
+    return Parser(Language(_grammar().language()))
+
+
+def _tree(source: bytes) -> Node:
+    """Parse. The grammar's scanner looks characters above 255 up beyond the end of C's tables, and may crash.
+
+    A shell takes them for letters, so the parser is shown letters, byte for byte.
+    """
+    return _parser().parse(source.translate(_ASCII)).root_node
+
+
+def _grammar() -> ModuleType:
+    """Load the grammar's binary alone: the package around it costs 11 ms for queries that are not used here."""
+    package = PathFinder.find_spec("tree_sitter_bash")
+    places = package.submodule_search_locations if package else None
+    spec = PathFinder.find_spec("tree_sitter_bash._binding", places)
+    if spec is None or spec.loader is None:
+        raise ImportError("tree_sitter_bash is not installed")
+    binding = module_from_spec(spec)
+    spec.loader.exec_module(binding)
+    return binding
 
 
 class Walk(Redirects):
@@ -79,7 +102,7 @@ class Walk(Redirects):
         """Walk it all."""
         if self.depth > _DEEPEST_SCRIPT:
             raise TooMuch
-        root = _parser().parse(self.source).root_node
+        root = _tree(self.source)
         if root.has_error and b"<<" in self.source:
             root = self._straightened(root)
         if root.has_error:
@@ -98,7 +121,7 @@ class Walk(Redirects):
             source = source[: body.start_byte] + source[end.end_byte :]
             here = b"<<< '" + text.replace(b"'", b"'\\''") + b"' "
             source = source[: node.start_byte] + here + source[start.end_byte :]
-        again = _parser().parse(source).root_node
+        again = _tree(source)
         if again.has_error:
             return root
         self.source = source

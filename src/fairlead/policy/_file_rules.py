@@ -42,10 +42,6 @@ class FileRules:
         self._settings = settings
         self._root = Base.at(nearest.folder) if nearest and _is_at_home(nearest) else None
         self._file = nearest.file if nearest else ""
-        self.any = bool(
-            self.uneditable or self.unreadable or self.additions or self._settings.prevent_update_git_ignored
-        )
-        """Whether a user asked for any of it: what is on by default does not count."""
 
     def check_edit(self, case: Case, target: Target, *, adds: bool, writes: bool) -> str | None:
         """Check a change. `adds`: it would make the file, if it is not there; `writes`: it puts text in it."""

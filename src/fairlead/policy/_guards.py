@@ -11,6 +11,7 @@ import msgspec
 
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.hooks import Hook, HookManager
+from fairlead.policy._agents import AgentRules
 from fairlead.policy._bash_guard import BashGuard
 from fairlead.policy._file_rules import FileRules
 from fairlead.policy._file_tools import Call, read_call
@@ -41,15 +42,16 @@ class Guards:
         self._home = layers[0].folder if layers else "/"
         self._own = OwnFiles(layers) if settings.protect_own_files else None
         self._tools = ToolRules(layers)
+        self._agents = AgentRules(layers)
         self._files = FileRules(layers, settings)
-        self._bash = BashGuard(self._tools, self._files, self._own)
+        self._bash = BashGuard(self._tools, self._files, self._own, has_policy=bool(layers))
         self._permissions = _Permissions(layers)
 
     def check(self, event: PreToolUse) -> Verdict:
         """Decide about a tool call."""
         case = Case(event.tool_name, event.agent_type, event.cwd or self._home)
         call = read_call(event.tool_name, event.tool_input)
-        blocked = self._check_call(case, call)
+        blocked = self._agents.check(case, event.tool_input) or self._check_call(case, call)
         if blocked is None and call.command is not None:
             blocked = self._bash.check(case, call.command)
         return case.verdict(blocked, self._unparsable)

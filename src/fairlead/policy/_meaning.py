@@ -86,7 +86,7 @@ CHECKS: dict[type, dict[str, Check]] = {
     t.Command: {"when": file_pattern},
     t.PatternSection: {"commands": glob},
     t.SlashCommands: {"commands": glob},
-    t.SubagentStart: {"context": glob},
+    t.SubagentStart: {"context": glob, "deny": glob},
     t.FileRule: {"pattern": file_pattern, "agent": glob},
     t.ToolRule: {"tool": glob, "pattern": file_pattern, "command_pattern": glob, "agent": glob},
     t.PreToolUse: {

@@ -42,10 +42,6 @@ class ToolRules:
         self._rules = tuple(rule for layer in layers for rule in _of_layer(layer))
         self._known: dict[tuple[str, str], _Chosen] = {}
 
-    def concern(self, tool: str, agent: str) -> bool:
-        """Tell whether any rule is about a tool."""
-        return bool(self._of(tool, agent).all)
-
     def concern_files(self, tool: str, agent: str) -> bool:
         """Tell whether any rule is about the files that a tool is used on, and not only about commands."""
         chosen = self._of(tool, agent)

@@ -92,6 +92,8 @@ class SubagentStart(PatternSection, frozen=True, kw_only=True):
 
     context: dict[Pattern, str] = {}
     """New. Text that the subagent is given, by its id or type."""
+    deny: list[Pattern] = []
+    """New. Types of subagents, as globs, that must not be started."""
 
 
 # -- guards --------------------------------------------------------------------------------------------
