@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.policy._bash import Analysis, analyse
+from fairlead.policy._programs import GIVEN_CODE
+from fairlead.policy._programs_code import CODE
 
 CHANGES = {"write", "create", "delete", "move"}
 
@@ -629,3 +631,8 @@ def test_no_character_crashes_the_parser() -> None:
 
 def test_a_path_keeps_the_letters_that_the_parser_is_not_shown() -> None:
     assert [use.path for use in analyse("rm 'über/naïve 日本.txt' é").files] == ["über/naïve 日本.txt", "é"]
+
+
+def test_the_programs_that_are_given_code_are_known_by_name() -> None:
+    """Their module is loaded only when one is called."""
+    assert set(GIVEN_CODE) == set(CODE)

@@ -11,6 +11,7 @@ from fairlead.errors import HookCancelled
 from fairlead.events import HookOutput
 
 if TYPE_CHECKING:
+    from fairlead.act import StepResult
     from fairlead.events import Event
     from fairlead.hooks import CancellationToken, HookManager
     from fairlead.notify import Status
@@ -96,7 +97,22 @@ def _run_commands(
         return HookOutput.deny(str(error)) if event.can_block else HookOutput.allow(), "failure"
     if outcome.stderr:
         print(outcome.stderr, file=sys.stderr)
+    _tell_of_commands(event, outcome.results, policing)
     return outcome.output, "failure" if any(result.failed for result in outcome.results) else "success"
+
+
+def _tell_of_commands(event: Event, results: tuple[StepResult, ...], policing: Policing) -> None:
+    """Tell the person of each command that asked for it (`notifyPerCommand`), where notifications are on."""
+    wanted = [result for result in results if result.step.notify and result.status != "skipped"]
+    if not wanted or not any(layer.policy.notifications.enabled for layer in policing.layers):
+        return
+    from fairlead.notify import note_of_command, send  # noqa: PLC0415 - as below
+    from fairlead.policy import merged  # noqa: PLC0415
+
+    channels = merged(policing.layers).notifications.channels
+    for result in wanted:
+        command = result.step.run if result.step.show_command else "(not shown)"
+        send(note_of_command(event, command, passed=not result.failed), channels)
 
 
 def _tell_the_person(event: Event, output: HookOutput, status: Status, policing: Policing) -> None:

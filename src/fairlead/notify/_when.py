@@ -51,6 +51,13 @@ def note_for(  # noqa: PLR0913 - one for each setting of the section
     return Note(plain(title, TITLE_LIMIT), _body(event, status, detail), status)
 
 
+def note_of_command(event: Event, command: str, *, passed: bool) -> Note:
+    """Say how one command of an event ended, for those who asked to be told of it."""
+    title = f"Fairlead - {plain(event.event_name, NAME_LIMIT)}{'' if passed else _OUTCOMES['failure']}"
+    body = f"{'Command passed' if passed else 'Command failed'}: {command}"
+    return Note(plain(title, TITLE_LIMIT), plain(body, BODY_LIMIT), "success" if passed else "failure")
+
+
 def is_system_event_hook(name: str) -> bool:
     """Whether an event is of a session's life, rather than of its tools and checks. Takes a name in any case."""
     return _fold(name) in _SYSTEM_EVENTS

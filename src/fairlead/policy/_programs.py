@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 from fairlead.policy._bash_words import is_unknown, plain, quote
 from fairlead.policy._programs_arrivals import ARRIVALS
 from fairlead.policy._programs_calls import Call, Doubt, Effect, Options, Program, Script, Use, basename, options, uses
-from fairlead.policy._programs_code import CODE
 from fairlead.policy._programs_git import git
 from fairlead.policy._programs_runners import RUNNERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _READERS: Final = {
     "base32": "w", "base64": "w", "bat": "lHr", "cat": "", "cksum": "", "cmp": "n", "column": "tsco", "comm": "",
@@ -196,6 +195,18 @@ def any_program(call: Call) -> Iterator[Effect]:
             yield Use("write", value if equals else "".join(call.args[at + 1 : at + 2]), if_exists=True)
 
 
+GIVEN_CODE: Final = (
+    *("python", "pypy", "perl", "ruby", "node", "nodejs", "bun", "php", "lua", "osascript", "Rscript"),
+    *("sed", "gsed", "awk", "gawk", "mawk", "nawk"),
+)
+
+
+def _code(call: Call) -> Iterable[Effect]:
+    from fairlead.policy._programs_code import CODE  # noqa: PLC0415 - its patterns take 5 ms to compile
+
+    return CODE[call.program](call)
+
+
 PROGRAMS: Final[dict[str, Program]] = {
     **dict.fromkeys(_READERS, _read),
     **dict.fromkeys(_SEARCHERS, _search),
@@ -204,7 +215,7 @@ PROGRAMS: Final[dict[str, Program]] = {
     **dict.fromkeys(("chmod", "chown", "chgrp"), _mode),
     **dict.fromkeys(("ed", "ex", "vi", "vim", "nvim", "red"), _editor),
     **ARRIVALS,
-    **CODE,
+    **dict.fromkeys(GIVEN_CODE, _code),
     **RUNNERS,
     "rm": _remove,
     "rsync": _rsync,
