@@ -225,10 +225,17 @@ def test_a_bad_payload_denies(project: Project) -> None:
     assert project.run("PreToolUse", stdin="{").returncode == 2
 
 
-def test_of_a_policy_that_is_taken_away_nothing_is_left(project: Project) -> None:
-    """Who removes the file has lifted the policy; the agent itself cannot."""
-    assert project.call("Bash", command="rm .fairlead.yaml").returncode == 2
+def test_of_a_policy_that_is_gone_the_last_good_version_holds_until_a_person_lifts_it(project: Project) -> None:
+    """To switch to a branch without it must not lift it."""
+    assert project.call("Write", file_path="a/.env").returncode == 2
     project.policy.unlink()
+    done = project.call("Write", file_path="a/.env")
+    assert done.returncode == 2
+    (kept,) = (project.home / "policies").iterdir()
+    warning = f"{project.policy}: is gone; its last good version holds; put it back, or, to lift it, delete {kept}"
+    assert warning in done.stderr
+    assert project.call("Bash", command=f"rm {kept}").returncode == 2
+    kept.unlink()
     assert project.call("Write", file_path="a/.env").returncode == 0
 
 
@@ -322,6 +329,18 @@ def test_the_cases_of_a_file_are_judged_by_that_file(project: Project) -> None:
     assert project.run("test", "other.yaml").stdout == "ok    x\n1 passed, 0 failed\n"
     missing = project.run("test", "nowhere.yaml")
     assert (missing.returncode, missing.stderr) == (1, "fairlead: nowhere.yaml: no such file or folder\n")
+
+
+def test_cases_may_stand_in_a_folder_beside_the_policy(project: Project) -> None:
+    folder = project.folder / ".fairlead-tests"
+    folder.mkdir()
+    (folder / "env.yaml").write_text(CASES)
+    (folder / "notes.txt").write_text("no cases")
+    assert project.run("test").stdout.endswith("4 passed, 0 failed\n")
+    (folder / "more.yml").write_text("test: []\n")
+    broken = project.run("test")
+    assert (broken.returncode, broken.stdout) == (1, "")
+    assert "more.yml:1:1: " in broken.stderr
 
 
 def test_no_cases_is_no_success(project: Project) -> None:

@@ -12,16 +12,21 @@ from fairlead.events import HookEvent, parse
 from fairlead.policy import PolicyError, find_layers, read_layer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fairlead.cli.explain import Explanation
     from fairlead.policy import Layer
     from fairlead.policy._types import Case
 
 
+FOLDER = ".fairlead-tests"
+
 USAGE = """\
 usage: fairlead test [FILE | FOLDER]
 
-Runs the cases under `tests:` in that policy file, or in those that hold in that folder (by default this one). A case
-is a payload and what must come of it; what the payload leaves out is filled in.
+Runs the cases under `tests:` in that policy file, or in those that hold in that folder (by default this one), and
+in the YAML files of the folder .fairlead-tests beside it. A case is a payload and what must come of it; what the
+payload leaves out is filled in.
 
 example:
   tests:
@@ -46,16 +51,26 @@ def run(args: list[str]) -> int:
         raise UsageError(f"{place}: no such file or folder")
     try:
         layers = find_layers(place) if os.path.isdir(place) else (read_layer(place),)  # noqa: PTH112 - as elsewhere
+        cases = [(case, layer) for layer in layers for case in (*layer.policy.tests, *_beside(layer))]
     except PolicyError as error:
         print(error, file=sys.stderr)
         return 1
-    outcomes = [_tried(case, layer, layers) for layer in layers for case in layer.policy.tests]
+    outcomes = [_tried(case, layer, layers) for case, layer in cases]
     if not outcomes:
         print("fairlead: there are no tests; write some under `tests:` in the policy", file=sys.stderr)
         return 1
     missed = sum(1 for outcome in outcomes if not outcome)
     print(f"{len(outcomes) - missed} passed, {missed} failed")
     return 1 if missed else 0
+
+
+def _beside(layer: Layer) -> Iterator[Case]:
+    """Read the cases that stand in a folder beside the policy, a file each or several in one."""
+    folder = f"{layer.folder}/{FOLDER}"
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []  # noqa: PTH112, PTH208 - as elsewhere
+    for name in names:
+        if name.endswith((".yaml", ".yml")):
+            yield from read_layer(f"{folder}/{name}").policy.tests
 
 
 def _tried(case: Case, layer: Layer, layers: tuple[Layer, ...]) -> bool:

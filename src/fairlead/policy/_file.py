@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.policy._last_good import recall, remember, stamp_of
+from fairlead.policy._last_good import place_of, recall, remember, stamp_of
 from fairlead.policy._mistakes import Mistake, PolicyError
 from fairlead.policy._types import Layer, Policy
 
@@ -33,10 +33,13 @@ class Loaded(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def find_files(cwd: str, *, config_home: str | None = None) -> tuple[tuple[str, str], ...]:
-    """Find the files that hold in `cwd`, nearest first, each with the folder that its patterns are relative to."""
+def find_files(cwd: str, *, config_home: str | None = None, also_gone: bool = False) -> tuple[tuple[str, str], ...]:
+    """Find the files that hold in `cwd`, nearest first, each with the folder that its patterns are relative to.
+
+    `also_gone`: also one that was there and is not any more, if its last good version is kept.
+    """
     start = os.path.abspath(cwd)  # noqa: PTH100 - pathlib costs an import
-    nearest = _nearest(start)
+    nearest = _nearest(start, also_gone=also_gone)
     folder = os.path.dirname(nearest) if nearest else start  # noqa: PTH120 - likewise
     everywhere = os.path.join(config_home or config_folder(), "config.yaml")  # noqa: PTH118 - likewise
     found = [(nearest, folder)] if nearest else []
@@ -77,7 +80,7 @@ def load(cwd: str, *, config_home: str | None = None, clock: Callable[[], int] =
     layers: list[Layer] = []
     warnings: list[str] = []
     mistakes: list[Mistake] = []
-    for file, folder in find_files(cwd, config_home=config_home):
+    for file, folder in find_files(cwd, config_home=config_home, also_gone=True):
         try:
             layer, remarks = _load(file, folder, clock)
         except PolicyError as error:
@@ -114,13 +117,18 @@ def _home(variable: str, usual: str) -> str:
     return f"{base}/fairlead"
 
 
-def _nearest(start: str) -> str | None:
+def _nearest(start: str, *, also_gone: bool) -> str | None:
     folder = start
     for _ in range(_MAX_FOLDERS):
-        for name in NAMES:
-            file = os.path.join(folder, name)  # noqa: PTH118 - likewise
+        files = [os.path.join(folder, name) for name in NAMES]  # noqa: PTH118 - likewise
+        for file in files:
             if _exists(file):
                 return file
+        if also_gone:
+            cache = cache_folder()
+            for file in files:
+                if recall(cache, file) is not None:
+                    return file
         above = os.path.dirname(folder)  # noqa: PTH120 - likewise
         if above == folder:
             return None
@@ -147,6 +155,8 @@ _held: dict[tuple[str, str], tuple[Stamp, Layer]] = {}
 
 
 def _load(file: str, folder: str, clock: Callable[[], int]) -> tuple[Layer, list[str]]:
+    if not _exists(file):
+        return _of_gone(file, folder)
     stamp = _stamp(file)
     held_stamp, layer = _held.get((file, folder), (None, None))
     if layer is not None and held_stamp == stamp:
@@ -162,6 +172,19 @@ def _load(file: str, folder: str, clock: Callable[[], int]) -> tuple[Layer, list
         _held.clear()
     _held[file, folder] = (stamp, layer)
     return layer, []
+
+
+def _of_gone(file: str, folder: str) -> tuple[Layer, list[str]]:
+    """Give the last good version of a file that is not there any more: to switch branches must not lift a policy."""
+    kept, place = recall(cache_folder(), file), place_of(cache_folder(), file)
+    advice = f"its last good version holds; put it back, or, to lift it, delete {place}"
+    error = PolicyError((Mistake(file, 0, 0, f"is gone; {advice}"),))
+    if kept is None:
+        raise error
+    try:
+        return _layer(file, folder, kept.document), [str(error)]
+    except msgspec.ValidationError:
+        raise error from None
 
 
 def _stamp(file: str) -> Stamp | None:

@@ -35,7 +35,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
 def recall(folder: str, file: str) -> Entry | None:
     """Find what is kept of a file. Whatever is not ours, or not of this version, is not there."""
     try:
-        data = _read_own(_place(folder, file))
+        data = _read_own(place_of(folder, file))
         entry = msgspec.msgpack.decode(data, type=Entry)
     except (OSError, ValueError, msgspec.DecodeError):
         return None
@@ -47,10 +47,10 @@ def remember(folder: str, file: str, status: os.stat_result, document: dict[str,
     stamp = stamp_of(status) if now - status.st_ctime_ns > _TRUSTED_AGE else ()
     entry = Entry(_VERSION, os.path.realpath(file), stamp, document)
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib costs an import
-    _write_whole(_place(folder, file), msgspec.msgpack.encode(entry))
+    _write_whole(place_of(folder, file), msgspec.msgpack.encode(entry))
 
 
-def _place(folder: str, file: str) -> str:
+def place_of(folder: str, file: str) -> str:
     """Name the entry. Two files with one name would only take it from each other: the entry says whose it is."""
     path = os.fsencode(os.path.realpath(file))
     return f"{folder}/{crc32(path):08x}{crc32(path[::-1], 1):08x}.msgpack"
