@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Do = Callable[[Step], StepResult]
 
+_LONGEST_WAIT = 0.5  # seconds
 _SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
 
 
@@ -137,7 +138,8 @@ def _in_threads(do: Do, items: list[Step | StepResult]) -> tuple[StepResult, ...
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        while thread.is_alive():  # a signal that comes just before a wait does not end it, so that no wait may be long
+            thread.join(_LONGEST_WAIT)
     if errors:
         raise errors[0]
     return tuple(results[index] for index in range(len(items)))

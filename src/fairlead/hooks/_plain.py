@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from queue import Empty, SimpleQueue
-from threading import TIMEOUT_MAX
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import HookCancelled
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.hooks._context import HookContext
     from fairlead.hooks._hook import Registered
+
+    Done = tuple[Any, BaseException | None]
+
+_LONGEST_WAIT = 0.5  # seconds
 
 
 def call_plain(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
@@ -44,19 +47,28 @@ def _call(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> A
 
 
 def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: float) -> Any:
-    done: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+    done: SimpleQueue[Done] = SimpleQueue()
     with watched(ctx) as own:
         submit(lambda: call(own), lambda answer, error: done.put((answer, error)))
         undo = ctx.cancellation.on_cancel(lambda: done.put((None, HookCancelled("the caller no longer waits"))))
         try:
-            answer, error = done.get(timeout=min(timeout, TIMEOUT_MAX))
-        except Empty:
-            raise out_of_time(timeout) from None
+            answer, error = _first(done, timeout)
         finally:
             undo()
     if error is not None:
         raise as_failure(error)
     return answer
+
+
+def _first(done: SimpleQueue[Done], timeout: float) -> Done:
+    """Wait in short turns: a signal that comes just before a wait does not end it."""
+    give_up = monotonic() + timeout
+    while True:
+        try:
+            return done.get(timeout=max(min(_LONGEST_WAIT, give_up - monotonic()), 0))
+        except Empty:
+            if monotonic() >= give_up:
+                raise out_of_time(timeout) from None
 
 
 def _settled(answer: Any, ctx: HookContext, timeout: float) -> Any:

@@ -24,7 +24,7 @@ MAX_STDOUT = 1024 * 1024
 MAX_STDERR = 64 * 1024
 
 _CHUNK = 64 * 1024
-_LONGEST_WAIT = 3600.0  # seconds; no system can wait for ever in one call
+_LONGEST_WAIT = 0.5  # seconds; a signal that comes just before a wait does not end it, so that no wait may be long
 _GRACE = 0.25  # seconds between the polite signal and the other one
 _TICK = 0.02  # seconds; only where the system cannot tell when a child has ended
 
