@@ -283,6 +283,7 @@ def test_an_event_newer_than_we_are_is_let_pass() -> None:
     [
         (["PreToolUze"], "unknown event 'PreToolUze'; did you mean PreToolUse?"),
         (["isntall"], "unknown event 'isntall'"),
+        (["vlidate"], "unknown command 'vlidate'; did you mean validate?"),
         (["--hooks", "x.py", "Stop"], "the event comes first, then its options: fairlead <Event> --hooks x.py"),
         (["Stop", "--hook", "x"], "unknown option '--hook'; options are --hooks, --rules, --timeout, --client"),
         (["Stop", "--hooks"], "--hooks needs a value"),

@@ -72,10 +72,20 @@ def _run(args: list[str]) -> int:
         from importlib import import_module  # noqa: PLC0415 - events do without
 
         return int(import_module(f"fairlead.cli.{args[0]}").run(args[1:]))
+    if args[0].islower():
+        _refuse_near_command(args[0])
     with _light_imports():
         from fairlead.cli import event  # noqa: PLC0415 - --help and --version do without
 
     return event.run(args[0], args[1:])
+
+
+def _refuse_near_command(word: str) -> None:
+    """Say which command a misspelt one means, before it is taken for an event."""
+    from difflib import get_close_matches  # noqa: PLC0415 - the client spells events in capitals
+
+    if near := get_close_matches(word, COMMANDS, n=1, cutoff=0.75):
+        raise UsageError(f"unknown command {word!r}; did you mean {near[0]}?")
 
 
 @contextmanager
