@@ -232,7 +232,9 @@ def test_of_a_policy_that_is_gone_the_last_good_version_holds_until_a_person_lif
     done = project.call("Write", file_path="a/.env")
     assert done.returncode == 2
     (kept,) = (project.home / "policies").iterdir()
-    warning = f"{project.policy}: is gone; its last good version holds; put it back, or, to lift it, delete {kept}"
+    warning = (
+        f"{project.policy}: the file is gone. Its last good version holds. Put it back, or, to lift it, delete {kept}"
+    )
     assert warning in done.stderr
     assert project.call("Bash", command=f"rm {kept}").returncode == 2
     kept.unlink()
@@ -272,7 +274,7 @@ def test_explain_speaks_json(project: Project) -> None:
 def test_explain_takes_a_payload_and_runs_nothing(project: Project) -> None:
     payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(project.folder)}
     done = project.run("explain", stdin=json.dumps(payload))
-    assert "commands that would run\n  test ! -e broken\n" in done.stdout
+    assert "commands that would run\n  test ! -e broken  (a failure is told as: Remove `broken`.)\n" in done.stdout
 
 
 CASES = """
@@ -347,5 +349,23 @@ def test_no_cases_is_no_success(project: Project) -> None:
     done = project.run("test")
     assert (done.returncode, done.stderr) == (
         1,
-        "fairlead: there are no tests; write some under `tests:` in the policy\n",
+        f"fairlead: there are no tests in {project.policy}; write some under `tests:`\n",
     )
+
+
+def test_no_policy_is_told_with_what_to_do(bare: Project) -> None:
+    done = bare.run("test")
+    expected = f"fairlead: {bare.folder}: no policy here or in the folders above; `fairlead init` writes one\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["--all"], "unknown option '--all'; see fairlead test --help"),
+        (["a", "b"], "test takes one file or folder, got 2"),
+    ],
+)
+def test_a_slip_on_the_command_line_of_test_is_told(project: Project, args: list[str], expected: str) -> None:
+    done = project.run("test", *args)
+    assert (done.returncode, done.stderr) == (1, f"fairlead: {expected}\n")

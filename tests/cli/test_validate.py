@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fairlead.cli import schema, validate
+from fairlead.cli import init, schema, validate
 from fairlead.errors import UsageError
+from fairlead.policy import Loaded, load
 from fairlead.policy._schema import policy_schema
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ userPromptSubmit:
   contextRules: [{pattern: a, prompt: b}]
   slashCommands: {commands: {"/deploy": [{run: echo deploy}]}}
 """
+GUARDS = ["protectOwnFiles", "preventRootAdditions", "preventGeneratedFileEdits", "bash.unparsable: ask"]
+IN_FORCE = f"in force beside the rules: {', '.join(GUARDS)}\n"
 BROKEN = "stop:\n  rounds: 3\n  infinite: 1\n"
 
 
@@ -45,7 +49,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_valid_policy_is_summed_up(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
     assert validate.run([]) == 0
-    assert capsys.readouterr() == (f"{project}/.fairlead.yaml: valid: 5 rules, 4 commands\n", "")
+    assert capsys.readouterr() == (f"{project}/.fairlead.yaml: valid: 5 rules, 4 commands\n{IN_FORCE}", "")
 
 
 def test_the_user_wide_policy_is_checked_too(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,6 +58,7 @@ def test_the_user_wide_policy_is_checked_too(project: Path, home: Path, capsys: 
     assert validate.run([str(project)]) == 0
     assert capsys.readouterr().out == (
         f"{project}/.conclaude.yml: valid: 0 rules, 0 commands\n{home}/config.yaml: valid: 0 rules, 1 command\n"
+        f"{IN_FORCE}"
     )
 
 
@@ -66,6 +71,7 @@ def test_every_mistake_is_a_line_on_stderr(project: Path, capsys: pytest.Capture
         (
             f"../policy.yaml:2:3: unknown key `rounds` in `stop`; {advice}\n"
             "../policy.yaml:3:13: the number 1 for `stop.infinite`; expected true or false\n"
+            "2 mistakes\n"
         ),
     )
 
@@ -74,20 +80,145 @@ def test_a_file_is_checked_by_itself(project: Path, home: Path, capsys: pytest.C
     (home / "config.yaml").write_text(BROKEN)
     (project / "policy.yaml").write_text(VALID)
     assert validate.run(["../policy.yaml"]) == 0
-    assert capsys.readouterr().out == "../policy.yaml: valid: 5 rules, 4 commands\n"
+    assert capsys.readouterr().out == f"../policy.yaml: valid: 5 rules, 4 commands\n{IN_FORCE}"
 
 
 def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "policy.yaml").write_text(VALID)
     assert validate.run(["--json", "../policy.yaml"]) == 0
     files = [{"file": "../policy.yaml", "rules": 5, "commands": 4}]
-    assert json.loads(capsys.readouterr().out) == {"valid": True, "files": files, "mistakes": []}
+    assert json.loads(capsys.readouterr().out) == {
+        "valid": True,
+        "files": files,
+        "mistakes": [],
+        "hints": [],
+        "guards": GUARDS,
+        "warnings": [],
+    }
 
     (project / "policy.yaml").write_text("stop: {infinite: 1}")
     assert validate.run(["../policy.yaml", "--json"]) == 1
     message = "the number 1 for `stop.infinite`; expected true or false"
     mistakes = [{"file": "../policy.yaml", "line": 1, "column": 18, "message": message}]
-    assert json.loads(capsys.readouterr().out) == {"valid": False, "files": [], "mistakes": mistakes}
+    found = json.loads(capsys.readouterr().out)
+    assert (found["valid"], found["files"], found["mistakes"]) == (False, [], mistakes)
+
+
+def test_what_holds_is_told_as_it_is_set(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    off = "preToolUse: {protectOwnFiles: false, preventUpdateGitIgnored: true, bash: {unparsable: deny}}\n"
+    (project / ".fairlead.yaml").write_text(off)
+    validate.run([])
+    told = "preventRootAdditions, preventGeneratedFileEdits, preventUpdateGitIgnored, bash.unparsable: deny"
+    assert capsys.readouterr().out.endswith(f"in force beside the rules: {told}\n")
+
+    (project / ".fairlead.yaml").unlink()
+    shutil.rmtree(home / "policies")
+    (home / "config.yaml").write_text("stop: {infinite: true}\n")
+    validate.run([])
+    assert "preventRootAdditions" not in capsys.readouterr().out
+
+
+def test_a_fresh_file_says_what_holds(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init.run([str(project)])
+    capsys.readouterr()
+    assert validate.run([]) == 0
+    assert capsys.readouterr() == (f"{project}/.fairlead.yaml: valid: 0 rules, 0 commands\n{IN_FORCE}", "")
+
+
+def test_a_hint_is_told_and_the_file_is_valid(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rule = (
+        "preToolUse:\n  toolUsageValidation:\n    - {tool: Write, commandPattern: 'rm *', pattern: '', action: block}\n"
+    )
+    (project / ".conclaude.yaml").write_text(rule)
+    assert validate.run([]) == 0
+    what = "`preToolUse.toolUsageValidation[0]` never matches: Write has no command"
+    out, err = capsys.readouterr()
+    place = f"{project}/.conclaude.yaml:3:7"
+    assert err == f"{place}: hint: {what}; write `tool: Bash`, or `pattern` for the file\n"
+    assert out == f"{project}/.conclaude.yaml: valid: 1 rule, 0 commands\n{IN_FORCE}"
+
+    validate.run(["--json"])
+    (hint,) = json.loads(capsys.readouterr().out)["hints"]
+    assert (hint["line"], hint["column"], hint["message"].partition(";")[0]) == (3, 7, what)
+
+
+def test_one_mistake_is_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "policy.yaml").write_text("stop: {infinite: 1}")
+    validate.run(["../policy.yaml"])
+    assert capsys.readouterr().err.endswith("\n1 mistake\n")
+
+
+def test_where_there_are_too_many_mistakes_it_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "policy.yaml").write_text("".join(f"k{number}: 1\n" for number in range(200)))
+    validate.run(["../policy.yaml"])
+    assert capsys.readouterr().err.endswith("\n100 mistakes; there may be more\n")
+
+
+# -- the last good version -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [".", "..", "../.fairlead.yaml"])
+def test_what_is_valid_is_kept_as_the_last_good_version(project: Path, target: str) -> None:
+    (project / ".fairlead.yaml").write_text(VALID)
+    validate.run([target])
+    (project / ".fairlead.yaml").write_text(BROKEN)
+    (layer,) = load(str(project)).layers
+    assert layer.policy.pre_tool_use.uneditable_files[0] == ".env"
+
+
+def test_what_is_not_valid_is_not_kept(project: Path, home: Path) -> None:
+    (project / ".fairlead.yaml").write_text(BROKEN)
+    validate.run([])
+    assert not (home / "policies").exists()
+
+
+@pytest.mark.parametrize("name", ["policy.yaml", ".conclaude.yaml"])
+def test_a_file_that_no_event_would_load_is_not_kept(project: Path, home: Path, name: str) -> None:
+    """Else a file that the agent may write could take the place of one that it may not."""
+    (project / ".fairlead.yaml").write_text(VALID)
+    (project / name).write_text("preToolUse: {protectOwnFiles: false}\n")
+    assert validate.run([f"../{name}"]) == 0
+    assert not (home / "policies").exists()
+
+
+def test_what_was_only_tried_goes_with_its_file(project: Path) -> None:
+    (project / ".fairlead.yaml").write_text(VALID)
+    validate.run([])
+    (project / ".fairlead.yaml").unlink()
+    assert load(str(project)) == Loaded()
+
+
+def test_what_an_event_was_decided_by_stays_whatever_is_tried_before_or_after(project: Path) -> None:
+    (project / ".fairlead.yaml").write_text(VALID)
+    validate.run([])
+    load(str(project))
+    (project / ".fairlead.yaml").write_text("stop: {infinite: true}\n")
+    validate.run([])
+    (project / ".fairlead.yaml").unlink()
+    (layer,) = load(str(project)).layers
+    assert layer.policy.stop.infinite
+
+
+def test_a_policy_that_holds_although_it_is_gone_is_told_of(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / ".fairlead.yaml").write_text(VALID)
+    (project / "src/.fairlead.yaml").write_text("")
+    load(str(project / "src"))
+    (project / "src/.fairlead.yaml").unlink()
+    capsys.readouterr()
+    assert validate.run([]) == 0
+    assert f"{project}/src/.fairlead.yaml: the file is gone. Its last good version holds. " in capsys.readouterr().err
+
+
+def test_a_policy_that_cannot_be_kept_is_valid_all_the_same(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".fairlead.yaml").write_text(VALID)
+    (home / "policies").write_text("in the way")
+    assert validate.run([]) == 0
+    assert capsys.readouterr().err.startswith(f"{home}/policies: cannot keep the policy here: ")
+
+
+# -- the command line ----------------------------------------------------------------------------------
 
 
 def test_no_policy_is_told_with_what_to_do(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,6 +136,26 @@ def test_a_folder_too_big_to_look_through_is_a_doubt(project: Path, monkeypatch:
     assert "src holds more than 1 files" in (output.reason or "")
 
 
+def test_what_is_too_big_does_not_keep_the_rest_from_being_checked(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+
+    assert run("rm -r [sv]*", project, uneditableFiles=["/vault"], bash={"unparsable": "allow"}).blocked
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["echo x > plain", "tee plain < docs/a.md", "cp docs/a.md plain", "sed -i s/a/b/ p*n", "cd src; echo x > ../plain"],
+)
+def test_a_hard_link_is_no_way_around_a_protected_file(command: str, project: Path) -> None:
+    (project / "plain").hardlink_to(project / ".env")
+
+    assert run(command, project, uneditableFiles=["/.env"]).blocked
+    assert not run("rm plain", project, uneditableFiles=["/.env"]).blocked, "the file itself stays as it is"
+    assert not run(command, project, uneditableFiles=["*.pem"]).blocked
+
+
 # -- what cannot be known ------------------------------------------------------------------------------
 
 

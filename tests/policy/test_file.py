@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.places import config_folder
 from fairlead.policy import _last_good
-from fairlead.policy._file import NAMES, Loaded, cache_folder, config_folder, find_layers, load
+from fairlead.policy._file import NAMES, Loaded, NotHeld, cache_folder, find_layers, load
 from fairlead.policy._last_good import Entry
 from fairlead.policy._merge import merged
 from fairlead.policy._read import PolicyError, policy_from, read_document
@@ -252,6 +253,22 @@ def test_a_file_that_has_just_changed_is_read_again(project: Path, home: Path) -
     assert msgspec.msgpack.decode(entry_of(home).read_bytes(), type=Entry).stamp == _last_good.stamp_of(file.stat())
 
 
+def test_whoever_must_not_wait_takes_only_what_is_held(project: Path) -> None:
+    assert load(str(project), only_held=True) == Loaded()
+    file = write(project, ENDLESS)
+    with pytest.raises(NotHeld):
+        load(str(project), only_held=True)
+    load_later(project)
+    held = load_later(project)
+    assert load(str(project), only_held=True) == held
+    write(project, "stop: {maxBlocks: 2}\n")
+    with pytest.raises(NotHeld):
+        load(str(project), only_held=True)
+    file.unlink()
+    with pytest.raises(NotHeld):
+        load(str(project), only_held=True)
+
+
 def test_of_a_broken_file_the_last_good_version_holds_with_a_warning(project: Path) -> None:
     file = write(project, ENDLESS)
     good = load(str(project))
@@ -260,11 +277,27 @@ def test_of_a_broken_file_the_last_good_version_holds_with_a_warning(project: Pa
     assert loaded.layers == good.layers
     assert loaded.warnings == (
         (
-            f'{file}:1:18: the text "maybe" for `stop.infinite`; expected true or false (and 1 more); '
-            "its last good version holds until this is mended; see `fairlead validate`"
+            f'{file}:1:18: the text "maybe" for `stop.infinite`; expected true or false. There is 1 more mistake. '
+            "The file's last good version holds until a person mends it; `fairlead validate` lists all mistakes."
         ),
     )
     assert load(str(project)) == loaded
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("stopp: {}\n", "; did you mean `stop`? The file's last good version holds until"),
+        ("a: 1\nb: 1\nc: 1\n", ", … There are 2 more mistakes. The file's last good version holds until"),
+        ("stop: {infinite: 1}\n", "; expected true or false. The file's last good version holds until"),
+    ],
+)
+def test_the_warning_is_made_of_whole_sentences(project: Path, text: str, told: str) -> None:
+    write(project, ENDLESS)
+    load(str(project))
+    write(project, text)
+    (warning,) = load(str(project)).warnings
+    assert told in warning
 
 
 def test_a_file_that_cannot_be_read_any_more_has_its_last_good_version(project: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from fairlead.events import PermissionRequest, PreToolUse
 from fairlead.hooks import HookManager
+from fairlead.policy import _walk
 from fairlead.policy._guards import Guards, register_guards
 from fairlead.policy._types import Layer, Policy
 from fairlead.testing import assert_allows, assert_blocks
@@ -401,6 +402,107 @@ def test_an_unreadable_file_is_read_by_no_tool(
         tool_input = {"paths": [path.format(p=project) for path in tool_input["paths"]]}
 
     assert said(layer(project, unreadableFiles=PROTECTED), call(tool, project, **tool_input))
+
+
+@pytest.mark.parametrize(
+    ("tool_input", "blocked"),
+    [
+        ({"path": "."}, True),
+        ({"path": "src"}, True),
+        ({"path": "{p}/src/"}, True),
+        ({"path": "src/.."}, True),
+        ({"path": "docs"}, False),
+        ({"path": "src/main.py"}, False),
+        ({"path": "src", "glob": "*.py"}, False),
+        ({"path": "src", "glob": "*.{{py,js}}"}, False),
+        ({"path": "src", "glob": "*"}, True),
+        ({"path": "src", "glob": "*v"}, True),
+        ({"path": "src", "glob": ".{{env,py}}"}, True),
+        ({"path": "src", "glob": "!*.py"}, True),
+        ({"path": "src", "glob": "*.py .env"}, True),
+        ({"path": "src", "glob": "{{,a}}"}, True),
+    ],
+)
+def test_a_search_below_a_folder_reads_what_is_there(
+    tool_input: dict[str, str], *, blocked: bool, project: Path
+) -> None:
+    given = {key: value.format(p=project) for key, value in tool_input.items()}
+    rules = layer(project, unreadableFiles=[".env"])
+
+    assert (said(rules, call("Grep", project, pattern="x", **given)) is not None) is blocked
+
+
+def test_what_a_search_would_read_is_named(project: Path) -> None:
+    told = said(layer(project, unreadableFiles=[".env"]), call("Grep", project, pattern="x", path="src"))
+
+    assert told == "Blocked Grep operation: file matches preToolUse.unreadableFiles pattern '.env'. File: src/deep/.env"
+
+
+def test_a_search_in_more_than_can_be_looked_through_is_asked_about(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    output = Guards([layer(project, unreadableFiles=["*.pem"])]).check(call("Grep", project, path="src")).output
+
+    assert output.permission == "ask"
+    assert output.reason == (
+        "This call cannot be checked against the policy (preToolUse.bash.unparsable): src holds more than 1 files."
+    )
+
+
+# -- hard links ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["plain.txt", "docs/plain.txt", "../plain.txt"])
+def test_a_hard_link_is_no_way_around_a_protected_file(place: str, project: Path) -> None:
+    (project / place).hardlink_to(project / "src" / "deep" / ".env")
+
+    told = said(layer(project, uneditableFiles=[".env"]), call("Edit", project, file_path=place))
+
+    assert told == (
+        "Blocked Edit operation: file matches preToolUse.uneditableFiles pattern '.env'. "
+        f"File: {place} (a hard link to {project}/src/deep/.env)"
+    )
+
+
+def test_a_file_with_hard_links_that_are_not_protected_may_be_changed(project: Path) -> None:
+    (project / "plain.txt").hardlink_to(project / "README.md")
+    (project / "hidden.txt").hardlink_to(project / ".env")
+
+    assert said(layer(project, uneditableFiles=[".env"]), call("Edit", project, file_path="plain.txt")) is None
+    assert said(layer(project, uneditableFiles=["*.pem"]), call("Edit", project, file_path="hidden.txt")) is None
+    assert said(layer(project, uneditableFiles=[".env"]), call("Read", project, file_path="hidden.txt")) is None
+
+
+def test_a_hard_link_warns_where_the_rule_only_warns(project: Path) -> None:
+    (project / "plain.txt").hardlink_to(project / ".env")
+    rules = layer(project, uneditableFiles=[{"pattern": ".env", "action": "warn"}])
+    output = Guards([rules]).check(call("Edit", project, file_path="plain.txt")).output
+
+    assert not output.blocked
+    assert "plain.txt (a hard link to" in (output.system_message or "")
+
+
+def test_a_hard_link_in_a_project_too_big_to_look_through_is_asked_about(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "plain.txt").hardlink_to(project / "README.md")
+    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    rules = layer(project, uneditableFiles=[".env"])
+
+    output = Guards([rules]).check(call("Edit", project, file_path="plain.txt")).output
+    assert output.permission == "ask"
+    assert "whether plain.txt, which has hard links, is a protected file" in (output.reason or "")
+
+    output = Guards([rules]).check(call("Edit", project, file_path="src/main.py")).output
+    assert output.permission is None
+
+
+@pytest.mark.parametrize("own", [".fairlead.yaml", ".claude/settings.json"])
+def test_a_hard_link_is_no_way_around_the_guards_own_files(own: str, project: Path) -> None:
+    (project / "plain.txt").hardlink_to(project / own)
+
+    assert "protectOwnFiles" in (said(layer(project), call("Edit", project, file_path="plain.txt")) or "")
 
 
 # -- own files -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pathspec import GitIgnoreSpec
 
 from fairlead.policy._git import find_ignored
 from fairlead.policy._gitignore import PatternError, read_glob
-from fairlead.policy._paths import Base, Target, is_case_blind, resolve, target_of
+from fairlead.policy._paths import Base, Disk, Target, is_case_blind, resolve, target_of
 from fairlead.policy._patterns import GitPatterns, Pattern
 
 if TYPE_CHECKING:
@@ -64,6 +64,54 @@ def matched(patterns: list[str], path: str, folder: Path, *, loose: bool = False
 )
 def test_every_spelling_leads_to_the_same_file(path: str, folder: Path) -> None:
     assert resolve(path.format(folder=folder), str(folder)) == f"{folder}/secret.txt"
+
+
+PARTS = ["src", "deep", "main.py", "secret.txt", "missing", "link", "loop", "away", "up", "..", ".", "", ".env", "a..b"]
+
+
+SEEN = ("given", "names", "real", "disk", "exists", "is_folder", "is_file", "blind")
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with links in it: down, up, to nowhere and back to the top."""
+    folder = tmp_path_factory.mktemp("linked").resolve()
+    (folder / "src" / "deep").mkdir(parents=True)
+    (folder / "secret.txt").touch()
+    (folder / "src" / "main.py").touch()
+    (folder / "link").symlink_to("src/deep")
+    (folder / "src" / "up").symlink_to("..")
+    (folder / "loop").symlink_to("loop")
+    (folder / "src" / "deep" / "away").symlink_to(folder)
+    return folder
+
+
+@settings(max_examples=500, deadline=None)
+@given(paths=st.lists(st.lists(st.sampled_from(PARTS), min_size=1, max_size=6), min_size=1, max_size=6))
+def test_the_fast_road_leads_where_the_slow_one_does(paths: list[list[str]], linked: Path) -> None:
+    """What was seen for one path is used for the next, and must not lead it astray."""
+    disk = Disk(str(linked))
+    for path in ["/".join(parts) for parts in paths]:
+        for given_path in (path, f"{linked}/{path}"):
+            fast, slow = disk.target(given_path), target_of(given_path, str(linked))
+            assert [getattr(fast, name) for name in SEEN] == [getattr(slow, name) for name in SEEN], given_path
+
+
+@pytest.mark.parametrize("cwd", ["/", "/proc", "/proc/self", "//proc", "/proc/self/cwd"])
+def test_both_roads_lead_to_the_process_s_own_folder(cwd: str, folder: Path) -> None:
+    for path in ("self/cwd/secret.txt", "proc/self/cwd/x", "cwd/x", f"/proc/self/root{folder}/secret.txt"):
+        assert Disk(cwd).target(path).names == target_of(path, cwd).names
+
+
+def test_what_was_seen_on_the_disk_is_forgotten_with_the_check(folder: Path) -> None:
+    assert not Disk(str(folder)).target("src/new").exists
+    (folder / "src" / "new").symlink_to("../secret.txt")
+
+    assert Disk(str(folder)).target("src/new").real == f"{folder}/secret.txt"
+
+
+def test_a_path_without_end_is_no_burden(folder: Path) -> None:
+    assert not Disk(str(folder)).target("src/" * 20_000).exists
 
 
 def test_a_tilde_is_the_home_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from fairlead.policy import _types as t
-from fairlead.policy._read import Mistake, PolicyError, read_policy
+from fairlead.policy._read import Mistake, PolicyError, read_hints, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -173,11 +173,15 @@ def test_all_mistakes_are_told_at_once() -> None:
             ".fairlead.yaml:2:3: unknown key `rounds` in `stop`; "
             "use `infinite: true` to keep the agent going, and `maxBlocks` to limit it"
         ),
-        ".fairlead.yaml:5:16: the number 0 for `stop.commands[0].timeout`; expected a whole number from 1 to 3600",
+        (
+            ".fairlead.yaml:5:16: the number 0 for `stop.commands[0].timeout`; "
+            "expected a whole number of seconds from 1 to 3600"
+        ),
         ".fairlead.yaml:7:3: unknown key `uneditableFile` in `preToolUse`; did you mean `uneditableFiles`?",
         (
             ".fairlead.yaml:10:15: "
-            'the text "forbid" for `preToolUse.toolUsageValidation[0].action`; expected `allow`, `block` or `warn`'
+            'the text "forbid" for `preToolUse.toolUsageValidation[0].action`; '
+            "expected `allow`, `block` or `warn`, so write `block`"
         ),
         ".fairlead.yaml:12:11: `notifications.hooks[0]` is 'Stopp', which is no event; did you mean Stop?",
     ]
@@ -185,7 +189,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 def test_mistakes_come_in_the_order_of_the_file() -> None:
     """That a key is missing is known at the end of its mapping, but belongs to its beginning."""
-    assert [line.split(": ")[0] for line in mistakes("stop: {commands: [{rnu: x}, 1]}\nzzz: 1")] == [
+    assert [line.split(": ")[0] for line in mistakes("stop: {commands: [{qqq: x}, 1]}\nzzz: 1")] == [
         f"{FILE}:1:19",
         f"{FILE}:1:20",
         f"{FILE}:1:29",
@@ -208,6 +212,17 @@ def test_a_mistake_knows_its_place() -> None:
     with pytest.raises(PolicyError) as caught:
         read_policy("stop: {infinite: 1}", FILE)
     assert caught.value.mistakes == (Mistake(FILE, 1, 18, "the number 1 for `stop.infinite`; expected true or false"),)
+
+
+LIST_OF_PATTERNS = (
+    '1:{}: the text "{}" for `preToolUse.uneditableFiles`; expected a list, each entry text that is not empty, '
+    "or a mapping with `pattern`, so write {}"
+)
+SECONDS = "1:37: {} for `stop.commands[0].timeout`; expected a whole number of seconds from 1 to 3600{}"
+NO_URL = (
+    "`notifications.channels[0]` is no URL; write it with its scheme, as `ntfy://ntfy.sh/topic`, "
+    "or `${NAME}` from the environment"
+)
 
 
 @pytest.mark.parametrize(
@@ -257,6 +272,109 @@ def test_a_mistake_knows_its_place() -> None:
         (
             "stop: {commands: [{run: 7}]}",
             ('1:25: the number 7 for `stop.commands[0].run`; expected text that is not empty, so write "7" in quotes'),
+        ),
+        ("preToolUse: {uneditableFiles: .env}", LIST_OF_PATTERNS.format("31", ".env", "[.env]")),
+        ("preToolUse: {uneditableFiles: '*.lock'}", LIST_OF_PATTERNS.format("31", "*.lock", '["*.lock"]')),
+        (
+            "stop: {commands: make test}",
+            (
+                '1:18: the text "make test" for `stop.commands`; expected a list, each entry '
+                "a mapping with `run`, so write [{run: make test}]"
+            ),
+        ),
+        (
+            "stop: {commands: ['echo: done']}",
+            (
+                '1:19: the text "echo: done" for `stop.commands[0]`; '
+                'expected a mapping with `run`, so write {run: "echo: done"}'
+            ),
+        ),
+        (
+            'stop: {commands: {"*": [{run: make}]}}',
+            (
+                "1:18: a mapping for `stop.commands`; expected a list, each entry a mapping with `run`, "
+                "so write the list alone, without a pattern before it"
+            ),
+        ),
+        (
+            "subagentStop: {commands: [{run: make}]}",
+            (
+                "1:26: a list for `subagentStop.commands`; expected a mapping from patterns to a list, each entry "
+                'a mapping with `run`, so write `commands: {"*": [{run: make check}]}`, with a pattern before each list'
+            ),
+        ),
+        (
+            "subagentStop: {commands: {run: make}}",
+            (
+                '1:32: the text "make" for `subagentStop.commands.run`; expected a list, each entry a mapping with '
+                '`run`, so write {"*": [{run: make}]}: what stands before a list is a pattern'
+            ),
+        ),
+        (
+            "subagentStart: {context: Be quick.}",
+            (
+                '1:26: the text "Be quick." for `subagentStart.context`; expected a mapping from patterns to text, '
+                'so write `context: {"*": the text}`, with a pattern before each text'
+            ),
+        ),
+        (
+            "permissionRequest: deny",
+            (
+                '1:20: the text "deny" for `permissionRequest`; '
+                "expected a mapping with `default`, so write {default: deny}"
+            ),
+        ),
+        (
+            "stop: {commands: [{command: make}]}",
+            "1:20: unknown key `command` in `stop.commands[0]`; did you mean `run`?",
+        ),
+        ("stop: {commands: [{cmd: make}]}", "1:20: unknown key `cmd` in `stop.commands[0]`; did you mean `run`?"),
+        ("stop: {commands: [{script: make}]}", "1:20: unknown key `script` in `stop.commands[0]`; did you mean `run`?"),
+        (
+            "userPromptSubmit: {commands: [{cmd: make}]}",
+            "1:32: unknown key `cmd` in `userPromptSubmit.commands[0]`; did you mean `run`?",
+        ),
+        ("stop: {commands: [{run: a, timeout: 5m}]}", SECONDS.format('the text "5m"', ", so write 300")),
+        ("stop: {commands: [{run: a, timeout: 30 seconds}]}", SECONDS.format('the text "30 seconds"', ", so write 30")),
+        ("stop: {commands: [{run: a, timeout: 500ms}]}", SECONDS.format('the text "500ms"', "")),
+        ("stop: {commands: [{run: a, timeout: 9h}]}", SECONDS.format('the text "9h"', "")),
+        ("stop: {commands: [{run: a, timeout: 1.5}]}", SECONDS.format("the number 1.5", "")),
+        ("stop: {commands: [{run: a, timeout: 7200}]}", SECONDS.format("the number 7200", "")),
+        (
+            "stop: {commands: [{run: a, timeout: 60000}]}",
+            SECONDS.format("the number 60000", ", so write 60 if milliseconds were meant"),
+        ),
+        (
+            "preToolUse: {uneditableFiles: [{pattern: a, action: Deny}]}",
+            (
+                '1:53: the text "Deny" for `preToolUse.uneditableFiles[0].action`; '
+                "expected `block` or `warn`, so write `block`"
+            ),
+        ),
+        (
+            "preToolUse: {bash: {unparsable: block}}",
+            (
+                '1:33: the text "block" for `preToolUse.bash.unparsable`; '
+                "expected `allow`, `ask` or `deny`, so write `deny`"
+            ),
+        ),
+        (
+            "hooks: {Stop: []}",
+            (
+                "1:1: unknown key `hooks`; hooks belong in the client's settings, .claude/settings.json; "
+                "a policy has a section for each event, such as `stop`"
+            ),
+        ),
+        ("uneditableFiles: [a]", "1:1: unknown key `uneditableFiles`; it belongs in `preToolUse`"),
+        ("notifications: {channels: [foo]}", f"1:28: {NO_URL}"),
+        ("notifications: {channels: [$TOPIC]}", f"1:28: {NO_URL}"),
+        ("notifications: {channels: ['ntfy://']}", f"1:28: {NO_URL}"),
+        (
+            "notifications: {channels: ['ntfy://${TOPIC']}",
+            (
+                "1:28: `notifications.channels[0]` has a `${` without a name and a `}` after it; "
+                "write `${NAME}` for a variable of the environment"
+            ),
         ),
         ("stop: {}\nstop: {}", "2:1: the key `stop` is on line 1 already; make one of the two"),
         ("? [a]\n: 1", "1:3: a list as a key; expected text"),
@@ -315,9 +433,16 @@ def test_a_mistake_says_what_would_be_right(text: str, expected: str) -> None:
     ("text", "expected"),
     [
         ("stop:\n\tinfinite: true", "2:1: a tab; indent with spaces"),
-        ("subagentStop:\n  commands:\n    *: []", "3:5: text that begins with * must stand in quotes; write '*'"),
-        ("a: *b", "1:4: nothing above is named &b; put text that begins with * in quotes"),
-        ("a: @b", "1:4: text cannot begin with @; put it in quotes"),
+        ("subagentStop:\n  commands:\n    *: []", '3:5: text that begins with * must stand in quotes; write "*"'),
+        ("a: *b", '1:4: nothing above is named &b; for a text write "*b"'),
+        ("a: @b", '1:4: text that begins with @ must stand in quotes; write "@b"'),
+        ("a: [*.lock, b]", '1:5: text that begins with * must stand in quotes; write "*.lock"'),
+        ("a: [c, *.[ch] ]", '1:8: text that begins with * must stand in quotes; write "*.[ch]"'),
+        ("a:\n  - **/*.{js,ts} # all", '2:5: text that begins with * must stand in quotes; write "**/*.{js,ts}"'),
+        ('a:\r\n  - *"b\r\n', "2:5: text that begins with * must stand in quotes; write '*\"b'"),
+        ("a:\n  - !.env.example", '2:5: text that begins with ! must stand in quotes; write "!.env.example"'),
+        ("a: [!docs/*.md, b]", '1:5: text that begins with ! must stand in quotes; write "!docs/*.md"'),
+        ("a: !keep me", '1:4: text that begins with ! must stand in quotes; write "!keep me"'),
         ("a: 'b", "1:4: the quote that opens here is never closed; close it"),
         (
             "a: [b",
@@ -368,6 +493,62 @@ def test_a_file_that_is_too_large_is_refused() -> None:
 
 def test_a_hundred_mistakes_are_enough() -> None:
     assert len(mistakes("\n".join(f"key{number}: 1" for number in range(100_000)))) == 100
+
+
+@pytest.mark.parametrize("channel", ["ntfy://ntfy.sh/x", "mailto://${USER}@example.com", "${URL}", "${A}/${B}"])
+def test_a_channel_is_a_url_or_comes_from_the_environment(channel: str) -> None:
+    assert read_policy(json.dumps({"notifications": {"channels": [channel]}}), FILE).notifications.channels == [channel]
+
+
+# -- what is right, but hardly meant -------------------------------------------------------------------
+
+OF_FILES = (
+    "looks at the files that a command touches, not at the command; "
+    "for that write `commandPattern` in place of `pattern`"
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ({"tool": "Bash", "pattern": "rm *"}, OF_FILES),
+        ({"tool": "Bash", "pattern": "sudo*"}, OF_FILES),
+        (
+            {"tool": "Write", "commandPattern": "rm *"},
+            "never matches: Write has no command; write `tool: Bash`, or `pattern` for the file",
+        ),
+        (
+            {"tool": "Write", "pattern": "*.js", "commandPattern": "rm *"},
+            "looks at the file alone: Write has no command; remove `commandPattern`, or write `tool: Bash`",
+        ),
+    ],
+)
+def test_a_rule_that_looks_elsewhere_than_it_seems_is_valid_and_hinted_at(rule: dict[str, str], expected: str) -> None:
+    """Conclaude takes such rules, and its files work unchanged."""
+    text = json.dumps({"preToolUse": {"toolUsageValidation": [{**rule, "action": "block"}]}})
+    assert len(read_policy(text, FILE).pre_tool_use.tool_usage_validation) == 1
+    assert [hint.message for hint in read_hints(text, FILE)] == [f"`preToolUse.toolUsageValidation[0]` {expected}"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"tool": "Bash", "pattern": "*.env"},
+        {"tool": "Bash", "pattern": "secrets/"},
+        {"tool": "Bash", "pattern": "", "commandPattern": "rm *"},
+        {"tool": "Bash"},
+        {"tool": "*", "commandPattern": "rm *"},
+        {"tool": "mcp__shell__run", "commandPattern": "rm *"},
+        {"tool": "Write", "pattern": "two words.txt"},
+    ],
+)
+def test_a_rule_that_says_what_it_means_gets_no_hint(rule: dict[str, str]) -> None:
+    text = json.dumps({"preToolUse": {"toolUsageValidation": [{**rule, "action": "block"}]}})
+    assert read_hints(text, FILE) == ()
+
+
+def test_a_file_that_says_nothing_gets_no_hint() -> None:
+    assert read_hints("", FILE) == ()
 
 
 # -- everything that can be wrong, generated from the types --------------------------------------------

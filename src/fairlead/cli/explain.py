@@ -8,39 +8,51 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.clients import claude
+from fairlead.cli.looking import event_of, explain
 from fairlead.errors import UsageError
-from fairlead.events import MAX_PAYLOAD, HookOutput, PermissionRequest, PreToolUse, encode_json, parse
-from fairlead.policy import Guards, Look, find_layers, plan
+from fairlead.events import MAX_PAYLOAD, decode_json, encode_json, parse
+from fairlead.policy import find_layers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.cli.looking import Explanation
     from fairlead.events import Event
-    from fairlead.policy import Layer, Plan
+    from fairlead.policy import Look
 
 USAGE = """\
-usage: fairlead explain [--tool NAME] [--command TEXT | --file PATH] [--agent TYPE] [--cwd FOLDER] [--json]
-       fairlead explain [--json] < payload.json
+usage: fairlead explain [--tool NAME] (--command TEXT | --file PATH) [--agent TYPE] [--cwd FOLDER] [--json]
+       fairlead explain [--agent TYPE] [--cwd FOLDER] [--json] < payload.json
 
 Shows which rules of the policy were looked at for a tool call, or for any event, which matched and why, which commands
 would run, and what the agent would be told. Runs nothing.
 
-example:
+  --tool NAME       the tool, spelt as the client spells it (default: Bash with --command, else Write)
+  --command TEXT    the shell command that it would run
+  --file PATH       the file that it would be used on; a relative path begins in the agent's folder
+  --agent TYPE      the type of the subagent that makes the call (default: the main agent)
+  --cwd FOLDER      the folder that the agent is in (default: this one)
+  --json            print the explanation as JSON
+
+A payload is what the client would send. What it leaves out is filled in: the event is PreToolUse then, the session any.
+
+examples:
   fairlead explain --tool Bash --command 'rm -rf build'
+  fairlead explain --tool Edit --file src/app.py --agent coder
+  echo '{"hook_event_name": "Stop"}' | fairlead explain
+
+exit codes: 0 explained, whatever the verdict; 1 not: the policy or the command line is wrong
 """
 _INPUTS = {"--command": "command", "--file": "file_path"}
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """All there is to say about an event under the policy."""
-
-    event: str
-    files: tuple[str, ...]
-    verdict: str
-    told: str | None = None
-    exit_code: int = 0
-    message: str | None = None
-    looked: tuple[Look, ...] = ()
-    commands: tuple[str, ...] = ()
+_ON_FILES = frozenset({"Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "Write"})
+_TOOLS = (
+    *(*_ON_FILES, "Agent", "AskUserQuestion", "Bash", "BashOutput", "ExitPlanMode", "Glob", "Grep", "KillShell", "LS"),
+    *("LSP", "Monitor", "Skill", "SlashCommand", "Task", "TodoWrite", "WebFetch", "WebSearch"),
+)
+_WHAT_TO_DO = (
+    "there is nothing to explain; name a call, e.g. fairlead explain --tool Bash --command 'rm -rf build', "
+    "or give a payload on stdin, e.g. fairlead explain < payload.json"
+)
 
 
 def run(args: list[str]) -> int:
@@ -54,45 +66,8 @@ def run(args: list[str]) -> int:
     if as_json:
         print(encode_json(msgspec.to_builtins(explanation)).decode())
     else:
-        print(_shown(explanation))
+        print("\n".join(_shown(explanation)))
     return 0
-
-
-def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
-    """Look at an event under a policy, but run no command."""
-    output, looked = _judged(event, layers)
-    answer = claude.render(event, output)
-    return Explanation(
-        event=_named(event),
-        files=tuple(layer.file for layer in layers),
-        verdict="block" if output.blocked else output.permission or "no objection",
-        told=output.reason,
-        exit_code=answer.exit_code,
-        message=output.system_message,
-        looked=looked,
-        commands=_commands(plan(event, layers)),
-    )
-
-
-def _named(event: Event) -> str:
-    """Name the event and what it is about, on one line."""
-    about = getattr(event, "tool_input", {})
-    detail = about.get("command") or about.get("file_path") or about.get("notebook_path") or ""
-    return " ".join(f"{event.event_name} {event.subject} {detail}".split())
-
-
-def _judged(event: Event, layers: tuple[Layer, ...]) -> tuple[HookOutput, tuple[Look, ...]]:
-    if isinstance(event, PreToolUse):
-        verdict = Guards(layers).check(event)
-    elif isinstance(event, PermissionRequest):
-        verdict = Guards(layers).check_permission(event)
-    else:
-        return HookOutput.allow(), ()
-    return verdict.output, verdict.looked
-
-
-def _commands(planned: Plan) -> tuple[str, ...]:
-    return tuple(f"{step.pattern}: {step.run}" if step.pattern else step.run for step in planned.steps)
 
 
 # -- the command line ----------------------------------------------------------------------------------
@@ -113,41 +88,65 @@ def _wishes(args: list[str]) -> tuple[dict[str, str], bool]:
 
 
 def _event(wishes: dict[str, str]) -> Event:
-    if not wishes.keys() & {"--tool", *_INPUTS}:
-        if sys.stdin is None or sys.stdin.isatty():
-            raise UsageError("name a call, or give a payload on stdin; see fairlead explain --help")
-        return parse(sys.stdin.buffer.read(MAX_PAYLOAD + 1))
-    if wishes.get("--tool") == "Bash" and "--command" not in wishes:
-        raise UsageError("--tool Bash needs --command TEXT")
-    tool_input = {field: wishes[key] for key, field in _INPUTS.items() if key in wishes}
-    payload: dict[str, Any] = {
-        "hook_event_name": "PreToolUse",
-        "session_id": "explain",
-        "cwd": os.path.abspath(wishes.get("--cwd", ".")),  # noqa: PTH100 - as everywhere in this package
-        "tool_name": wishes.get("--tool") or ("Bash" if "--command" in wishes else "Write"),
-        "tool_input": tool_input,
-    }
+    folder = wishes.get("--cwd", ".")
+    if not os.path.isdir(folder):  # noqa: PTH112 - as everywhere in this package
+        raise UsageError(f"--cwd {folder}: no such folder")
+    given: dict[str, Any] = {}
+    if "--cwd" in wishes:
+        given["cwd"] = os.path.abspath(folder)  # noqa: PTH100 - likewise
     if "--agent" in wishes:
-        payload["agent_type"] = wishes["--agent"]
-    return parse(payload)
+        given["agent_type"] = wishes["--agent"]
+    call = _call(wishes) if wishes.keys() & {"--tool", *_INPUTS} else _payload()
+    return event_of({**call, **given}, "explain", os.path.abspath(folder))  # noqa: PTH100 - likewise
+
+
+def _call(wishes: dict[str, str]) -> dict[str, Any]:
+    tool = wishes.get("--tool") or ("Bash" if "--command" in wishes else "Write")
+    spelt = next((name for name in _TOOLS if name.lower() == tool.lower()), tool)
+    if spelt != tool:
+        raise UsageError(f"--tool {tool}: the client has no such tool; did you mean {spelt}?")
+    if tool == "Bash" and "--command" not in wishes:
+        raise UsageError("--tool Bash needs --command TEXT")
+    if tool in _ON_FILES and "--file" not in wishes:
+        raise UsageError(f"--tool {tool} needs --file PATH")
+    return {"tool_name": tool, "tool_input": {field: wishes[key] for key, field in _INPUTS.items() if key in wishes}}
+
+
+def _payload() -> dict[str, Any]:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(_WHAT_TO_DO)
+    data = sys.stdin.buffer.read(MAX_PAYLOAD + 1)
+    if not data.strip():
+        raise UsageError(_WHAT_TO_DO)
+    try:
+        payload = decode_json(data)
+    except ValueError:
+        payload = None
+    if not isinstance(payload, dict):
+        parse(data)  # says what is wrong with it
+    return dict(payload or {})
 
 
 # -- what is shown -------------------------------------------------------------------------------------
 
 
-def _shown(explanation: Explanation) -> str:
-    lines = [explanation.event, ""]
-    lines += ["policy", *(f"  {file}" for file in explanation.files or ("none found; see fairlead init",))]
+def _shown(explanation: Explanation) -> Iterator[str]:
+    yield from (explanation.event, "", "policy")
+    yield from (f"  {file}" for file in explanation.files or ("none found; see fairlead init",))
     if explanation.looked:
-        lines += ["", "rules, in the order they were looked at", *(_look(look) for look in explanation.looked)]
+        yield from ("", "rules, in the order they were looked at", *map(_look, explanation.looked))
     if explanation.commands:
-        lines += ["", "commands that would run", *(f"  {command}" for command in explanation.commands)]
-    lines += ["", f"verdict: {explanation.verdict} (exit code {explanation.exit_code})"]
-    if explanation.told:
-        lines += [f"  told to the agent: {explanation.told}"]
-    if explanation.message:
-        lines += [f"  shown to the person: {explanation.message}"]
-    return "\n".join(lines)
+        yield from ("", "commands that would run", *(f"  {command}" for command in explanation.commands))
+    condition = f", {explanation.condition}" if explanation.condition else ""
+    yield from ("", f"verdict: {explanation.verdict} (exit code {explanation.exit_code}){condition}")
+    asked = explanation.verdict == "ask"
+    notes = {
+        "otherwise": explanation.otherwise,
+        "asked of the person" if asked else "told to the agent": explanation.told,
+        "shown to the person": explanation.message,
+        "given to the model": explanation.context,
+    }
+    yield from (f"  {label}: {text}" for label, text in notes.items() if text)
 
 
 def _look(look: Look) -> str:

@@ -6,15 +6,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from fairlead.cli.explain import explain
+from fairlead.cli.looking import event_of, explain
 from fairlead.errors import FairleadError, UsageError
-from fairlead.events import HookEvent, parse
 from fairlead.policy import PolicyError, find_layers, read_layer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.explain import Explanation
+    from fairlead.cli.looking import Explanation
     from fairlead.policy import Layer
     from fairlead.policy._types import Case
 
@@ -26,7 +25,10 @@ usage: fairlead test [FILE | FOLDER]
 
 Runs the cases under `tests:` in that policy file, or in those that hold in that folder (by default this one), and
 in the YAML files of the folder .fairlead-tests beside it. A case is a payload and what must come of it; what the
-payload leaves out is filled in.
+payload leaves out is filled in: the event is PreToolUse then, the folder that of the policy. No command is run.
+
+  FILE      run the cases of this file, judged by this file alone
+  FOLDER    run the cases of the policies that hold in this folder
 
 example:
   tests:
@@ -35,7 +37,7 @@ example:
       expect: block            # or allow, ask, warn
       reason: uneditableFiles  # must be part of what is told
 
-exit codes: 0 all as expected; 1 not, or there is no test
+exit codes: 0 all as expected; 1 not, or there is no test, or no policy, or it has mistakes
 """
 
 
@@ -44,8 +46,11 @@ def run(args: list[str]) -> int:
     if "--help" in args or "-h" in args:
         print(USAGE, end="")
         return 0
-    if len(args) > 1 or any(arg.startswith("-") for arg in args):
-        raise UsageError(f"unknown option {args[-1]!r}; see fairlead test --help")
+    unknown = next((arg for arg in args if arg.startswith("-")), None)
+    if unknown is not None:
+        raise UsageError(f"unknown option {unknown!r}; see fairlead test --help")
+    if len(args) > 1:
+        raise UsageError(f"test takes one file or folder, got {len(args)}")
     place = args[0] if args else "."
     if not os.path.exists(place):  # noqa: PTH110 - as elsewhere
         raise UsageError(f"{place}: no such file or folder")
@@ -55,9 +60,13 @@ def run(args: list[str]) -> int:
     except PolicyError as error:
         print(error, file=sys.stderr)
         return 1
+    if not layers:
+        where = os.path.abspath(place)  # noqa: PTH100 - as elsewhere
+        raise UsageError(f"{where}: no policy here or in the folders above; `fairlead init` writes one")
     outcomes = [_tried(case, layer, layers) for case, layer in cases]
     if not outcomes:
-        print("fairlead: there are no tests; write some under `tests:` in the policy", file=sys.stderr)
+        files = " and ".join(layer.file for layer in layers)
+        print(f"fairlead: there are no tests in {files}; write some under `tests:`", file=sys.stderr)
         return 1
     missed = sum(1 for outcome in outcomes if not outcome)
     print(f"{len(outcomes) - missed} passed, {missed} failed")
@@ -75,10 +84,8 @@ def _beside(layer: Layer) -> Iterator[Case]:
 
 def _tried(case: Case, layer: Layer, layers: tuple[Layer, ...]) -> bool:
     """Try one case, and say how it came out."""
-    payload = {"hook_event_name": "PreToolUse", "session_id": "test", "cwd": layer.folder, **case.payload}
     try:
-        HookEvent.parse(payload["hook_event_name"])
-        found = explain(parse(payload), layers)
+        found = explain(event_of(case.payload, "test", layer.folder), layers)
     except FairleadError as error:
         return _missed(case, f"the payload cannot be read: {error}")
     except Exception as error:  # noqa: BLE001 - what a guard cannot check it denies, and a case should say so

@@ -1,4 +1,4 @@
-"""`fairlead validate`: says everything that is wrong with a policy, or that nothing is."""
+"""`fairlead validate`: says everything that is wrong with a policy, or that nothing is, and what holds then."""
 
 from __future__ import annotations
 
@@ -9,25 +9,31 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.errors import UsageError
-from fairlead.policy._file import find_layers, read_layer
-from fairlead.policy._mistakes import Mistake, PolicyError
+from fairlead.policy import Mistake, PolicyError, find_files, find_layers, hints_on, load, merged, read_layer
+from fairlead.policy._mistakes import MOST
 from fairlead.policy._types import Command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from fairlead.policy._types import Layer, Policy
+    from fairlead.policy import Layer, Policy
 
 USAGE = """\
-usage: fairlead validate [FILE|FOLDER] [--json]
+usage: fairlead validate [FILE | FOLDER] [--json]
 
 Checks that file, or the files that hold in that folder (by default this one): the nearest policy upward, and the
-user-wide one. Every mistake is a line on stderr: file:line:column: what is wrong; what would be right.
+user-wide one. Every mistake is a line on stderr: file:line:column: what is wrong; what would be right. A hint is about
+an entry that is valid, but may not do what you meant. A policy without mistakes is kept as the last good version,
+which holds if the file breaks later.
+
+  FILE      check this file alone, whatever its name
+  FOLDER    check what holds in this folder
+  --json    print the result as JSON, on stdout
 
 example:
   fairlead validate .fairlead.yaml
 
-exit codes: 0 valid; 1 not, or there is no policy
+exit codes: 0 valid, perhaps with hints; 1 not valid, or there is no policy
 """
 
 
@@ -45,6 +51,11 @@ class Result(msgspec.Struct, frozen=True):
     valid: bool
     files: tuple[Checked, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
+    hints: tuple[Mistake, ...] = ()
+    guards: tuple[str, ...] = ()
+    """The single settings of `preToolUse` that are in force, by the files or by default."""
+    warnings: tuple[str, ...] = ()
+    """What keeps the files from being what holds for an event."""
 
 
 def run(args: Sequence[str]) -> int:
@@ -74,9 +85,16 @@ def _options(args: Sequence[str]) -> tuple[str, bool]:
 def _check(target: str) -> Result:
     try:
         layers = _layers(target)
+        hints = tuple(hint for layer in layers for hint in hints_on(layer.file))
     except PolicyError as error:
         return Result(valid=False, mistakes=error.mistakes)
-    return Result(valid=True, files=tuple(map(_checked, layers)))
+    return Result(
+        valid=True,
+        files=tuple(map(_checked, layers)),
+        hints=hints,
+        guards=tuple(_guards(layers)),
+        warnings=_kept(target),
+    )
 
 
 def _layers(target: str) -> Sequence[Layer]:
@@ -91,16 +109,22 @@ def _layers(target: str) -> Sequence[Layer]:
     return layers
 
 
-def _show(result: Result) -> None:
-    for mistake in result.mistakes:
-        print(mistake, file=sys.stderr)
-    for checked in result.files:
-        amount = f"{_plural(checked.rules, 'rule')}, {_plural(checked.commands, 'command')}"
-        print(f"{checked.file}: valid: {amount}")
+def _kept(target: str) -> tuple[str, ...]:
+    """Keep what is valid as the last good version, as an event in that folder would; say what prevents it.
+
+    Only what an event would load by itself is kept, so that nobody gains by this what the next event does not give.
+    """
+    folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH112, PTH120
+    try:
+        nearest = next((file for file, _ in find_files(folder)), None)
+        if folder != target and nearest != os.path.abspath(target):  # noqa: PTH100 - as above
+            return ()
+        return load(folder, tried=True).warnings
+    except PolicyError as error:
+        return tuple(map(str, error.mistakes))
 
 
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+# -- what is in force ----------------------------------------------------------------------------------
 
 
 def _checked(layer: Layer) -> Checked:
@@ -114,6 +138,7 @@ def _rules(policy: Policy) -> int:
         tools.uneditable_files,
         tools.unreadable_files,
         tools.tool_usage_validation,
+        policy.subagent_start.deny,
         policy.user_prompt_submit.context_rules,
     ]
     if answers is not None:
@@ -130,3 +155,49 @@ def _commands(value: Any) -> int:
     if isinstance(value, dict):
         return sum(map(_commands, value.values()))
     return sum(map(_commands, value)) if isinstance(value, list) else 0
+
+
+def _guards(layers: Sequence[Layer]) -> Iterator[str]:
+    """Name the guards that no list of rules holds: most are on unless the file says otherwise."""
+    tools = merged(layers).pre_tool_use
+    switches = {
+        "protectOwnFiles": tools.protect_own_files,
+        "preventRootAdditions": tools.prevent_root_additions and _has_root(layers[0]),
+        "preventGeneratedFileEdits": tools.prevent_generated_file_edits,
+        "preventUpdateGitIgnored": tools.prevent_update_git_ignored,
+    }
+    yield from (name for name, is_on in switches.items() if is_on)
+    yield f"bash.unparsable: {tools.bash.unparsable}"
+
+
+def _has_root(layer: Layer) -> bool:
+    """Tell whether the file lies in the folder it speaks of; the user-wide one does not."""
+    return os.path.dirname(os.path.abspath(layer.file)) == layer.folder.rstrip("/")  # noqa: PTH100, PTH120 - likewise
+
+
+# -- what is shown -------------------------------------------------------------------------------------
+
+
+def _show(result: Result) -> None:
+    for mistake in result.mistakes:
+        print(mistake, file=sys.stderr)
+    for hint in result.hints:
+        print(_marked(hint), file=sys.stderr)
+    for warning in result.warnings:
+        print(warning, file=sys.stderr)
+    if any(mistake.line for mistake in result.mistakes):
+        more = "; there may be more" if len(result.mistakes) >= MOST else ""
+        print(f"{_plural(len(result.mistakes), 'mistake')}{more}", file=sys.stderr)
+    for checked in result.files:
+        amount = f"{_plural(checked.rules, 'rule')}, {_plural(checked.commands, 'command')}"
+        print(f"{checked.file}: valid: {amount}")
+    if result.guards:
+        print(f"in force beside the rules: {', '.join(result.guards)}")
+
+
+def _marked(hint: Mistake) -> str:
+    return str(msgspec.structs.replace(hint, message=f"hint: {hint.message}"))
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -16,9 +16,12 @@ import msgspec
 from fairlead.errors import CommandFailed, HookCancelled, HookTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fairlead.hooks._context import CancellationToken
+
+    Take = Callable[[bytes], object]
+    """Is given what a stream brought, piece by piece."""
 
 MAX_STDOUT = 1024 * 1024
 MAX_STDERR = 64 * 1024
@@ -33,8 +36,8 @@ class Finished(msgspec.Struct, frozen=True):
     """How a command ended, and what it said."""
 
     exit_code: int
-    stdout: bytes
-    stderr: bytes
+    stdout: bytes = b""
+    stderr: bytes = b""
 
 
 def run_process(  # noqa: PLR0913 - what a process needs
@@ -45,11 +48,18 @@ def run_process(  # noqa: PLR0913 - what a process needs
     env: Mapping[str, str],
     deadline: float,
     cancellation: CancellationToken,
+    take: tuple[Take, Take] | None = None,
 ) -> Finished:
-    """Run until the command ends, the deadline (`time.monotonic()`) passes, or the caller no longer waits."""
+    """Run until the command ends, the deadline (`time.monotonic()`) passes, or the caller no longer waits.
+
+    `take` is given what comes on stdout and on stderr, as it comes and however much it is. Without it both are kept,
+    within bounds, and a command that prints more on stdout fails. Raises `HookTimeout` when the time is up, and
+    `HookCancelled` if nobody waits any more; by then the command and all that it started has been killed.
+    """
+    kept = _Stdout(), _Stderr()
     child = _start(argv, cwd, env)
     try:
-        pump = _Pump(child, stdin)
+        pump = _Pump(child, stdin, take or (kept[0].take, kept[1].take))
         with pump.stack:
             pump.stack.callback(cancellation.on_cancel(pump.wake))
             while not pump.done:
@@ -58,7 +68,7 @@ def run_process(  # noqa: PLR0913 - what a process needs
                 if (left := deadline - monotonic()) <= 0:
                     raise HookTimeout("the command did not end in time and was killed")
                 pump.step(min(left, _LONGEST_WAIT))
-        return Finished(child.wait(), pump.stdout, pump.stderr)
+        return Finished(child.wait(), kept[0].data, kept[1].data)
     finally:
         _end(child)
 
@@ -104,13 +114,33 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
+class _Stdout:
+    """Keeps all of a stream; too much of it is an error."""
+
+    data = b""
+
+    def take(self, data: bytes) -> None:
+        self.data += data
+        if len(self.data) > MAX_STDOUT:
+            raise CommandFailed(f"the command printed more than {MAX_STDOUT} bytes")
+
+
+class _Stderr:
+    """Keeps the beginning of a stream."""
+
+    data = b""
+
+    def take(self, data: bytes) -> None:
+        self.data += data[: MAX_STDERR - len(self.data)]
+
+
 class _Pump:
     """Moves bytes between us and the child until it has ended, and wakes when we are cancelled."""
 
-    def __init__(self, child: Popen[bytes], stdin: bytes) -> None:
+    def __init__(self, child: Popen[bytes], stdin: bytes, take: tuple[Take, Take]) -> None:
         self.child = child
-        self.stdout = self.stderr = b""
         self.done = False
+        self._take_stdout, self._take_stderr = take
         self.stack = ExitStack()
         self._unsent = memoryview(stdin)
         self._selector = self.stack.enter_context(selectors.DefaultSelector())
@@ -174,13 +204,10 @@ class _Pump:
                 pipe.close()
 
     def _receive_stdout(self) -> None:
-        self.stdout += self._read(_pipe(self.child.stdout))
-        if len(self.stdout) > MAX_STDOUT:
-            raise CommandFailed(f"the command printed more than {MAX_STDOUT} bytes")
+        self._take_stdout(self._read(_pipe(self.child.stdout)))
 
     def _receive_stderr(self) -> None:
-        data = self._read(_pipe(self.child.stderr))
-        self.stderr += data[: MAX_STDERR - len(self.stderr)]
+        self._take_stderr(self._read(_pipe(self.child.stderr)))
 
     def _read(self, pipe: IO[bytes]) -> bytes:
         """Read what is there now, a pipe's worth at most; close at the end of the stream."""

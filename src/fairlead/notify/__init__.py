@@ -5,6 +5,15 @@ so that neither a slow service nor a missing library can delay or fail a hook.
 """
 
 from fairlead.notify._send import log_file, send
-from fairlead.notify._when import Note, Status, is_system_event_hook, note_for, note_of_command
+from fairlead.notify._when import CommandStatus, Note, Status, is_system_event_hook, note_for, note_of_command
 
-__all__ = ["Note", "Status", "is_system_event_hook", "log_file", "note_for", "note_of_command", "send"]
+__all__ = [
+    "CommandStatus",
+    "Note",
+    "Status",
+    "is_system_event_hook",
+    "log_file",
+    "note_for",
+    "note_of_command",
+    "send",
+]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.notify._when import Note  # noqa: TC001 - msgspec reads the annotations
+from fairlead.places import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,12 +39,8 @@ def send(note: Note, channels: Sequence[str] = ()) -> None:
 
 def log_file() -> str | None:
     """Where mishaps are written; `None` for a user without a home."""
-    if home := os.environ.get("FAIRLEAD_HOME"):
-        return os.path.join(home, "notify.log")  # noqa: PTH118 - pathlib is slow to load
-    state = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(state):  # noqa: PTH117 - likewise; a relative one is to be ignored, says its specification
-        state = os.path.expanduser("~/.local/state")  # noqa: PTH111 - likewise
-    return f"{state}/fairlead/notify.log" if os.path.isabs(state) else None  # noqa: PTH117 - likewise
+    folder = state_folder()
+    return f"{folder}/notify.log" if os.path.isabs(folder) else None  # noqa: PTH117 - pathlib is slow to load
 
 
 def _start(letter: bytes, log: int) -> None:

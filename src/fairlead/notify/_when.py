@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Status = Literal["success", "failure", "blocked", "running", "warning"]
 """How it went. `running` is told before a command, the others after."""
 
+CommandStatus = Literal["running", "success", "failure"]
+
 TITLE_LIMIT = 100
 BODY_LIMIT = 500
 NAME_LIMIT = 60
@@ -51,11 +53,12 @@ def note_for(  # noqa: PLR0913 - one for each setting of the section
     return Note(plain(title, TITLE_LIMIT), _body(event, status, detail), status)
 
 
-def note_of_command(event: Event, command: str, *, passed: bool) -> Note:
-    """Say how one command of an event ended, for those who asked to be told of it."""
-    title = f"Fairlead - {plain(event.event_name, NAME_LIMIT)}{'' if passed else _OUTCOMES['failure']}"
-    body = f"{'Command passed' if passed else 'Command failed'}: {command}"
-    return Note(plain(title, TITLE_LIMIT), plain(body, BODY_LIMIT), "success" if passed else "failure")
+def note_of_command(event: Event, command: str | None, status: CommandStatus) -> Note:
+    """Say that one command of an event begins, or how it ended; `None` is a command that is not to be shown."""
+    title = f"Fairlead - {plain(event.event_name, NAME_LIMIT)}{_OUTCOMES.get(status, '')}"
+    words, alone = _OF_COMMAND[status]
+    body = alone if command is None else f"{words}: {command}"
+    return Note(plain(title, TITLE_LIMIT), plain(body, BODY_LIMIT), status)
 
 
 def is_system_event_hook(name: str) -> bool:
@@ -114,6 +117,13 @@ def _fold(name: str) -> str:
 _OUTCOMES = {"failure": " Failed", "blocked": " Blocked", "warning": " Warning"}
 
 _SAID = {"failure": "Command failed", "blocked": "Blocked", "running": "Running", "warning": "Passed with a warning"}
+
+_OF_COMMAND: dict[CommandStatus, tuple[str, str]] = {
+    "running": ("Running", "Running a command"),
+    "success": ("Command passed", "Command passed"),
+    "failure": ("Command failed", "Command failed"),
+}
+"""What to say before a command's name, and what where it has none."""
 
 _MOMENTS = {
     "SessionStart": "Session started",

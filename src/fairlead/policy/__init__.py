@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairlead.policy._file import Loaded, find_files, find_layers, load, read_layer
+    from fairlead.policy._file import Loaded, NotHeld, find_files, find_layers, hints_on, load, read_layer
     from fairlead.policy._guards import Guards, Look, Verdict, register_guards
     from fairlead.policy._merge import merged
     from fairlead.policy._mistakes import Mistake, PolicyError
@@ -23,6 +23,7 @@ __all__ = [
     "Loaded",
     "Look",
     "Mistake",
+    "NotHeld",
     "Plan",
     "Policy",
     "PolicyError",
@@ -30,6 +31,7 @@ __all__ = [
     "Verdict",
     "find_files",
     "find_layers",
+    "hints_on",
     "load",
     "merged",
     "plan",
@@ -39,7 +41,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_file": {"Loaded", "find_files", "find_layers", "load", "read_layer"},
+    "_file": {"Loaded", "NotHeld", "find_files", "find_layers", "hints_on", "load", "read_layer"},
     "_guards": {"Guards", "Look", "Verdict", "register_guards"},
     "_merge": {"merged"},
     "_mistakes": {"Mistake", "PolicyError"},

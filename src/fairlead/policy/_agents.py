@@ -31,6 +31,7 @@ class AgentRules:
         if not self._rules or case.tool not in _TOOLS:
             return None
         kind = str(tool_input.get("subagent_type") or _DEFAULT_TYPE)
+        case.about(kind)
         return next((said for test, look in self._rules if (said := _judge(case, kind, test, look))), None)
 
 

@@ -10,7 +10,7 @@ from fairlead.policy._bash_record import NOWHERE, enter, join, path_of
 from fairlead.policy._bash_types import Simple
 from fairlead.policy._bash_words import is_glob, is_unknown, plain, store
 from fairlead.policy._programs import PROGRAMS, any_program
-from fairlead.policy._programs_calls import Call, Doubt, Effect, Run, Script, Use, basename
+from fairlead.policy._programs_calls import Call, Effect, Run, Script, Use, basename
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _VERSION: Final = re.compile(r"[\d.]+$")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)(?:\[[^]]*\])?(\+?)=(.*)", re.DOTALL)
 _SETTERS: Final = {"read", "mapfile", "readarray", "getopts", "printf", "let", "unset", "wait"}
+_ENTERING: Final = frozenset({"cd", "pushd", "chdir"})
+_OWN: Final = _ENTERING | _SETTERS | {"popd", "source", "."}
+"""Commands that change the shell itself."""
 _SAME_SHELL: Final = {"eval", "trap"}
 _MOST_VALUES: Final = 64
 _DEEPEST_RUN: Final = 12
@@ -101,46 +104,51 @@ class Commands(Expander):
         """Run the words, as far as that can be thought."""
         if not words:
             return
-        name = words[0]
-        self.record.commands.append(Simple(tuple(map(plain, words))))
-        if is_unknown(name) or is_glob(name):
-            if plain(name) not in {"[", "[["}:
-                self.record.doubt(f"which program runs is only known when it runs: {plain(name)}")
-            return
-        program = basename(plain(name))
-        self._in_shell(program, words[1:])
+        program = words[0]
+        self.record.commands.append(Simple(tuple(words if "".join(words).isascii() else map(plain, words))))
         handler = PROGRAMS.get(program)
+        args = words[1:]
+        if handler is None:
+            if is_unknown(program) or is_glob(program):
+                if plain(program) not in {"[", "[["}:
+                    self.record.doubt(f"which program runs is only known when it runs: {plain(program)}")
+                return
+            program = basename(plain(program))
+            handler = PROGRAMS.get(program)
+        if program in _OWN:
+            self._in_shell(program, args)
         if handler is None and program[-1:].isdigit():
             program = _VERSION.sub("", program)
             handler = PROGRAMS.get(program)
-        effects = (handler or any_program)(Call(program, words[1:], given.text, given.piped))
-        self._effects(effects, program, given)
+        effects = (handler or any_program)(Call(program, args, given.text, given.piped))
+        if effects:
+            self._effects(effects, program, given)
 
     def _effects(self, effects: Iterable[Effect], program: str, given: Input) -> None:
         for effect in effects:
-            match effect:
-                case Use():
-                    self.record.use(effect, program, self.scope.places)
-                case Run():
-                    self._run(effect, given)
-                case Script(text):
-                    self.script(text, same_shell=program in _SAME_SHELL)
-                case Doubt(text):
-                    self.record.doubt(text)
+            if isinstance(effect, Use):
+                self.record.use(effect, program, self.scope.places)
+            elif isinstance(effect, Run):
+                self._run(effect, given)
+            elif isinstance(effect, Script):
+                self.script(effect.text, same_shell=program in _SAME_SHELL)
+            else:
+                self.record.doubt(effect.text)
 
     def _run(self, run: Run, given: Input) -> None:
         self.runs += 1
         if self.runs > _DEEPEST_RUN:
             raise TooMuch
-        with self.scope.copied():
-            if run.folder is not None:
-                self.scope.places = enter(self.scope.places, run.folder)
-            self.call(run.words, given)
+        kept = self.scope.fork()
+        if run.folder is not None:
+            self.scope.places = enter(self.scope.places, run.folder)
+        self.call(run.words, given)
+        self.scope.back(kept)
         self.runs -= 1
 
     def _in_shell(self, program: str, args: list[str]) -> None:
         """What the shell's own commands change in it."""
-        if program in {"cd", "pushd", "chdir"}:
+        if program in _ENTERING:
             self._enter(
                 [arg for arg in args if arg == "-" or not arg.startswith(("-", "+"))], pushed=program == "pushd"
             )

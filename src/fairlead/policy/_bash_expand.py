@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fairlead.policy._bash_record import HERE, Place
 from fairlead.policy._bash_words import NOTHING, ansi_c, bare, expand, fields, in_quotes, quote, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from tree_sitter import Node
+
+    Kept: TypeAlias = tuple[
+        tuple[Place, ...],
+        tuple[Place, ...] | None,
+        list[tuple[Place, ...]],
+        dict[str, tuple[str, ...] | None],
+        bool,
+    ]
+    """What a shell knew before another began."""
 
 WORDS: Final = frozenset(
     {
@@ -26,6 +34,10 @@ WORDS: Final = frozenset(
 _LIVE: Final = {"simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"}
 _is_simple: Final = re.compile(rb"[!#-&(-Z^-z|~]+").fullmatch
 """Whether source is its own value: no quote, no backslash, no brackets, no braces."""
+_PLAIN: Final = re.sub(rb"[^\w./:=@%+,*?~^ \t-]", b"", bytes(range(128)))
+"""What a command without quotes is made of, if its words are their own values."""
+_IN_ARGUMENTS: Final = frozenset("=*?^")
+"""Characters that mean more in the first word than in the others."""
 _is_plain_command: Final = re.compile(
     rb"""[\w./:@%+,~-]+(?:[ \t]+(?:[\w./:=@%+,*?~^-]+|"[^"$`\\]*"|'[^']*'))*"""
 ).fullmatch
@@ -59,12 +71,14 @@ class Scope:
         """Whether the statement is certainly reached: an assignment then replaces what was there."""
         self.statements = 0
 
-    @contextmanager
-    def copied(self) -> Iterator[None]:
-        """Forget afterwards what was set and where `cd` led."""
+    def fork(self) -> Kept:
+        """Begin a shell of its own; what was known before it is for `back`."""
         kept = self.places, self.previous, self.stack, self.variables, self.sure
         self.stack, self.variables = list(self.stack), dict(self.variables)
-        yield
+        return kept
+
+    def back(self, kept: Kept) -> None:
+        """Forget what was set since, and where `cd` led."""
         self.places, self.previous, self.stack, self.variables, self.sure = kept
 
 
@@ -86,6 +100,9 @@ class Expander:
     def plain_words(self, node: Node) -> list[str] | None:
         """The words of a command in which nothing is expanded, without a look at the tree: the fast road."""
         source = self.source[node.start_byte : node.end_byte]
+        if not source.translate(None, _PLAIN):
+            words = source.decode().split()
+            return words if words and _IN_ARGUMENTS.isdisjoint(words[0]) else None
         if not _is_plain_command(source):
             return None
         tokens = _TOKENS.findall(source.decode("utf-8", "replace"))

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.policy._file_rules import first_match
-from fairlead.policy._paths import target_of
 from fairlead.policy._tool_rules import Spoken
-from fairlead.policy._walk import TooMany, below, expand
+from fairlead.policy._walk import TooMany, expand
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fairlead.policy._bash import Analysis, FileUse
-    from fairlead.policy._file_rules import FileRules, ListedRule
+    from fairlead.policy._file_rules import FileRules
     from fairlead.policy._own_files import OwnFiles
-    from fairlead.policy._paths import Target
+    from fairlead.policy._paths import Disk, Target
     from fairlead.policy._tool_rules import ToolRules
     from fairlead.policy._verdict import Case
 
@@ -61,16 +57,21 @@ class BashGuard:
     def _check_files(self, case: Case, analysis: Analysis) -> str | None:
         made = {use.path for use in analysis.files if use.program in _MAKES_FOLDERS}
         filled = {use.if_folder for use in analysis.files}
+        by_file = self._tools.concern_files(case.tool, case.agent)
+        reads_matter = by_file or bool(self._files.unreadable)
         for use in analysis.files:
-            if use.mode == "read" and not self._reads_matter(case):
+            if not reads_matter and use.mode == "read":
                 continue
-            if not use.placed:
+            if use.folder is None and not use.placed:
                 case.doubts.append(f"in which folder {use.path} is")
                 continue
-            if not _happens(use, case.cwd, made) or (use.path in filled and _is_folder(use.path, case.cwd)):
+            depends = use.if_folder is not None or use.unless_folder is not None
+            if depends and not _happens(use, case.disk, made):
+                continue
+            if use.path in filled and case.disk.target(use.path).is_folder:
                 continue  # what is put into a folder is a use of its own
             try:
-                blocked = self._check_use(case, use)
+                blocked = self._check_use(case, use, by_file=by_file)
             except TooMany as error:
                 case.doubts.append(str(error))
                 continue
@@ -78,27 +79,23 @@ class BashGuard:
                 return blocked
         return None
 
-    def _reads_matter(self, case: Case) -> bool:
-        return bool(self._files.unreadable) or self._tools.concern_files(case.tool, case.agent)
-
-    def _check_use(self, case: Case, use: FileUse) -> str | None:
-        targets = [target_of(use.path, case.cwd)]
-        if use.if_exists and not use.glob and not targets[0].exists:
+    def _check_use(self, case: Case, use: FileUse, *, by_file: bool) -> str | None:
+        check = self._check_read if use.mode == "read" else self._check_edit
+        target = case.disk.target(use.path)
+        targets = [target, *expand(use.path, case.disk)] if use.glob else [target]
+        if use.if_exists and not use.glob and not target.exists:
             return None
-        if use.glob:
-            targets += expand(use.path, case.cwd)
-        if blocked := self._tools.check_files(case, targets, is_command=True):
+        if by_file and (blocked := self._tools.check_files(case, targets, is_command=True)):
             return blocked
         for target in targets:
-            blocked = self._check_read(case, use, target) if use.mode == "read" else self._check_edit(case, use, target)
-            if blocked is not None:
+            if blocked := check(case, use, target):
                 return blocked
         return None
 
     def _check_read(self, case: Case, use: FileUse, target: Target) -> str | None:
-        blocked = self._files.check_read(case, target)
+        blocked = self._files.unreadable.check(case, target)
         if blocked is None and target.is_folder and (use.below or use.mode == "move"):
-            return _check_below(case, target, self._files.unreadable)
+            return self._files.unreadable.check_below(case, target)
         return blocked
 
     def _check_edit(self, case: Case, use: FileUse, target: Target) -> str | None:
@@ -109,39 +106,14 @@ class BashGuard:
         adds = writes and use.program not in _MAKES_FOLDERS
         blocked = self._files.check_edit(case, target, adds=adds, writes=writes)
         if blocked is None and target.is_folder and whole:
-            blocked = _check_below(case, target, self._files.uneditable)
+            blocked = self._files.uneditable.check_below(case, target)
         if blocked is None and use.mode == "move":
             return self._check_read(case, use, target)
         return blocked
 
 
-def _happens(use: FileUse, cwd: str, made: set[str]) -> bool:
+def _happens(use: FileUse, disk: Disk, made: set[str]) -> bool:
     """Tell whether a use that depends on a folder takes place. `made` are those that the command itself makes."""
-    if use.if_folder is not None and use.if_folder not in made and not _is_folder(use.if_folder, cwd):
+    if use.if_folder is not None and use.if_folder not in made and not disk.target(use.if_folder).is_folder:
         return False
-    return use.unless_folder is None or not _is_folder(use.unless_folder, cwd)
-
-
-def _is_folder(path: str, cwd: str) -> bool:
-    return target_of(path, cwd).is_folder
-
-
-def _check_below(case: Case, folder: Target, rules: Sequence[ListedRule]) -> str | None:
-    """Check what is below a folder, as far as any rule can reach there."""
-    near = [rule for rule in rules if rule.is_for(case.agent) and _may_reach(rule, folder)]
-    if not near:
-        return None
-    for entry in below(folder):
-        if any(rule.matches(entry, case.agent) for rule in near):
-            blocked = first_match(case, entry, near)
-            if blocked is not None:
-                return blocked
-    return None
-
-
-def _may_reach(rule: ListedRule, folder: Target) -> bool:
-    if rule.pattern.loose:
-        return True
-    above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
-    prefixes = rule.pattern.base.prefixes
-    return any(prefix.startswith(above) for prefix in prefixes) or any(name.startswith(prefixes) for name in above)
+    return use.unless_folder is None or not disk.target(use.unless_folder).is_folder

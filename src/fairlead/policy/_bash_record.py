@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,13 +13,13 @@ from fairlead.policy._bash_words import as_pattern, is_glob, is_unknown, plain
 if TYPE_CHECKING:
     from fairlead.policy._programs_calls import Use
 
-_DEVICE: Final = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|zero|full|u?random|fd/\d+)|-|")
+_DEVICE: Final = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|zero|full|u?random|fd/\d+)")
 _OWN_FOLDER: Final = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(cwd|root)(?=/|$)")
 _VERBS: Final = {"read": "reads", "write": "writes", "create": "creates", "delete": "deletes", "move": "moves"}
 _MOST_PLACES: Final = 8
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """A folder in which a command may run."""
 
     folder: str | None = "."
@@ -37,6 +37,8 @@ class Record:
     def __init__(self) -> None:
         self.commands: list[Simple] = []
         self.files: dict[FileUse, None] = {}
+        self.moves = False
+        """Whether folders may come or go."""
         self.unknown: dict[str, None] = {}
         self.unknown_reads: dict[str, None] = {}
 
@@ -46,28 +48,23 @@ class Record:
 
     def use(self, use: Use, program: str, places: tuple[Place, ...]) -> None:
         """Note a file, once for each folder in which the command may run."""
-        if is_unknown(use.word):
-            text = f"which file {program} {_VERBS[use.mode]} is only known when it runs: {plain(use.word)}"
+        word = use.word
+        if is_unknown(word):
+            text = f"which file {program} {_VERBS[use.mode]} is only known when it runs: {plain(word)}"
             (self.unknown_reads if use.mode == "read" else self.unknown)[text] = None
             return
-        path = path_of(use.word)
-        if _DEVICE.fullmatch(path):
+        path = path_of(word)
+        if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
             return
-        if path.startswith("~-"):
+        if path[:2] == "~-":
             self.doubt(f"which file {program} {_VERBS[use.mode]} depends on the folder before: {path}")
-        folder = None if use.if_folder is None else path_of(use.if_folder)
+        mode, below, if_exists, glob = use.mode, use.below, use.if_exists, is_glob(word)
+        self.moves |= mode not in {"read", "write"}
+        into = None if use.if_folder is None else path_of(use.if_folder)
         for place in places:
-            found = FileUse(
-                join(place.folder, path),
-                use.mode,
-                program,
-                is_glob(use.word),
-                use.below,
-                place.folder,
-                None if folder is None else join(place.folder, folder),
-                place.unless,
-                use.if_exists,
-            )
+            at = place.folder
+            if_folder = None if into is None else join(at, into)
+            found = FileUse(join(at, path), mode, program, glob, below, at, if_folder, place.unless, if_exists)
             self.files[found] = None
 
     def result(self) -> Analysis:
@@ -78,7 +75,7 @@ class Record:
 
     def _settled(self) -> tuple[FileUse, ...]:
         """Drop conditions on folders that the command itself makes or removes."""
-        if not any(use.if_folder or use.unless_folder for use in self.files):
+        if not self.moves:
             return tuple(self.files)
         made = {use.path for use in self.files if use.mode == "create"}
         gone = {use.path for use in self.files if use.mode in {"delete", "move"}}
@@ -94,6 +91,8 @@ class Record:
 
 def path_of(word: str) -> str:
     """The path that a word names, or the pattern."""
+    if word.isascii() and word[:1] not in {"~", "/"}:
+        return word  # nothing in it was quoted
     path = as_pattern(word) if is_glob(word) else plain(word)
     if path[:1] == "~" and word[0] != "~":
         return f"./{path}"  # a quoted tilde is a name

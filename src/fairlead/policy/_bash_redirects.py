@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _SUBSTITUTION: Final = re.compile(r"\$\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|`([^`]*)`")
+_is_plain_output: Final = re.compile(rb"\d*>(?:&\d+|[>|]?[ \t]*([\w./:@%+,-]+))").fullmatch
+"""Whether a redirection is `2>&1`, or puts out to a file whose name is its own value: nearly all are."""
+_is_number: Final = re.compile(r"\d+-?|-").fullmatch
 
 
 class Redirects(Commands):
@@ -30,12 +33,13 @@ class Redirects(Commands):
         """What the redirections give a command to read, and the words that stand behind them."""
         text, piped, words = given.text, given.piped, list(given.words)
         for redirect in redirects:
-            if redirect.type == "herestring_redirect":
+            kind = redirect.type
+            if kind == "herestring_redirect":
                 text = plain(self.joined(redirect.children[1:]))
-            elif redirect.type == "heredoc_redirect":
+            elif kind == "heredoc_redirect":
                 text = self.heredoc(redirect)
                 words += [child for child in redirect.children if child.type in WORDS]
-            else:
+            elif not _is_plain_output(self.source[redirect.start_byte : redirect.end_byte]):
                 target, *rest = self.groups(child for child in redirect.children if child.type in WORDS) or [[]]
                 words += [node for group in rest for node in group]
                 if any(child.type == "<" for child in redirect.children):
@@ -71,9 +75,14 @@ class Redirects(Commands):
 
     def redirect(self, node: Node, _: Input) -> None:
         """Note the file of one redirection."""
+        output = _is_plain_output(self.source[node.start_byte : node.end_byte])
+        if output:
+            if output[1]:
+                self.record.use(Use("write", output[1].decode()), ">", self.scope.places)
+            return
         targets = self.groups(child for child in node.children if child.type in WORDS)
         signs = {child.type for child in node.children}
-        if not targets or (signs & {">&", "<&"} and re.fullmatch(r"\d+-?|-", self.text(targets[0][0]))):
+        if not targets or (signs & {">&", "<&"} and _is_number(self.text(targets[0][0]))):
             return
         for word in self.words(targets[0]):
             if "<" in signs:

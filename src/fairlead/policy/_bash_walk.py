@@ -147,8 +147,9 @@ class Walk(Redirects):
         if same_shell:
             inner.whole()
             return
-        with self.scope.copied():
-            inner.whole()
+        kept = self.scope.fork()
+        inner.whole()
+        self.scope.back(kept)
 
     def statement(self, node: Node, given: Input = NO_INPUT) -> None:
         """One statement, of whatever kind."""
@@ -186,8 +187,9 @@ class Walk(Redirects):
 
     def apart(self, node: Node, given: Input = NO_INPUT) -> None:
         """Statements in a shell of their own: what they set is forgotten."""
-        with self.scope.copied():
-            self.sequence(node, given)
+        kept = self.scope.fork()
+        self.sequence(node, given)
+        self.scope.back(kept)
 
     def compound(self, node: Node, given: Input) -> None:
         opening = node.children[0]
@@ -237,12 +239,14 @@ class Walk(Redirects):
             if at == 0 and _is_list_with_redirect(child):
                 self.statement(child, own)  # the parser takes `cd a && b 2>&1 | c` for `{ cd a && b; } 2>&1 | c`
                 continue
-            with self.scope.copied():
-                self.statement(child, own)
+            kept = self.scope.fork()
+            self.statement(child, own)
+            self.scope.back(kept)
 
     def with_redirects(self, node: Node, given: Input) -> None:
-        body = node.children[0] if node.children[0].type not in REDIRECTS else None
-        redirects = [child for child in node.children if child.type in REDIRECTS]
+        children = node.children
+        body = children[0] if children[0].type not in REDIRECTS else None
+        redirects = [child for child in children if child.type in REDIRECTS]
         later = body is not None and body.type == "list"  # the redirection belongs to the last of the list
         inner = self.input(redirects, given) if later else self.redirected(redirects, given)
         if body is not None:

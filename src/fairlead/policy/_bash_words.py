@@ -31,7 +31,6 @@ _ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "
 _RANGE: Final = re.compile(r"(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])(?:\.\.(-?\d{1,9}))?")
 _SIMPLE: Final = re.compile(r"[!-z|}~]+")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
-_GLOB: Final = re.compile(r"[*?[]")
 MOST_WORDS: Final = 256
 _LAST_CHARACTER: Final = 0x10FFFF
 _FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
@@ -58,7 +57,7 @@ def is_unknown(word: str) -> bool:
 
 def is_glob(word: str) -> bool:
     """Whether the shell would look for files that match the word."""
-    return _GLOB.search(word) is not None
+    return "*" in word or "?" in word or "[" in word
 
 
 def plain(word: str) -> str:

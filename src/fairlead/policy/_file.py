@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fairlead.places import config_folder, state_folder
 from fairlead.policy._last_good import place_of, recall, remember, stamp_of
 from fairlead.policy._mistakes import Mistake, PolicyError
 from fairlead.policy._types import Layer, Policy
@@ -31,6 +31,10 @@ class Loaded(msgspec.Struct, frozen=True):
 
     layers: tuple[Layer, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+class NotHeld(Exception):
+    """This process has not read the file as it is now, and was not to read it."""
 
 
 def find_files(cwd: str, *, config_home: str | None = None, also_gone: bool = False) -> tuple[tuple[str, str], ...]:
@@ -72,17 +76,33 @@ def read_layer(file: str, folder: str | None = None) -> Layer:
     return _layer(file, home, _read(file)[0])
 
 
-def load(cwd: str, *, config_home: str | None = None, clock: Callable[[], int] = time_ns) -> Loaded:
+def hints_on(file: str) -> tuple[Mistake, ...]:
+    """Say what in a valid file probably does not do what its writer meant. Raises `PolicyError` if it is not valid."""
+    from fairlead.policy._read import MAX_BYTES, read_hints  # noqa: PLC0415 - only a person asks
+
+    return read_hints(_read_bytes(file, MAX_BYTES + 1)[0], file)
+
+
+def load(
+    cwd: str,
+    *,
+    config_home: str | None = None,
+    clock: Callable[[], int] = time_ns,
+    tried: bool = False,
+    only_held: bool = False,
+) -> Loaded:
     """Give the layers that hold in `cwd`: of a file that is broken now, its last good version, with a warning.
 
-    Raises `PolicyError` if there is none. `clock` tells the time in nanoseconds.
+    Raises `PolicyError` if there is none. `clock` tells the time in nanoseconds. `tried`: nothing is decided by them, a
+    person only wants to know; what is kept then holds if the file breaks, but not if it goes. `only_held`: raise
+    `NotHeld` rather than read a file.
     """
     layers: list[Layer] = []
     warnings: list[str] = []
     mistakes: list[Mistake] = []
     for file, folder in find_files(cwd, config_home=config_home, also_gone=True):
         try:
-            layer, remarks = _load(file, folder, clock)
+            layer, remarks = _load(file, folder, clock, tried=tried, only_held=only_held)
         except PolicyError as error:
             mistakes += error.mistakes
         else:
@@ -93,28 +113,12 @@ def load(cwd: str, *, config_home: str | None = None, clock: Callable[[], int] =
     return Loaded(tuple(layers), tuple(warnings))
 
 
-def config_folder() -> str:
-    """Give the folder of the user-wide policy."""
-    return _home("XDG_CONFIG_HOME", ".config")
-
-
 def cache_folder() -> str:
     """Give the folder in which the last good versions are kept."""
-    return f"{_home('XDG_STATE_HOME', '.local/state')}/policies"
+    return f"{state_folder()}/policies"
 
 
 # -- finding -------------------------------------------------------------------------------------------
-
-
-def _home(variable: str, usual: str) -> str:
-    own = os.environ.get("FAIRLEAD_HOME")
-    if own:
-        return os.path.abspath(own)  # noqa: PTH100 - likewise
-    if sys.platform == "darwin":
-        return os.path.expanduser("~/Library/Application Support/fairlead")  # noqa: PTH111 - likewise
-    moved = os.environ.get(variable, "")
-    base = moved if moved.startswith("/") else os.path.expanduser(f"~/{usual}")  # noqa: PTH111 - likewise
-    return f"{base}/fairlead"
 
 
 def _nearest(start: str, *, also_gone: bool) -> str | None:
@@ -127,7 +131,8 @@ def _nearest(start: str, *, also_gone: bool) -> str | None:
         if also_gone:
             cache = cache_folder()
             for file in files:
-                if recall(cache, file) is not None:
+                kept = recall(cache, file)
+                if kept is not None and not kept.tried:
                     return file
         above = os.path.dirname(folder)  # noqa: PTH120 - likewise
         if above == folder:
@@ -154,20 +159,23 @@ _held: dict[tuple[str, str], tuple[Stamp, Layer]] = {}
 """The layers that this process has loaded, by file and folder, for one that loads at every event."""
 
 
-def _load(file: str, folder: str, clock: Callable[[], int]) -> tuple[Layer, list[str]]:
-    if not _exists(file):
-        return _of_gone(file, folder)
-    stamp = _stamp(file)
+def _load(file: str, folder: str, clock: Callable[[], int], *, tried: bool, only_held: bool) -> tuple[Layer, list[str]]:
+    is_there = _exists(file)
+    stamp = _stamp(file) if is_there else None
     held_stamp, layer = _held.get((file, folder), (None, None))
-    if layer is not None and held_stamp == stamp:
+    if layer is not None and stamp is not None and held_stamp == stamp:
         return layer, []
+    if only_held:
+        raise NotHeld(file)
+    if not is_there:
+        return _of_gone(file, folder)
     kept = recall(cache_folder(), file)
-    if kept is None or kept.stamp != stamp:
-        return _load_anew(file, folder, kept, clock)
+    if kept is None or kept.stamp != stamp or (kept.tried and not tried):
+        return _load_anew(file, folder, kept, clock, tried=tried)
     try:
         layer = _layer(file, folder, kept.document)
     except msgspec.ValidationError:
-        return _load_anew(file, folder, None, clock)
+        return _load_anew(file, folder, None, clock, tried=tried)
     if len(_held) >= _MOST_HELD:
         _held.clear()
     _held[file, folder] = (stamp, layer)
@@ -177,8 +185,8 @@ def _load(file: str, folder: str, clock: Callable[[], int]) -> tuple[Layer, list
 def _of_gone(file: str, folder: str) -> tuple[Layer, list[str]]:
     """Give the last good version of a file that is not there any more: to switch branches must not lift a policy."""
     kept, place = recall(cache_folder(), file), place_of(cache_folder(), file)
-    advice = f"its last good version holds; put it back, or, to lift it, delete {place}"
-    error = PolicyError((Mistake(file, 0, 0, f"is gone; {advice}"),))
+    advice = f"Its last good version holds. Put it back, or, to lift it, delete {place}"
+    error = PolicyError((Mistake(file, 0, 0, f"the file is gone. {advice}"),))
     if kept is None:
         raise error
     try:
@@ -194,14 +202,16 @@ def _stamp(file: str) -> Stamp | None:
         return None  # reading it says what is wrong
 
 
-def _load_anew(file: str, folder: str, kept: Entry | None, clock: Callable[[], int]) -> tuple[Layer, list[str]]:
+def _load_anew(
+    file: str, folder: str, kept: Entry | None, clock: Callable[[], int], *, tried: bool
+) -> tuple[Layer, list[str]]:
     try:
         document, status = _read(file)
     except PolicyError as error:
         return _fall_back(file, folder, kept, error)
     layer, cache = _layer(file, folder, document), cache_folder()
     try:
-        remember(cache, file, status, document, clock())
+        remember(cache, file, status, document, clock(), tried=tried and (kept is None or kept.tried))
     except OSError as error:
         return layer, [_cannot_keep(cache, error)]
     return layer, []
@@ -214,10 +224,10 @@ def _fall_back(file: str, folder: str, kept: Entry | None, error: PolicyError) -
         layer = _layer(file, folder, kept.document)
     except msgspec.ValidationError:
         raise error from None
-    others = len(error.mistakes) - 1
-    more = f" (and {others} more)" if others else ""
-    advice = "its last good version holds until this is mended; see `fairlead validate`"
-    return layer, [f"{error.mistakes[0]}{more}; {advice}"]
+    first, others = str(error.mistakes[0]), len(error.mistakes) - 1
+    more = f" There {'is 1 more mistake' if others == 1 else f'are {others} more mistakes'}." if others else ""
+    advice = "The file's last good version holds until a person mends it; `fairlead validate` lists all mistakes."
+    return layer, [f"{first}{'' if first.endswith(('?', '…')) else '.'}{more} {advice}"]
 
 
 def _cannot_keep(cache: str, error: OSError) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.policy._paths import Base
-from fairlead.policy._patterns import Pattern, is_lifted
+from fairlead.policy._patterns import AnyOf, Pattern, is_lifted
 from fairlead.policy._types import FileRule
 from fairlead.policy._verdict import Look, glob_test
+from fairlead.policy._walk import TooMany, below, twins
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,24 +46,25 @@ class FileRules:
 
     def check_edit(self, case: Case, target: Target, *, adds: bool, writes: bool) -> str | None:
         """Check a change. `adds`: it would make the file, if it is not there; `writes`: it puts text in it."""
+        case.about(target.given)
         new = adds and not target.exists
         return (
-            self._check_ignored(case, target)
-            or (self._check_root(case, target) if new else None)
-            or first_match(case, target, self.uneditable)
-            or (first_match(case, target, self.additions) if new else None)
+            (self._check_ignored(case, target) if self._settings.prevent_update_git_ignored else None)
+            or self.uneditable.check(case, target)
+            or (self._check_root(case, target) if new and self._root else None)
+            or (self.additions.check(case, target) if new else None)
             or (self._check_generated(case, target) if writes and target.exists else None)
+            or (self.uneditable.check_twins(case, target) if writes and target.links > 1 else None)
         )
 
     def check_read(self, case: Case, target: Target) -> str | None:
         """Check a look at its contents."""
-        return first_match(case, target, self.unreadable)
+        case.about(target.given)
+        return self.unreadable.check(case, target)
 
     # -- single values ---------------------------------------------------------------------------------
 
     def _check_ignored(self, case: Case, target: Target) -> str | None:
-        if not self._settings.prevent_update_git_ignored:
-            return None
         from fairlead.policy._git import find_ignored  # noqa: PLC0415 - off unless asked for
 
         look = Look(
@@ -143,8 +145,78 @@ class ListedRule:
         return f"Blocked {case.tool} operation: file matches {matched}. File: {path}"
 
 
+class RuleList:
+    """The entries of one list, of all layers."""
+
+    __slots__ = ("_any", "_bases", "_folders", "_missed", "rules")
+
+    def __init__(self, rules: Iterable[ListedRule], bases: Iterable[Base]) -> None:
+        self.rules = tuple(rules)
+        self._bases = tuple(dict.fromkeys(bases))
+        self._any = AnyOf(rule.pattern for rule in self.rules)
+        self._missed = [rule.missed for rule in self.rules]
+        self._folders = dict.fromkeys(rule.pattern.base for rule in self.rules)
+
+    def __bool__(self) -> bool:
+        return bool(self.rules)
+
+    def check(self, case: Case, target: Target) -> str | None:
+        """Check a file; for nearly every one, no rule has anything to say."""
+        if not self.rules:
+            return None
+        if self._any.may_match(target):
+            return first_match(case, target, self.rules)
+        case.looked += self._missed
+        return None
+
+    def check_below(self, case: Case, folder: Target, among: Sequence[str] = ()) -> str | None:
+        """Check what is below a folder, as far as any rule can reach there; too much of it is a doubt.
+
+        `among` are patterns of the files that are meant, if not all are.
+        """
+        far = [base for base in self._folders if not _may_reach(base, folder)]
+        near = [rule for rule in self.rules if rule.is_for(case.agent)]
+        if far:
+            near = [rule for rule in near if rule.pattern.loose or rule.pattern.base not in far]
+        if not near:
+            return None
+        found = below(folder)
+        if among:
+            base = Base(folder.real, tuple(f"{name.rstrip('/')}/" for name in folder.names))
+            meant = AnyOf(Pattern(text, base, own_base=True) for text in among)
+            found = filter(meant.may_match, found)
+        return self._first_of(case, found, near)
+
+    def check_twins(self, case: Case, target: Target) -> str | None:
+        """Check the other names of a file with hard links, as far as they are below the folder of the rules."""
+        near = [rule for rule in self.rules if rule.is_for(case.agent)]
+        for base in self._bases if near else ():
+            found = twins(target, case.disk.target(base.folder))
+            if blocked := self._first_of(case, found, near):
+                return blocked
+        return None
+
+    def _first_of(self, case: Case, targets: Iterable[Target], near: Sequence[ListedRule]) -> str | None:
+        try:
+            for target in targets:
+                if self._any.may_match(target) and any(rule.matches(target, case.agent) for rule in near):
+                    blocked = first_match(case, target, near)
+                    if blocked is not None:
+                        return blocked
+        except TooMany as error:
+            case.doubts.append(str(error))
+        return None
+
+
+def _may_reach(base: Base, folder: Target) -> bool:
+    above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
+    prefixes = base.prefixes
+    return any(prefix.startswith(above) for prefix in prefixes) or any(name.startswith(prefixes) for name in above)
+
+
 def first_match(case: Case, target: Target, rules: Iterable[ListedRule]) -> str | None:
     """Go through rules up to the first that blocks."""
+    case.about(target.given)
     for rule in rules:
         if not rule.is_for(case.agent) or not rule.matches(target, case.agent):
             case.looked.append(rule.missed)
@@ -166,18 +238,18 @@ def _is_at_home(layer: Layer) -> bool:
     return layer.file.rpartition("/")[0].rstrip("/") == layer.folder.rstrip("/")
 
 
-def _listed(layers: Iterable[Layer], setting: str) -> tuple[ListedRule, ...]:
-    return tuple(rule for layer in layers for rule in _of_layer(layer, setting))
+def _listed(layers: Iterable[Layer], setting: str) -> RuleList:
+    bases = [(layer, Base.at(layer.folder)) for layer in layers]
+    return RuleList((rule for at in bases for rule in _of_layer(*at, setting)), (base for _, base in bases))
 
 
-def _of_layer(layer: Layer, setting: str) -> Iterable[ListedRule]:
+def _of_layer(layer: Layer, base: Base, setting: str) -> Iterable[ListedRule]:
     section = layer.policy.pre_tool_use
     entries: list[str | FileRule] = {
         "uneditableFiles": section.uneditable_files,
         "unreadableFiles": section.unreadable_files,
         "preventAdditions": list[str | FileRule](section.prevent_additions),
     }[setting]
-    base = Base.at(layer.folder)
     whole = (entry if isinstance(entry, FileRule) else FileRule(pattern=entry) for entry in entries)
     rules = [ListedRule(rule, setting, at, layer, base) for at, rule in enumerate(whole)]
     for at, rule in enumerate(rules):

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 _WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _READERS = frozenset({"Read", "NotebookRead", "Grep", "Glob", "LS", "LSP"})
+_SEARCHERS = frozenset({"Grep"})
+"""Tools that look into every file below a folder."""
+
 _SHELLS = frozenset({"Bash", "Monitor"})
 _FILE_KEYS = ("file_path", "notebook_path", "path", "filename")
 _OTHER_KEYS = ("filePath", "file", "target_file", "relative_path", "source", "destination", "paths", "files")
@@ -29,6 +32,10 @@ class Call(msgspec.Struct, frozen=True):
 
     paths: tuple[str, ...] = ()
     reads: bool = False
+    below: bool = False
+    """It also reads what lies below a folder,"""
+    among: tuple[str, ...] = ()
+    """or those files there that match one of these patterns."""
     adds: bool = False
     """It may make a file that is not there."""
     command: str | None = None
@@ -39,7 +46,10 @@ def read_call(tool: str, tool_input: Mapping[str, Any]) -> Call:
     """Find the files in a tool's input. A tool that is not known to read is taken to write."""
     if tool in _WRITERS or tool in _READERS:
         reads = tool in _READERS
-        return Call(tuple(_known_paths(tool, tool_input)), reads=reads, adds=not reads)
+        paths = tuple(_known_paths(tool, tool_input))
+        if tool in _SEARCHERS:
+            return Call(paths, reads=True, below=True, among=_among(tool_input.get("glob")))
+        return Call(paths, reads=reads, adds=not reads)
     command = tool_input.get("command")
     if tool in _SHELLS:
         if not isinstance(command, str):
@@ -65,6 +75,17 @@ def _known_paths(tool: str, tool_input: Mapping[str, Any]) -> Iterator[str]:
     glob = tool_input.get("glob") if tool == "Grep" else None
     if isinstance(glob, str):
         yield f"{tool_input.get('path') or '.'}/{glob}"
+
+
+def _among(glob: object) -> tuple[str, ...]:
+    """Read a glob on the names of files, `*.py` or `*.{js,ts}`; any other is not relied upon to leave a file out."""
+    import re  # noqa: PLC0415 - only a search needs it
+
+    plain = re.fullmatch(r"([\w.*-]*)(?:\{([\w.,*-]+)\})?([\w.-]*)", glob) if isinstance(glob, str) else None
+    if not plain or not glob:
+        return ()
+    patterns = tuple(f"{plain[1]}{option}{plain[3]}" for option in (plain[2] or "").split(","))
+    return patterns if all(patterns) else ()
 
 
 def _paths(tool_input: Mapping[str, Any]) -> Iterator[str]:

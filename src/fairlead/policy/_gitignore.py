@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _POSIX = {
     "alnum": "a-zA-Z0-9",
@@ -69,6 +69,16 @@ def read_glob(pattern: str) -> Glob:
         return Glob(_body(segments if anchored else ["**", *segments]), negated, only_folders)
     except PatternError as error:
         raise PatternError(f"{pattern!r}: {error}") from None
+
+
+def either(expressions: Iterable[str]) -> str:
+    """Join expressions; those that may begin in any folder look for it once, and not each for itself."""
+    anywhere: list[str] = []
+    anchored: list[str] = []
+    for text in expressions:
+        inner = text.removeprefix(_ANY_FOLDERS)
+        (anchored if inner == text else anywhere).append(f"(?:{inner})")
+    return "|".join(anchored + ([f"{_ANY_FOLDERS}(?:{'|'.join(anywhere)})"] if anywhere else []))
 
 
 def _without_trailing_blanks(text: str) -> str:

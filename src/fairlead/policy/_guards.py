@@ -5,6 +5,7 @@ Nothing here catches an error to go on: a guard that fails raises, and the manag
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,12 +18,11 @@ from fairlead.policy._file_rules import FileRules
 from fairlead.policy._file_tools import Call, read_call
 from fairlead.policy._merge import merged
 from fairlead.policy._own_files import OwnFiles
-from fairlead.policy._paths import target_of
 from fairlead.policy._tool_rules import ToolRules
 from fairlead.policy._verdict import Case, Look, Verdict, glob_test
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fairlead.hooks import HookContext
     from fairlead.policy._paths import Target
@@ -36,11 +36,11 @@ _PRIORITY = 100
 class Guards:
     """All guards of a policy. `layers` are its files, the nearest first."""
 
-    def __init__(self, layers: Sequence[Layer]) -> None:
+    def __init__(self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> None:
         settings = (layers[0].policy if len(layers) == 1 else merged(layers)).pre_tool_use
         self._unparsable = settings.bash.unparsable
         self._home = layers[0].folder if layers else "/"
-        self._own = OwnFiles(layers) if settings.protect_own_files else None
+        self._own = OwnFiles(layers, os.environ if environ is None else environ) if settings.protect_own_files else None
         self._tools = ToolRules(layers)
         self._agents = AgentRules(layers)
         self._files = FileRules(layers, settings)
@@ -61,7 +61,7 @@ class Guards:
         return self._permissions.check(event.tool_name)
 
     def _check_call(self, case: Case, call: Call) -> str | None:
-        targets = [target_of(path, case.cwd) for path in call.paths]
+        targets = [case.disk.target(path) for path in call.paths]
         if self._own and not call.reads:
             for target in targets:
                 if blocked := self._own.check(case, target, whole=True):
@@ -75,7 +75,10 @@ class Guards:
 
     def _check_file(self, case: Case, call: Call, target: Target) -> str | None:
         if call.reads:
-            return self._files.check_read(case, target)
+            blocked = self._files.check_read(case, target)
+            if blocked is None and call.below and target.is_folder:
+                return self._files.unreadable.check_below(case, target, call.among)
+            return blocked
         return self._files.check_edit(case, target, adds=call.adds, writes=True)
 
 
@@ -161,9 +164,12 @@ class PermissionHook(Hook):
         return self._guards.check_permission(event).output
 
 
-def register_guards(manager: HookManager, layers: Sequence[Layer]) -> Guards:
-    """Put the guards of a policy on a manager, before everything else that checks."""
-    guards = Guards(layers)
+def register_guards(manager: HookManager, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> Guards:
+    """Put the guards of a policy on a manager, before everything else that checks.
+
+    `environ` is the client's, which says where its settings are; by default it is this process's own.
+    """
+    guards = Guards(layers, environ)
     manager.register(GuardHook(guards))
     manager.register(PermissionHook(guards))
     return guards

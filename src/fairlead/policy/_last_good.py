@@ -25,6 +25,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     file: str
     stamp: Stamp
     document: dict[str, Any]
+    tried: bool = False
+    """A person has only had it checked: no event was decided by it, so it does not hold if the file goes."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -42,10 +44,12 @@ def recall(folder: str, file: str) -> Entry | None:
     return entry if entry.version == _VERSION and entry.file == os.path.realpath(file) else None
 
 
-def remember(folder: str, file: str, status: os.stat_result, document: dict[str, Any], now: int) -> None:
+def remember(  # noqa: PLR0913 - what is kept, and where
+    folder: str, file: str, status: os.stat_result, document: dict[str, Any], now: int, *, tried: bool = False
+) -> None:
     """Keep what a file says. Raises `OSError` if it cannot."""
     stamp = stamp_of(status) if now - status.st_ctime_ns > _TRUSTED_AGE else ()
-    entry = Entry(_VERSION, os.path.realpath(file), stamp, document)
+    entry = Entry(_VERSION, os.path.realpath(file), stamp, document, tried)
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib costs an import
     _write_whole(place_of(folder, file), msgspec.msgpack.encode(entry))
 

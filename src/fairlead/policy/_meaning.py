@@ -1,11 +1,12 @@
 """What a text in the policy must be, beyond being text: a glob, a regular expression, the name of an event.
 
-Each check takes the text and gives back what is wrong with it and what would be right, or `None`.
+Each check takes the text and gives back what is wrong with it and what would be right, or `None`. A remark is about a
+whole entry, which is valid, but hardly means what its writer thinks.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.policy import _types as t
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Check = Callable[[str], str | None]
+    Remark = Callable[[dict[str, Any]], str | None]
 
 
 def glob(text: str) -> str | None:
@@ -68,6 +70,17 @@ def event_name(text: str) -> str | None:
     return f"is {text!r}, which is no event; {f'did you mean {near.value}?' if near else 'write `*` for all of them'}"
 
 
+def channel(text: str) -> str | None:
+    """Check the URL of a channel. It may hold a secret, so it is not repeated."""
+    import re  # noqa: PLC0415 - few policies have one
+
+    if "${" in re.sub(r"\$\{\w+\}", "", text):
+        return "has a `${` without a name and a `}` after it; write `${NAME}` for a variable of the environment"
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://\S|\$\{\w+\}", text):
+        return "is no URL; write it with its scheme, as `ntfy://ntfy.sh/topic`, or `${NAME}` from the environment"
+    return None
+
+
 def _has_open_bracket(text: str) -> bool:
     at = text.find("[")
     while at >= 0:
@@ -97,7 +110,7 @@ CHECKS: dict[type, dict[str, Check]] = {
     t.PermissionRequest: {"default": permission, "allow": glob, "deny": glob},
     t.ContextRule: {"pattern": regex},
     t.PromptCommand: {"pattern": regex},
-    t.Notifications: {"hooks": event_name},
+    t.Notifications: {"hooks": event_name, "channels": channel},
 }
 """Type → field → the check of its texts; of a mapping, the keys are what is checked."""
 
@@ -105,3 +118,35 @@ CHECKS: dict[type, dict[str, Check]] = {
 def check_of(owner: type, field: str) -> Check | None:
     """Find the check for a field, which may be one that its type has inherited."""
     return next((CHECKS[base][field] for base in owner.__mro__ if field in CHECKS.get(base, {})), None)
+
+
+# -- remarks -------------------------------------------------------------------------------------------
+
+_SHELLS = frozenset({"Bash", "Monitor"})
+
+
+def tool_rule(rule: dict[str, Any]) -> str | None:
+    """Remark on a rule that looks at something else than it seems to. Conclaude takes these, so they are no errors."""
+    tool, command, pattern = (str(rule.get(key) or "") for key in ("tool", "commandPattern", "pattern"))
+    if command and not _may_run_commands(tool):
+        if pattern in {"", "*"}:
+            return f"never matches: {tool} has no command; write `tool: Bash`, or `pattern` for the file"
+        return f"looks at the file alone: {tool} has no command; remove `commandPattern`, or write `tool: Bash`"
+    if tool in _SHELLS and not command and _is_like_a_command(pattern):
+        return (
+            "looks at the files that a command touches, not at the command; "
+            "for that write `commandPattern` in place of `pattern`"
+        )
+    return None
+
+
+def _may_run_commands(tool: str) -> bool:
+    return tool in _SHELLS or tool.startswith("mcp__") or any(char in tool for char in "*?[")
+
+
+def _is_like_a_command(pattern: str) -> bool:
+    return " " in pattern.strip() or not (pattern in {"", "*"} or any(char in pattern for char in "/."))
+
+
+REMARKS: dict[type, Remark] = {t.ToolRule: tool_rule}
+"""Type → what to say about an entry that is valid."""

@@ -37,16 +37,17 @@ class TooManyMistakes(Exception):
 
 
 class Collector:
-    """Gathers the mistakes of one file."""
+    """Gathers the mistakes of one file, or other remarks on it; `most` of them, and no more."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, *, most: int | None = MOST) -> None:
         self.file = file
+        self._most = most
         self._found: dict[Mistake, None] = {}
 
     def add(self, line: int, column: int, message: str) -> None:
         """Note a mistake. What an alias repeats is noted once."""
         self._found[Mistake(self.file, line, column, message)] = None
-        if len(self._found) >= MOST:
+        if self._most is not None and len(self._found) >= self._most:
             raise TooManyMistakes
 
     def error(self) -> PolicyError | None:

@@ -59,7 +59,7 @@ def compose(text: str, file: str) -> Node | None:
     _refuse_odd_characters(text, file)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Composer(file).compose(yaml.parse(text, loader))
+        return _Composer(file, text).compose(yaml.parse(text, loader))
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(error, text, file) from None
     except (yaml.YAMLError, RecursionError) as error:
@@ -78,8 +78,9 @@ def _refuse_odd_characters(text: str, file: str) -> None:
 class _Composer:
     """Builds the tree from the parser's events, with a stack of its own."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, text: str) -> None:
         self._file = file
+        self._text = text
         self._anchors: dict[str | None, Node | None] = {}  # None while the node is open
         self._open: list[tuple[Node, str | None]] = []
         self._root: Node | None = None
@@ -118,6 +119,8 @@ class _Composer:
             return None if tag is None else "str"
         name = _PLAIN_TAGS.get(str(tag))
         if name not in known:
+            if str(tag).startswith("!"):
+                raise self._wrong(event, _must_be_quoted(self._text, *_place(event.start_mark)))
             raise self._wrong(event, f"the tag {tag} means nothing here; remove it")
         return name
 
@@ -141,7 +144,8 @@ class _Composer:
         if node is None:
             raise self._wrong(event, f"the alias *{event.anchor} stands inside of what it repeats; write it out")
         if node is _UNKNOWN:
-            raise self._wrong(event, f"nothing above is named &{event.anchor}; put text that begins with * in quotes")
+            in_quotes = _in_quotes(self._text, *_place(event.start_mark))
+            raise self._wrong(event, f"nothing above is named &{event.anchor}; for a text write {in_quotes}")
         self._repeated += node.size
         if self._repeated > _MAX_REPEATED:
             raise self._wrong(event, f"aliases repeat more than {_MAX_REPEATED} values; write out what is meant")
@@ -189,7 +193,6 @@ _BRACKET = "the bracket that opens here is not closed, or a comma is missing in 
 _INDENT = "not indented like the lines that it belongs to; give the entries of one list or mapping the same indent"
 _EXPLAINED = (
     # words of the parser, what they mean, and whether the place to look at is where the construct begins
-    ("scanning an alias", "text that begins with * must stand in quotes; write '*'", True),
     ("quoted scalar found unexpected end", "the quote that opens here is never closed; close it", True),
     ("flow sequence", _BRACKET, True),
     ("flow mapping", _BRACKET, True),
@@ -211,8 +214,12 @@ _EXPLAINED = (
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> PolicyError:
     words = f"{error.context or ''} {error.problem or ''}".strip()
-    if "cannot start any token" in words:
-        message, at_its_start = _bad_start(text, *_place(error.problem_mark)), False
+    at_its_start = False
+    if "scanning an alias" in words or "scanning a tag" in words:
+        at_its_start = True
+        message = _must_be_quoted(text, *_place(error.context_mark))
+    elif "cannot start any token" in words:
+        message = _must_be_quoted(text, *_place(error.problem_mark))
     else:
         otherwise = f"not valid YAML: {words}; look at the indentation, colons and quotes here"
         found = (entry[1:] for entry in _EXPLAINED if entry[0] in words)
@@ -221,9 +228,31 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> PolicyEr
     return PolicyError((Mistake(file, *_place(mark), message),))
 
 
-def _bad_start(text: str, line: int, column: int) -> str:
-    lines = text.splitlines()
-    character = lines[line - 1][column - 1 : column] if line <= len(lines) else ""
+def _must_be_quoted(text: str, line: int, column: int) -> str:
+    """Say what to do about a character that has a meaning of its own in YAML, and so cannot begin a text."""
+    character = _from(text, line, column)[:1]
     if character == "\t":
         return "a tab; indent with spaces"
-    return f"text cannot begin with {character}; put it in quotes"
+    return f"text that begins with {character} must stand in quotes; write {_in_quotes(text, line, column)}"
+
+
+def _in_quotes(text: str, line: int, column: int) -> str:
+    """Write what was probably meant to be one text as one."""
+    before, rest = _from(text, line, 1)[: column - 1], _from(text, line, column)
+    in_brackets = any(before.count(opens) > before.count(closes) for opens, closes in ("[]", "{}"))
+    end = (_END_IN_BRACKETS if in_brackets else _END).match(rest)
+    return quoted((end[0] if end else rest).strip().rstrip(","))
+
+
+_END = re.compile(r"(?:(?! #|:(?: |$)).)*")
+_END_IN_BRACKETS = re.compile(r"(?:\[[^\]]*\]|(?! #|:(?: |$))[^,\]}])*")
+
+
+def _from(text: str, line: int, column: int) -> str:
+    lines = text.split("\n")
+    return lines[line - 1][column - 1 :].rstrip("\r") if line <= len(lines) else ""
+
+
+def quoted(text: str) -> str:
+    """Put a text in quotes, as YAML has it."""
+    return f'"{text}"' if not set(text) & set('"\\') else "'" + text.replace("'", "''") + "'"

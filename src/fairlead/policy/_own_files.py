@@ -40,9 +40,12 @@ class OwnFiles:
 
     def check(self, case: Case, target: Target, *, whole: bool) -> str | None:
         """Refuse to change such a file, or (`whole`) a folder with one of those in use below."""
-        names = [name for name in target.names if self._holds(name)]
+        case.about(target.given)
+        names = list(filter(self._holds, target.names))
         if not names and whole and target.is_folder:
             names = list(self._below(target, case.cwd))
+        elif not names and target.links > 1:
+            names = list(self._same(target, case.cwd))
         if not names:
             case.looked.append(_LOOK)
             return None
@@ -58,11 +61,24 @@ class OwnFiles:
         return any(hint in lower for hint in _HINTS)
 
     def _below(self, target: Target, cwd: str) -> Iterable[str]:
-        here = [f"{folder}/.claude/{name}" for folder in _upward(cwd) for name in _SETTINGS]
         above = tuple(name.rstrip("/") + "/" for name in target.names)
-        for file in (*self._in_use, *here):
+        for file in self._near(cwd):
             if file.startswith(above) and os.path.lexists(file):
                 yield file
+
+    def _same(self, target: Target, cwd: str) -> Iterable[str]:
+        """Find the file of which a hard link is another name."""
+        for file in self._near(cwd):
+            try:
+                there = os.stat(file)  # noqa: PTH116 - pathlib is too dear to import here
+            except OSError:
+                continue
+            if (there.st_dev, there.st_ino) == target.version[:2]:
+                yield file
+
+    def _near(self, cwd: str) -> Iterable[str]:
+        yield from self._in_use
+        yield from (f"{folder}/.claude/{name}" for folder in _upward(cwd) for name in _SETTINGS)
 
 
 def _refusal(tool: str, path: str) -> str:

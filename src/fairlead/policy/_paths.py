@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from stat import S_IFDIR, S_ISDIR, S_ISLNK, S_ISREG
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    _There = os.stat_result | int | Literal[False] | None
+
 _MAX_LINKS = 40
 _MAX_KNOWN = 4096
+_LONGEST = 1024
+"""A longer path takes the slow road, so that no command can fill the memory with the folders above its paths."""
 _PROCESS_LINK = r"/+proc/+(?:self|thread-self|\d+)/+(?:task/+\d+/+)?(?:(cwd)|root)(?=/|\Z)"
 """Links that lead elsewhere for the one who asks than for the tool that is going to follow them."""
 
@@ -23,12 +27,12 @@ _PROCESS_LINK = r"/+proc/+(?:self|thread-self|\d+)/+(?:task/+\d+/+)?(?:(cwd)|roo
 class Target:
     """A file as the guards see it: every name that leads to it, and what is there now."""
 
-    __slots__ = ("_below", "blind", "disk", "exists", "given", "is_file", "is_folder", "names", "real", "version")
+    __slots__ = ("_below", "_there", "blind", "disk", "exists", "given", "is_file", "is_folder", "names", "real")
 
     def __init__(
         self, given: str, names: tuple[str, ...], disk: str, there: os.stat_result | int | None, *, blind: bool = False
     ) -> None:
-        mode = there if there is None or isinstance(there, int) else there.st_mode
+        mode = 0 if there is None else there if isinstance(there, int) else there.st_mode
         self.given = given
         """As the tool has it."""
         self.names = names
@@ -36,20 +40,39 @@ class Target:
         self.real = names[-1]
         self.disk = disk
         """Where it ends, as the disk spells it."""
-        self.exists = mode is not None
-        self.is_folder = mode is not None and S_ISDIR(mode)
-        self.is_file = mode is not None and S_ISREG(mode)
+        self.exists = there is not None
+        self.is_folder = S_ISDIR(mode)
+        self.is_file = S_ISREG(mode)
         self.blind = blind
         """The disk takes upper for lower case."""
-        self.version = _version(there)
-        """Differs once the file was changed; nothing if that is not known."""
+        self._there = there
         self._below: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Differs once the file was changed; nothing if that is not known."""
+        there = self._there
+        if there is None or isinstance(there, int):
+            return ()
+        return there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns
+
+    @property
+    def links(self) -> int:
+        """How many names the file itself has on the disk; 0 for what is no file, or was not looked at."""
+        there = self._there
+        return there.st_nlink if self.is_file and isinstance(there, os.stat_result) else 0
 
     def below(self, base: Base) -> tuple[str, ...]:
         """Give its names relative to a folder; none if it is not below. Folders end with a slash."""
         known = self._below.get(base.folder)
         if known is None:
-            known = self._below[base.folder] = tuple(self._relative(base))
+            if self.blind or len(self.names) > 1 or len(base.prefixes) > 1:
+                known = tuple(self._relative(base))
+            elif self.real.startswith(base.prefixes):
+                known = (self.real[len(base.prefixes[0]) :] + ("/" if self.is_folder else ""),)
+            else:
+                known = ()
+            self._below[base.folder] = known
         return known
 
     def _relative(self, base: Base) -> Iterable[str]:
@@ -140,12 +163,6 @@ def _follow(path: str, names: list[str]) -> tuple[str, os.stat_result | int | No
     return done or "/", there
 
 
-def _version(there: os.stat_result | int | None) -> tuple[int, ...]:
-    if there is None or isinstance(there, int):
-        return ()
-    return there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns
-
-
 def _end(step: str, rest: list[str], names: list[str]) -> str:
     names.append(_joined(step, rest))
     return names[-1]
@@ -161,6 +178,78 @@ def nfc(name: str) -> str:
     from unicodedata import normalize  # noqa: PLC0415 - hardly any path needs it
 
     return normalize("NFC", name)
+
+
+class Disk:
+    """What paths mean in a folder, each part of them looked at once. It lives for one check, because files change.
+
+    Most paths meet no link on their way. They have one name, and need no more than to know what is there; all
+    others go the whole way, in `target_of`.
+    """
+
+    __slots__ = ("_targets", "_there", "cwd")
+
+    def __init__(self, cwd: str) -> None:
+        self.cwd = cwd
+        self._targets: dict[str, Target] = {}
+        self._there: dict[str, _There] = {"": S_IFDIR, "/": S_IFDIR}
+
+    def target(self, path: str) -> Target:
+        """Find what a path means."""
+        known = self._targets.get(path)
+        if known is None:
+            known = self._targets[path] = self._without_links(path) or target_of(path, self.cwd)
+        return known
+
+    def _without_links(self, path: str) -> Target | None:
+        absolute = _absolute(path, self.cwd)
+        if len(absolute) > _LONGEST or absolute[0] != "/" or "\0" in absolute:
+            return None
+        if "/." in absolute or "//" in absolute or absolute[-1] == "/":
+            tidy = _tidy(absolute)
+            there = self._look_back(absolute, self._look(tidy)) if "/.." in absolute else self._look(tidy)
+        else:
+            tidy = absolute
+            there = self._look(tidy)
+        if there is False or is_case_blind(tidy[: tidy.rfind("/")] or "/"):
+            return None
+        return Target(path, (tidy if tidy.isascii() else nfc(tidy),), tidy, there)
+
+    def _look_back(self, path: str, there: _There) -> _There:
+        """Go along a path with `..` as the system does, for which each folder that is left again must be there."""
+        path = f"{path}/"
+        if there is False or "//" in path or "/./" in path:
+            return False
+        while (at := path.find("/../")) >= 0:
+            left = self._look(path[:at])
+            if not left:
+                return left
+            path = path[: max(0, path.rfind("/", 0, at))] + path[at + len("/..") :]
+        return there
+
+    def _look(self, path: str) -> _There:
+        """Tell what is at a tidy path: `None` for nothing, `False` if there is a link on the way."""
+        seen = self._there
+        if path in seen:
+            return seen[path]
+        steps = [path]
+        step = path[: path.rfind("/")]
+        while step not in seen:
+            steps.append(step)
+            step = step[: step.rfind("/")]
+        found = seen[step]
+        while steps and found:
+            step = steps.pop()
+            try:
+                found = os.lstat(step)
+            except OSError:
+                found = None
+            else:
+                found = False if S_ISLNK(found.st_mode) else found
+            seen[step] = found
+        if steps:
+            seen[path] = found
+        return found
 
 
 class Base(msgspec.Struct, frozen=True):
@@ -193,16 +282,19 @@ def is_case_blind(folder: str) -> bool:
 
 
 def _ask_case(folder: str) -> bool:
-    parent, _, name = folder.rpartition("/")
-    other = name.swapcase()
-    if not name:
-        return False
-    if other == name:
-        return is_case_blind(parent or "/")
-    try:
-        return os.path.samestat(os.stat(f"{parent}/{other}"), os.stat(folder))  # noqa: PTH116 - as above
-    except OSError:
-        return not os.path.exists(folder) and is_case_blind(parent or "/")  # noqa: PTH110 - as above
+    """Ask with the nearest folder above that is there, and has letters in its name."""
+    while True:
+        parent, _, name = folder.rpartition("/")
+        other = name.swapcase()
+        if not name:
+            return False
+        if other != name:
+            try:
+                return os.path.samestat(os.stat(f"{parent}/{other}"), os.stat(folder))  # noqa: PTH116 - as above
+            except OSError:
+                if os.path.exists(folder):  # noqa: PTH110 - as above
+                    return False
+        folder = parent
 
 
 def _true_case(path: str) -> str:

@@ -6,12 +6,12 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from fairlead.policy._gitignore import Glob, read_glob
+from fairlead.policy._gitignore import Glob, either, read_glob
 from fairlead.policy._paths import Base, Target, nfc
 from fairlead.policy._verdict import glob_test
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class Pattern:
@@ -38,6 +38,11 @@ class Pattern:
     def loose(self) -> bool:
         """Whether it also has conclaude's reading."""
         return self._loose is not None
+
+    @property
+    def expression(self) -> str:
+        """What a name below `base` begins with if it is what the pattern names, or below it."""
+        return self._glob.self_or_parent
 
     def matches(self, target: Target) -> bool:
         """Tell whether a file, by any of its names, is what the pattern names, or below it."""
@@ -75,6 +80,36 @@ def _read(text: str, folder: Base) -> tuple[Glob, Base]:
     if rest.startswith("~/"):
         return read_glob(negated + rest[1:]), Base.at(os.path.expanduser("~"))  # noqa: PTH111 - pathlib is too dear to import here
     return read_glob(text), folder
+
+
+class AnyOf:
+    """Patterns as one expression for each folder that they belong to: to tell at once that none matches."""
+
+    __slots__ = ("_loose", "_patterns", "_tests")
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self._patterns = tuple(patterns)
+        self._loose = any(pattern.loose for pattern in self._patterns)
+        self._tests: dict[bool, tuple[tuple[Base, Callable[[str], object]], ...]] = {}
+
+    def may_match(self, target: Target) -> bool:
+        """Tell whether a pattern matches a file by any of its names; conclaude's reading always may."""
+        if self._loose:
+            return True
+        for base, search in self._tests.get(target.blind) or self._compile(blind=target.blind):
+            for name in target.below(base):
+                if search(name):
+                    return True
+        return False
+
+    def _compile(self, *, blind: bool) -> tuple[tuple[Base, Callable[[str], object]], ...]:
+        together: dict[Base, list[str]] = {}
+        for pattern in self._patterns:
+            together.setdefault(pattern.base, []).append(pattern.expression)
+        flags = re.IGNORECASE if blind else 0
+        found = tuple((base, re.compile(either(texts), flags).match) for base, texts in together.items())
+        self._tests[blind] = found
+        return found
 
 
 class GitPatterns:

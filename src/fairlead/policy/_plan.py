@@ -111,6 +111,30 @@ def matching(commands: Iterable[str], subjects: tuple[str, ...]) -> Iterator[str
             yield pattern
 
 
+class Considered(msgspec.Struct, frozen=True):
+    """A pattern that an event's subject was held against."""
+
+    file: str
+    section: str
+    pattern: str
+    matched: bool
+    subjects: tuple[str, ...]
+
+
+def patterns_of(event: Event, layers: tuple[Layer, ...]) -> Iterator[Considered]:
+    """Give the patterns of an event's section, also those that do not match, in the order of the files."""
+    kind = _KINDS.get(event.event_name)
+    if kind is None:
+        return
+    name, subjects = event.event_name[:1].lower() + event.event_name[1:], _subjects(event, kind)
+    for layer in layers:
+        section = getattr(layer.policy, kind.section)
+        patterns = section.commands if isinstance(section, PatternSection) else {}
+        found = set(matching(patterns, subjects))
+        for pattern in patterns:
+            yield Considered(layer.file, name, pattern, pattern in found, subjects)
+
+
 # -- which commands ------------------------------------------------------------------------------------
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from time import monotonic
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.errors import HookCancelled
+from fairlead.errors import HookTimeout
 from fairlead.hooks import CancellationToken
-from fairlead.hooks._process import _LONGEST_WAIT, _end, _pipe, _Pump, _start, run_process
+from fairlead.hooks._process import run_process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from subprocess import Popen
 
 __all__ = ["CancellationToken", "Ended", "Kept", "run_process", "run_script"]
 
@@ -49,41 +48,19 @@ def run_script(  # noqa: PLR0913 - what a process needs
 
     Raises `CommandFailed` if it cannot be started, and `HookCancelled` if nobody waits any more.
     """
-    token = cancellation or CancellationToken()
-    child = _start(argv, cwd, env)
-    try:
-        pump = _KeepingPump(child, stdin, max_lines or MAX_LINES)
-        with pump.stack:
-            pump.stack.callback(token.on_cancel(pump.wake))
-            exit_code = _pumped(pump, deadline, token)
-        return Ended(exit_code, pump.kept_stdout.text, pump.kept_stderr.text)
-    finally:
-        _end(child)
-
-
-def _pumped(pump: _KeepingPump, deadline: float, token: CancellationToken) -> int | None:
-    while not pump.done:
-        if token.cancelled:
-            raise HookCancelled("the caller no longer waits")
-        if (left := deadline - monotonic()) <= 0:
-            return None
-        pump.step(min(left, _LONGEST_WAIT))
-    return pump.child.wait()
-
-
-class _KeepingPump(_Pump):
-    """A pump that never fails for too much output."""
-
-    def __init__(self, child: Popen[bytes], stdin: bytes, max_lines: int) -> None:
-        self.kept_stdout = Kept(max_lines)
-        self.kept_stderr = Kept(max_lines)
-        super().__init__(child, stdin)
-
-    def _receive_stdout(self) -> None:
-        self.kept_stdout.add(self._read(_pipe(self.child.stdout)))
-
-    def _receive_stderr(self) -> None:
-        self.kept_stderr.add(self._read(_pipe(self.child.stderr)))
+    stdout, stderr = Kept(max_lines or MAX_LINES), Kept(max_lines or MAX_LINES)
+    exit_code: int | None = None
+    with suppress(HookTimeout):
+        exit_code = run_process(
+            argv,
+            stdin,
+            cwd=cwd,
+            env=env,
+            deadline=deadline,
+            cancellation=cancellation or CancellationToken(),
+            take=(stdout.add, stderr.add),
+        ).exit_code
+    return Ended(exit_code, stdout.text, stderr.text)
 
 
 class Kept:

@@ -50,24 +50,29 @@ _OUTPUTS: Final = {"-o", "-out", "--out", "--output", "--outfile", "--out-file",
 _LONG: Final = "reference size date mode suffix iterations"
 
 
-def _read(call: Call) -> Iterator[Effect]:
-    found = options(call.args, _READERS[call.program], "lines bytes")
-    recursive = call.program in {"diff", "ls", "tree"}
-    yield from uses("read", found.operands, below=recursive)
-    yield from uses("write", found.values("o") if call.program == "tree" else ())
-    if call.program == "xxd" and len(found.operands) > 1:
-        yield Use("write", found.operands[1])
-    if call.program in {"source", "."} and found.operands and plain(found.operands[0]).startswith("/dev/"):
-        yield Doubt(f"{call.program} runs what another command prints")
+def _read(call: Call) -> list[Effect]:
+    program = call.program
+    found = options(call.args, _READERS[program], "lines bytes")
+    effects = uses("read", found.operands, below=program in {"diff", "ls", "tree"})
+    if program == "tree":
+        effects += uses("write", found.values("o"))
+    elif program == "xxd" and len(found.operands) > 1:
+        effects.append(Use("write", found.operands[1]))
+    elif program in {"source", "."} and found.operands and plain(found.operands[0]).startswith("/dev/"):
+        effects.append(Doubt(f"{program} runs what another command prints"))
+    return effects
 
 
-def _search(call: Call) -> Iterator[Effect]:
+def _search(call: Call) -> list[Effect]:
     found = options(call.args, _SEARCHERS[call.program], _SEARCH_LONG)
     has_pattern = found.has("e", "f", "regexp", "file", "files")
     recursive = found.has("r", "R", "recursive") or call.program in {"rg", "ag", "ack"}
     files = found.operands if has_pattern else found.operands[1:]
-    yield from uses("write" if call.program == "yq" and found.has("i", "inplace") else "read", files, below=recursive)
-    yield from uses("read", found.values("f", "file") if call.program.endswith("grep") else ())
+    in_place = call.program == "yq" and found.has("i", "inplace")
+    effects = uses("write" if in_place else "read", files, below=recursive)
+    if has_pattern and call.program.endswith("grep"):
+        effects += uses("read", found.values("f", "file"))
+    return effects
 
 
 def _write(call: Call) -> Iterator[Effect]:
@@ -82,21 +87,20 @@ def _remove(call: Call) -> Iterator[Effect]:
     return iter(uses("delete", found.operands, below=found.has("r", "R", "recursive")))
 
 
-def _copy(call: Call) -> Iterator[Effect]:
+def _copy(call: Call) -> list[Effect]:
     """Cover cp, mv, install and ln: sources, then where they go."""
-    found = options(
-        call.args, "tSgmo" if call.program == "install" else "tS", "target-directory suffix mode owner group"
-    )
-    if call.program == "install" and found.has("d", "directory"):
-        yield from uses("create", found.operands)
-        return
-    deep = found.has("r", "R", "a", "recursive", "archive") or call.program == "mv"
+    program = call.program
+    found = options(call.args, "tSgmo" if program == "install" else "tS", "target-directory suffix mode owner group")
+    if program == "install" and found.has("d", "directory"):
+        return uses("create", found.operands)
+    deep = program == "mv" or found.has("r", "R", "a", "recursive", "archive")
     sources, targets = _ends(found)
+    effects: list[Effect] = []
     for source in sources:
-        yield Use("move" if call.program == "mv" else "read", source, deep)
-        if call.program == "ln":  # a second name of the file: what is written there is written here
-            yield Use("write", source, below=True)
-    yield from _arrivals(found, sources, targets, deep=deep)
+        effects.append(Use("move" if program == "mv" else "read", source, deep))
+        if program == "ln":  # a second name of the file: what is written there is written here
+            effects.append(Use("write", source, below=True))
+    return effects + _arrivals(found, sources, targets, deep=deep)
 
 
 def _ends(found: Options) -> tuple[list[str], list[str]]:
@@ -108,20 +112,22 @@ def _ends(found: Options) -> tuple[list[str], list[str]]:
     return found.operands[:-1], found.operands[-1:]
 
 
-def _arrivals(found: Options, sources: list[str], targets: list[str], *, deep: bool) -> Iterator[Effect]:
+def _arrivals(found: Options, sources: list[str], targets: list[str], *, deep: bool) -> list[Effect]:
+    effects: list[Effect] = []
     into = found.has("t", "target-directory") or len(sources) > 1
     for target in targets:
         folder = into or target.endswith("/") or basename(target) in {".", "..", "~"}
         if not folder:
-            yield Use("write", target, deep)
+            effects.append(Use("write", target, deep))
         if found.has("T", "no-target-directory"):
             continue
         for source in sources:
             name = basename(source)
             if name not in {"", ".", ".."}:
-                yield Use("write", f"{target.rstrip('/')}/{name}", deep, None if folder else target)
+                effects.append(Use("write", f"{target.rstrip('/')}/{name}", deep, None if folder else target))
             elif deep:
-                yield Use("write", target, below=True)
+                effects.append(Use("write", target, below=True))
+    return effects
 
 
 def _rsync(call: Call) -> Iterator[Effect]:

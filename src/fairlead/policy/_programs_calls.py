@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from fairlead.policy._bash_words import is_unknown, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 Mode: TypeAlias = Literal["read", "write", "create", "delete", "move"]
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """A simple command as its program sees it. Words are marked text."""
 
     program: str
@@ -23,7 +26,7 @@ class Call(NamedTuple):
     """Its input comes from another command."""
 
 
-class Use(NamedTuple):
+class Use(msgspec.Struct, frozen=True):
     """The call does this to the file that the word names."""
 
     mode: Mode
@@ -68,7 +71,7 @@ class Options(NamedTuple):
 
     def has(self, *names: str) -> bool:
         """Whether one of the options is given."""
-        return any(name in self.given for name in names)
+        return not self.given.keys().isdisjoint(names)
 
     def values(self, *names: str) -> list[str]:
         """The values of these options, in no promised order."""
@@ -82,34 +85,35 @@ def options(args: list[str], valued: str = "", long: str = "") -> Options:
     """
     given: dict[str, list[str]] = {}
     operands: list[str] = []
-    names = long.split()
     rest = iter(args)
     for arg in rest:
-        if arg == "--":
+        if arg[:1] != "-" or arg == "-":
+            operands.append(arg)
+        elif arg == "--":
             operands += rest
-        elif arg.startswith("--"):
+        elif arg[1] == "-":
+            names = split_names(long)
             name, equals, value = arg[2:].partition("=")
             name = next((full for full in names if full.startswith(name)), name)
             if not equals and name in names:
                 value = next(rest, "")
             given.setdefault(name, []).append(value)
-        elif arg.startswith("-") and len(arg) > 1:
-            _letters(arg, valued, _next_of(rest), given)
         else:
-            operands.append(arg)
+            _letters(arg, valued, rest, given)
     return Options(given, operands)
 
 
-def _next_of(rest: Iterable[str]) -> Callable[[], str]:
-    """The next argument, where an option's value stands apart."""
-    source = iter(rest)
-    return lambda: next(source, "")
+@lru_cache(maxsize=256)
+def split_names(long: str) -> tuple[str, ...]:
+    """The names in a text of the table, of which there are as many as programs."""
+    return tuple(long.split())
 
 
-def _letters(arg: str, valued: str, following: Callable[[], str], given: dict[str, list[str]]) -> None:
+def _letters(arg: str, valued: str, rest: Iterator[str], given: dict[str, list[str]]) -> None:
+    """The letters behind one dash; the value of the last may be the next argument."""
     for at, letter in enumerate(arg[1:], 1):
         if letter in valued:
-            given.setdefault(letter, []).append(arg[at + 1 :] or following())
+            given.setdefault(letter, []).append(arg[at + 1 :] or next(rest, ""))
             return
         given.setdefault(letter, []).append("")
 

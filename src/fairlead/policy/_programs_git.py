@@ -9,7 +9,7 @@ from fairlead.policy._bash_words import plain, quote
 from fairlead.policy._programs_calls import Call, Doubt, Effect, Run, Script, Use, basename, options, uses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _GLOBAL_VALUES: Final = {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"}
 _READS: Final = {
@@ -28,8 +28,15 @@ _VALUED: Final = "SGnUeABCLO"
 _PATCHED: Final = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)|^rename to (\S+)", re.MULTILINE)
 
 
-def git(call: Call) -> Iterator[Effect]:
+def git(call: Call) -> Iterable[Effect]:
     """The effects of one git command."""
+    args = call.args
+    if args and args[0][:1] != "-":
+        return _command(plain(args[0]), Call("git", args[1:], call.stdin, call.piped))
+    return _with_options(call)
+
+
+def _with_options(call: Call) -> Iterator[Effect]:
     folder, args = None, list(call.args)
     while args and args[0].startswith("-"):
         option = args.pop(0)
@@ -44,13 +51,13 @@ def git(call: Call) -> Iterator[Effect]:
         yield from _command(plain(args[0]), Call("git", args[1:], call.stdin, call.piped))
 
 
-def _command(name: str, call: Call) -> Iterator[Effect]:
+def _command(name: str, call: Call) -> Iterable[Effect]:
     if name in _READS:
-        yield from _read(call)
-    elif name == "checkout":
-        yield from _checkout(call.args)
-    elif name in _COMMANDS:
-        yield from _COMMANDS[name](call)
+        return _read(call)
+    if name == "checkout":
+        return _checkout(call.args)
+    command = _COMMANDS.get(name)
+    return command(call) if command else ()
 
 
 def _read(call: Call) -> Iterator[Effect]:

@@ -20,6 +20,7 @@ from fairlead.policy._programs_calls import (
     basename,
     options,
     script,
+    split_names,
     uses,
 )
 
@@ -69,12 +70,11 @@ def _prefix(call: Call) -> Iterator[Effect]:
 
 def _until_operand(args: list[str], valued: str, long: str) -> tuple[Options, list[str]]:
     """Sort the options before the first operand; the rest stays as it is."""
-    names = long.split()
     at = 0
     while at < len(args) and args[at].startswith("-") and args[at] not in {"--", "-"}:
         arg = args[at]
         if arg.startswith("--"):
-            at += "=" not in arg and any(name.startswith(arg[2:]) for name in names)
+            at += "=" not in arg and any(name.startswith(arg[2:]) for name in split_names(long))
         else:
             at += next((at for at, c in enumerate(arg) if c in valued), 0) == len(arg) - 1
         at += 1
@@ -94,7 +94,9 @@ def _env(call: Call) -> Iterator[Effect]:
 
 
 def _subcommand(call: Call) -> Iterator[Effect]:
-    _, words = _until_operand(call.args, "C", "directory project prefix")
+    words = call.args
+    if words and words[0][:1] == "-":
+        _, words = _until_operand(words, "C", "directory project prefix")
     if words and words[0] in _SUBCOMMANDS[call.program]:
         _, rest = _until_operand(words[1:], "pnc", "with python extra group env-file package project directory")
         if rest:

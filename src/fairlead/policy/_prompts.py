@@ -56,9 +56,14 @@ def context(prompt: str, layers: Iterable[Layer], read: Read) -> str | None:
         _with_files(rule.prompt, layer.folder, read)
         for layer in layers
         for rule in layer.policy.user_prompt_submit.context_rules
-        if _applies(rule, prompt)
+        if applies(rule, prompt)
     ]
     return "\n\n".join(texts) or None
+
+
+def applies(rule: ContextRule, prompt: str) -> bool:
+    """Tell whether a rule brings its text to a prompt."""
+    return rule.enabled and matches(rule.pattern, prompt, case_insensitive=rule.case_insensitive)
 
 
 def matches(pattern: str, text: str, *, case_insensitive: bool = False) -> bool:
@@ -91,10 +96,6 @@ def _read_plain(path: str) -> bytes:
         return os.read(descriptor, MAX_FILE + 1)
     finally:
         os.close(descriptor)
-
-
-def _applies(rule: ContextRule, prompt: str) -> bool:
-    return rule.enabled and matches(rule.pattern, prompt, case_insensitive=rule.case_insensitive)
 
 
 def _with_files(text: str, folder: str, read: Read) -> str:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 from msgspec import inspect
 
-from fairlead.policy._meaning import check_of
+from fairlead.policy._meaning import REMARKS, check_of
 from fairlead.policy._mistakes import Collector, Mistake, PolicyError, TooManyMistakes
 from fairlead.policy._nodes import MAX_BYTES, Node, compose
 from fairlead.policy._types import Policy, ToolRule
-from fairlead.policy._words import expected, found, hint, spell, unknown_key
+from fairlead.policy._words import expected, found, spell, unknown_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairlead.policy._meaning import Check
     from fairlead.policy._words import Path
 
-__all__ = ["MAX_BYTES", "Mistake", "PolicyError", "policy_from", "read_document", "read_policy"]
+__all__ = ["MAX_BYTES", "Mistake", "PolicyError", "policy_from", "read_document", "read_hints", "read_policy"]
 
 Document: TypeAlias = dict[str, Any]
 """What a file says, and nothing that it leaves out: camelCase keys, plain values."""
@@ -35,10 +35,20 @@ def read_policy(text: str | bytes, file: str) -> Policy:
 
 def read_document(text: str | bytes, file: str) -> Document:
     """Read what a file says, checked in full. Raises `PolicyError` with every mistake."""
+    return _examined(text, file)[0]
+
+
+def read_hints(text: str | bytes, file: str) -> tuple[Mistake, ...]:
+    """Say what in a valid file probably does not do what its writer meant. Raises as `read_document` does."""
+    hints = _examined(text, file)[1].error()
+    return hints.mistakes if hints else ()
+
+
+def _examined(text: str | bytes, file: str) -> tuple[Document, Collector]:
     root = compose(_decoded(text, file), file)
-    if root is None or root.kind == "null":
-        return {}
     walker = _Walker(file)
+    if root is None or root.kind == "null":
+        return {}, walker.hints
     try:
         document: Any = walker.value(root, _policy_type(), None, None)
     except TooManyMistakes:
@@ -46,7 +56,7 @@ def read_document(text: str | bytes, file: str) -> Document:
     error = walker.mistakes.error()
     if error is not None:
         raise error
-    return document  # type: ignore[no-any-return]
+    return document, walker.hints
 
 
 def policy_from(document: Document) -> Policy:
@@ -110,6 +120,7 @@ class _Walker:
 
     def __init__(self, file: str) -> None:
         self.mistakes = Collector(file)
+        self.hints = Collector(file, most=None)
 
     def value(self, node: Node, kind: inspect.Type, path: Path, check: Check | None) -> Any:
         """Check one value, and give it back as a plain one."""
@@ -120,19 +131,30 @@ class _Walker:
 
     def read_struct(self, node: Node, kind: inspect.StructType, path: Path, _check: Check | None) -> Document:
         fields, document = _fields(kind), {}
+        written = {key.text for key, _ in node.value}
         for key, value in self._pairs(node, path):
             if key.text not in fields:
-                self._note(key, unknown_key(key.text, list(fields), kind.cls, path))
+                written.add(self._unknown_key(key, kind, path))
                 continue
             field, check = fields[key.text]
             if _says_nothing(value, field, kind.cls):
                 continue
             document[key.text] = self.value(value, field.type, (path, key.text), check)
-        written = {key.text for key, _ in node.value}
         for name, (field, _) in fields.items():
             if field.required and name not in written:
                 self._note(node, f"`{name}` is missing{spell(path, ' in ')}; add it: expected {expected(field.type)}")
+        if kind.cls in REMARKS and (remark := REMARKS[kind.cls](document)):
+            self.hints.add(node.line, node.column, f"{spell(path)} {remark}")
         return document
+
+    def _unknown_key(self, key: Node, kind: inspect.StructType, path: Path) -> str:
+        """Note a key that is none; give the one that was meant, which is not missing then."""
+        from fairlead.policy._advice import advice_on_key, meant_key  # noqa: PLC0415 - only a mistake pays for it
+
+        known, advice = list(_fields(kind)), advice_on_key(key.text, kind.cls)
+        meant = None if advice else meant_key(key.text, known, kind.cls)
+        self._note(key, unknown_key(key.text, known, path, meant, advice))
+        return meant or key.text
 
     def read_dict(self, node: Node, kind: inspect.DictType, path: Path, check: Check | None) -> Document:
         document = {}
@@ -194,8 +216,9 @@ class _Walker:
         return node.value
 
     def _wrong(self, node: Node, kind: inspect.Type, path: Path) -> Any:
-        place = spell(path, " for ") or " as the policy"
-        self._note(node, f"{found(node)}{place}; expected {expected(kind)}{hint(node, kind)}")
+        from fairlead.policy._advice import wrong  # noqa: PLC0415 - as above
+
+        self._note(node, wrong(node, kind, path))
 
     def _note(self, node: Node, message: str) -> None:
         self.mistakes.add(node.line, node.column, message)

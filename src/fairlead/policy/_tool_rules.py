@@ -44,15 +44,12 @@ class ToolRules:
 
     def concern_files(self, tool: str, agent: str) -> bool:
         """Tell whether any rule is about the files that a tool is used on, and not only about commands."""
-        chosen = self._of(tool, agent)
-        return len(chosen.all) > len(chosen.on_commands)
+        return bool(self._of(tool, agent).on_files)
 
     def check_files(self, case: Case, targets: Sequence[Target], *, is_command: bool = False) -> str | None:
         """Check the files that a tool is used on; a tool without any is matched by `*` alone."""
         chosen = self._of(case.tool, case.agent)
-        if not chosen.all:
-            return None
-        rules = [rule for rule in chosen.all if rule.command is None or (rule.pattern and not is_command)]
+        rules = chosen.on_files if is_command else chosen.with_files
         if not rules:
             return None
         for target in targets or (None,):
@@ -72,6 +69,7 @@ class ToolRules:
             return None
         said = Spoken(whole)
         if chosen.are_silent((*commands, said)):
+            case.about(whole)
             case.looked += [rule.missed for rule in rules]
             return None
         for command in commands:
@@ -93,10 +91,12 @@ class ToolRules:
 class _Chosen:
     """The rules for one tool and agent."""
 
-    __slots__ = ("_any", "all", "on_commands")
+    __slots__ = ("_any", "on_commands", "on_files", "with_files")
 
     def __init__(self, rules: tuple[_Rule, ...]) -> None:
-        self.all = rules
+        self.on_files = tuple(rule for rule in rules if rule.command is None)
+        self.with_files = tuple(rule for rule in rules if rule.command is None or rule.pattern)
+        """Also those on a command in some files, which hold for tools whose command is not looked into."""
         self.on_commands = tuple(rule for rule in rules if rule.command is not None)
         plain = all(rule.action != "allow" and not rule.prefix for rule in self.on_commands)
         globs = [rule.rule.command_pattern or "*" for rule in self.on_commands]
@@ -159,6 +159,7 @@ def _of_layer(layer: Layer) -> Iterable[_Rule]:
 def _judge(case: Case, rules: Sequence[_Rule], subject: Target | Spoken | None, on: str) -> str | None:
     """Let the first rule that matches decide; where there are rules that allow, one of them must."""
     wanted: _Rule | None = None
+    case.about(on)
     for rule in rules:
         if not rule.matches(subject):
             case.looked.append(rule.missed)

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-Seconds = Annotated[int, Meta(ge=1, le=3600)]
+MAX_SECONDS = 3600
+Seconds = Annotated[int, Meta(ge=1, le=MAX_SECONDS)]
 Lines = Annotated[int, Meta(ge=1, le=10000)]
 Pattern = Annotated[str, Meta(min_length=1)]
 Action = Literal["block", "warn"]

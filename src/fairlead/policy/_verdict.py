@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from fairlead.events import HookOutput
+from fairlead.policy._paths import Disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MAIN_AGENT = "main"
+_OF_FILES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "Grep"})
+"""Tools of the client that have files and no command."""
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -33,21 +36,29 @@ class Verdict(msgspec.Struct, frozen=True):
 
     output: HookOutput
     looked: tuple[Look, ...] = ()
+    subjects: tuple[tuple[int, str], ...] = ()
+    """From which look on which file or command was looked at."""
 
 
 class Case:
     """A tool call under examination: what is known of it, and what was found so far."""
 
-    __slots__ = ("agent", "cwd", "doubts", "looked", "tool", "warnings")
+    __slots__ = ("agent", "cwd", "disk", "doubts", "looked", "subjects", "tool", "warnings")
 
     def __init__(self, tool: str, agent: str | None, cwd: str) -> None:
         self.tool = tool
         self.agent = agent or MAIN_AGENT
         self.cwd = cwd
+        self.disk = Disk(cwd)
         self.looked: list[Look] = []
+        self.subjects: list[tuple[int, str]] = []
         self.warnings: list[str] = []
         self.doubts: list[str] = []
         """What could not be understood."""
+
+    def about(self, subject: str) -> None:
+        """Note which file or command is looked at from here on."""
+        self.subjects.append((len(self.looked), subject))
 
     def found(self, missed: Look, why: str, action: Literal["block", "warn"], message: str) -> str | None:
         """Note that a rule matched; give the message if it blocks."""
@@ -61,14 +72,16 @@ class Case:
         """Come to a verdict: a block before a doubt, and warnings to the person in any case."""
         output = HookOutput() if blocked is None else HookOutput.deny(blocked)
         if blocked is None and self.doubts and unparsable != "allow":
-            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(_doubted(self.doubts))
+            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(_doubted(self.tool, self.doubts))
         if self.warnings:
             output = output.with_system_message("\n".join(dict.fromkeys(self.warnings)))
-        return Verdict(output, tuple(self.looked))
+        return Verdict(output, tuple(self.looked), tuple(self.subjects))
 
 
-def _doubted(doubts: list[str]) -> str:
+def _doubted(tool: str, doubts: list[str]) -> str:
     shown = "; ".join(dict.fromkeys(doubts))
+    if tool in _OF_FILES:
+        return f"This call cannot be checked against the policy (preToolUse.bash.unparsable): {shown}."
     return (
         f"This command cannot be checked against the policy (preToolUse.bash.unparsable): {shown}. "
         "Write it without what cannot be known beforehand, one plain command at a time."

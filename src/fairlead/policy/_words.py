@@ -6,33 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import inspect
 
-from fairlead.policy import _types as t
-
 if TYPE_CHECKING:
     from fairlead.policy._nodes import Node
 
     Path = tuple[Any, str | int] | None
     """The place of a value in the document: the place of what holds it, and its key or index there."""
 
-_SHOWN = 40
+SHOWN = 40
 _KEYS_SHOWN = 6
-_SWITCHES = {
-    "yes": "true",
-    "on": "true",
-    "true": "true, without quotes",
-    "no": "false",
-    "off": "false",
-    "false": "false, without quotes",
-}
-
-_MOVED: dict[type, dict[str, str]] = {
-    t.Stop: {
-        "rounds": "use `infinite: true` to keep the agent going, and `maxBlocks` to limit it",
-        "run": "write it as the `run` of an entry in `commands`",
-    },
-    t.Policy: {"rules": "its keys are in `preToolUse` now"},
-}
-"""Keys that conclaude once had."""
 
 
 def spell(path: Path, before: str = "") -> str:
@@ -49,15 +30,15 @@ def _step(key: str | int, *, is_first: bool) -> str:
         return f"[{key}]"
     if key.replace("_", "").isalnum():
         return key if is_first else f".{key}"
-    return f'["{_shortened(key)}"]'
+    return f'["{shortened(key)}"]'
 
 
 def found(node: Node) -> str:
     """Say what stands there."""
     if node.kind == "text":
-        return f'the text "{_shortened(node.text)}"' if node.text else "an empty text"
+        return f'the text "{shortened(node.text)}"' if node.text else "an empty text"
     if node.kind in {"int", "float"}:
-        return f"the number {_shortened(node.text)}"
+        return f"the number {shortened(node.text)}"
     return {"null": "nothing", "bool": node.text, "list": "a list", "mapping": "a mapping"}[node.kind]
 
 
@@ -80,11 +61,16 @@ def _expected_collection(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.ListType):
         return f"a list, each entry {expected(kind.item_type)}"
     if isinstance(kind, inspect.DictType):
-        return f"a mapping from text to {expected(kind.value_type)}"
+        return f"a mapping from {_key(kind)} to {expected(kind.value_type)}"
     if isinstance(kind, inspect.StructType):
         required = [field.encode_name for field in kind.fields if field.required]
-        return f"a mapping with {_listed(required or [field.encode_name for field in kind.fields])}"
+        return f"a mapping with {listed(required or [field.encode_name for field in kind.fields])}"
     return "true or false" if isinstance(kind, inspect.BoolType) else "any value"
+
+
+def _key(kind: inspect.DictType) -> str:
+    """Name the keys; those that must not be empty are patterns."""
+    return "patterns" if isinstance(kind.key_type, inspect.StrType) and kind.key_type.min_length else "text"
 
 
 def _range(kind: inspect.IntType) -> str:
@@ -93,46 +79,19 @@ def _range(kind: inspect.IntType) -> str:
     return "" if kind.ge is None else f", {kind.ge} or more"
 
 
-def hint(node: Node, kind: inspect.Type) -> str:
-    """Say how to write what was probably meant."""
-    if _takes(kind, inspect.StrType) and node.kind in {"bool", "int", "float"}:
-        return f', so write "{_shortened(node.text)}" in quotes'
-    if node.kind == "text" and node.text.lower() in _SWITCHES and _takes(kind, inspect.BoolType):
-        return f", so write {_SWITCHES[node.text.lower()]}"
-    if node.kind == "text" and node.text.isdecimal() and _takes(kind, inspect.IntType):
-        return ", without quotes or leading zeros"
-    if node.kind == "mapping" and isinstance(kind, inspect.ListType):
-        return ", so begin each with `- `"
-    return ""
+def unknown_key(name: str, known: list[str], path: Path, meant: str | None, advice: str | None) -> str:
+    """Say that a key is none, and what to do about it; `meant` is the key that it probably should be."""
+    text = advice or (f"did you mean `{meant}`?" if meant else f"the keys here are {listed(known)}")
+    return f"unknown key `{shortened(name)}`{spell(path, ' in ')}; {text}"
 
 
-def _takes(kind: inspect.Type, wanted: type[inspect.Type]) -> bool:
-    options = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    return any(isinstance(option, wanted) for option in options)
-
-
-def unknown_key(name: str, known: list[str], owner: type, path: Path) -> str:
-    """Say that a key is none, and which one may be meant."""
-    return f"unknown key `{_shortened(name)}`{spell(path, ' in ')}; {_meant(name, known, owner)}"
-
-
-def _meant(name: str, known: list[str], owner: type) -> str:
-    if name == "<<":
-        return "merging is not supported: repeat the whole with an alias, or write the keys out"
-    if name in _MOVED.get(owner, {}):
-        return _MOVED[owner][name]
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
-
-    folded = {key.lower(): key for key in known}
-    near = get_close_matches(name.replace("_", "").replace("-", "").lower()[:_SHOWN], folded, n=1, cutoff=0.6)
-    return f"did you mean `{folded[near[0]]}`?" if near else f"the keys here are {_listed(known)}"
-
-
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Name some keys, the first few of them if there are many."""
     shown = ", ".join(f"`{name}`" for name in names[:_KEYS_SHOWN])
     return f"{shown}, …" if len(names) > _KEYS_SHOWN else shown
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Make one line of a text, and cut it where it is too long."""
     line = " ".join(text.split())
-    return f"{line[: _SHOWN - 1]}…" if len(line) > _SHOWN else line
+    return f"{line[: SHOWN - 1]}…" if len(line) > SHOWN else line
