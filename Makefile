@@ -6,8 +6,8 @@ STAMP := .venv/.installed
 .PHONY: run test check bench docs clean
 .DEFAULT_GOAL := run
 
-run: $(STAMP) ## show an event being decided, from the outside
-	@$(BIN)/python examples/tour.py
+run: $(STAMP) ## a team of agents under a policy, in a scratch home
+	@$(BIN)/fairlead demo
 
 test: $(STAMP) ## run all tests
 	@tests/tools.sh
@@ -28,7 +28,7 @@ docs: $(STAMP) ## write the generated parts of the reference again
 clean:
 	rm -rf .venv
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml hatch_build.py $(wildcard launcher/*.*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Fairlead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12" >&2; exit 1; }
 	@echo "Setting up .venv: about half a minute, only the first time" >&2

@@ -1,0 +1,81 @@
+"""Makes the launchers, and the small C programs that look at their parts."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "launcher"
+SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+VERSION = "9.8.7"
+
+
+def as_the_wheel(program: Path) -> str:
+    """Compile it by the very function of the build; give what is wrong."""
+    return str(build_script().compile_launcher(SOURCES, program, VERSION))
+
+
+def build_script() -> Any:
+    """Load hatch_build.py. Its base class is only there while a wheel is built, and is not what is tested."""
+    interface = "hatchling.builders.hooks.plugin.interface"
+    if interface not in sys.modules and importlib.util.find_spec("hatchling") is None:
+        names = interface.split(".")
+        for end in range(1, len(names) + 1):
+            sys.modules.setdefault(".".join(names[:end]), ModuleType(names[end - 1]))
+        sys.modules[interface].BuildHookInterface = list  # type: ignore[attr-defined]  # takes [Any], as the real one
+    return load(ROOT / "hatch_build.py")
+
+
+def load(file: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"loaded_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sanitized(program: Path) -> str:
+    """Compile it so that each slip ends it, and with files in folders in place of memory."""
+    sources = [file for file in SOURCES.glob("*.c") if file.name != "linux.c"]
+    return compiled(program, *sources, flags=(f'-DFAIRLEAD_VERSION="{VERSION}"', "-DFAIRLEAD_NO_MEMFD"))
+
+
+def compiled(program: Path, *sources: Path, flags: tuple[str, ...] = ()) -> str:
+    """Compile with sanitizers; give what is wrong."""
+    words = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZERS, f"-I{SOURCES}", *flags]
+    try:
+        done = subprocess.run([*words, *sources, "-o", program], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "there is no cc"
+    return done.stderr
+
+
+def warnings() -> str:
+    """Give what the compiler dislikes about any file, also of those that are not in every build."""
+    words = ["cc", "-std=c11", "-Wall", "-Wextra", "-O2", "-fsyntax-only", f'-DFAIRLEAD_VERSION="{VERSION}"']
+    files = [file for file in SOURCES.glob("*.c") if file.name != "linux.c" or sys.platform == "linux"]
+    return subprocess.run([*words, *files], capture_output=True, text=True, check=False).stderr
+
+
+def write_twin(program: Path) -> str:
+    """Write it as pip does: with this Python in its first line."""
+    text = (SOURCES / "hook.py").read_text(encoding="utf-8").replace("@VERSION@", VERSION)
+    program.write_text(f"#!{sys.executable}\n{text.partition(chr(10))[2]}", encoding="utf-8")
+    program.chmod(0o755)
+    return ""  # nothing is wrong
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skip where a person may lack something; fail where everything should be there."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"the launcher cannot be compiled: {reason}")
+    pytest.skip(f"the launcher cannot be compiled: {reason}")

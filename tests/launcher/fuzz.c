@@ -1,0 +1,131 @@
+/* Throws mutated answers at the parser, under sanitizers. The same seed gives the same mutations.
+ *
+ *   fuzz COUNT SEED     mutate; end with 1 at the first answer that breaks what must hold
+ *   fuzz                read "SIZE\n" and so many bytes, again and again, and print what the parser says
+ */
+#include "hook.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const SEEDS[] = {
+    "HTTP/1.1 200 OK\r\nfairlead-exit: 0\r\nfairlead-stdout: 3\r\ncontent-length: 5\r\n\r\nabcde",
+    "HTTP/1.1 202 Accepted\r\ndate: x\r\ncontent-length: 2\r\n\r\n{}",
+    "HTTP/1.1 200\r\nContent-Length:0\r\nFAIRLEAD-EXIT:255\r\nfairlead-stdout:\t0 \r\n\r\n",
+    "HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nfairlead-exit: 2\r\nfairlead-stdout: 83886080\r\ncontent-length: 83886080\r\n\r\nabcde",
+};
+static const char *const PIECES[] = {
+    "\r\n", "\r", "\n", ":", " ", "\r\n\r\n", "0", "255", "256", "18446744073709551616", "-1", "content-length: 1\r\n",
+    "fairlead-exit: 1\r\n", "fairlead-stdout: 1\r\n", "transfer-encoding: chunked\r\n", "HTTP/1.1 ", "200", "\xff",
+};
+
+static uint64_t state;
+
+static size_t chance(size_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (size_t)(state % below);
+}
+
+static size_t replace(char *at, size_t size, size_t room, size_t from, size_t gone, const char *with, size_t come)
+{
+    if (from + gone > size || size - gone + come > room)
+        return size;
+    memmove(at + from + come, at + from + gone, size - from - gone);
+    memcpy(at + from, with, come);
+    return size - gone + come;
+}
+
+static size_t mutate(char *at, size_t size, size_t room)
+{
+    size_t from = chance(size + 1);
+    const char *piece = PIECES[chance(sizeof PIECES / sizeof *PIECES)];
+    char byte = (char)chance(256), filler[256];
+    memset(filler, 'x', sizeof filler);
+    switch (chance(6)) {
+    case 0: return replace(at, size, room, from, 1, &byte, 1);
+    case 1: return replace(at, size, room, from, chance(8), "", 0);
+    case 2: return replace(at, size, room, from, 0, piece, strlen(piece));
+    case 3: return replace(at, size, room, from, chance(8), piece, strlen(piece));
+    case 4: return chance(4) ? size : from;
+    default: return chance(50) ? size : replace(at, size, room, from, 0, filler, sizeof filler);
+    }
+}
+
+/* In a copy of just its size, so that one byte too many is found. */
+static enum state parse(const char *at, size_t size, struct answer *answer)
+{
+    char *copy = malloc(size ? size : 1);
+    memcpy(copy, at, size);
+    enum state found = read_head(copy, size, answer);
+    free(copy);
+    return found;
+}
+
+static bool holds(const char *at, size_t size, const struct answer *answer)
+{
+    return answer->head <= size && answer->head >= 4 && memcmp(at + answer->head - 4, "\r\n\r\n", 4) == 0 &&
+           answer->body <= MAX_BODY && answer->stdout_size <= MAX_BODY && answer->exit_code <= 255 &&
+           (answer->status == 202 ? answer->body > 0 : answer->status == 200 && answer->stdout_size <= answer->body);
+}
+
+/* What is known of the beginning must be true of the whole: bytes come in pieces. */
+static bool agrees(const char *at, size_t size)
+{
+    struct answer part, whole;
+    enum state late = parse(at, size, &whole);
+    size_t cut = chance(size + 1);
+    enum state early = parse(at, cut, &part);
+    if (late == WHOLE && !holds(at, size, &whole))
+        return false;
+    if (early == PARTIAL)
+        return true;
+    return early == late && (early == GARBAGE || memcmp(&part, &whole, sizeof part) == 0);
+}
+
+static int throw_at(long count)
+{
+    static char at[40000];
+    size_t seen[3] = {0};
+    for (long i = 0; i < count; i++) {
+        const char *seed = SEEDS[chance(sizeof SEEDS / sizeof *SEEDS)];
+        size_t size = strlen(seed);
+        memcpy(at, seed, size);
+        for (size_t times = 1 + chance(chance(100) ? 6 : 300); times; times--)
+            size = mutate(at, size, sizeof at);
+        struct answer answer;
+        seen[parse(at, size, &answer)]++;
+        if (!agrees(at, size)) {
+            fwrite(at, 1, size, stdout);
+            return 1;
+        }
+    }
+    printf("%zu %zu %zu\n", seen[PARTIAL], seen[WHOLE], seen[GARBAGE]);
+    return 0;
+}
+
+static int tell(void)
+{
+    static char at[40000];
+    size_t size;
+    while (scanf("%zu", &size) == 1 && getchar() == '\n' && size <= sizeof at && fread(at, 1, size, stdin) == size) {
+        struct answer answer = {0};
+        if (parse(at, size, &answer) == WHOLE)
+            printf("%u %u %zu %zu %zu\n", answer.status, answer.exit_code, answer.stdout_size, answer.body, answer.head);
+        else
+            puts("none");
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return tell();
+    state = strtoull(argv[2], NULL, 10) * 2654435761u + 88172645463325252u;
+    return throw_at(atol(argv[1]));
+}
