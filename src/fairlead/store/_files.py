@@ -1,0 +1,96 @@
+"""The files of a SQLite database: made for this user alone, locked while they are made ready, set aside if damaged.
+
+No file of the database is ever opened here once it exists: closing it would drop the locks that SQLite holds on it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.store._errors import StoreBusy, StoreUnwritable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIDES = ("", "-wal", "-shm", "-journal")
+"""A database is all of these: a log that is left behind would be played into the next one."""
+
+_LONGEST_WAIT = 60.0
+_TURN = 0.01
+
+
+@contextmanager
+def locked(file: Path, longest: float = _LONGEST_WAIT) -> Iterator[None]:
+    """Hold the lock beside a file, so that one process at a time makes it ready. It ends with the process."""
+    with explained(file):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _wait_for(descriptor, file, time.monotonic() + longest)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def make(file: Path) -> bool:
+    """Make an empty file that only this user can read, and say whether it was missing. SQLite's logs follow its mode.
+
+    What stands there but is no file is left alone.
+    """
+    try:
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if not file.is_file():
+            raise StoreUnwritable(f"{file} is not a file; move it away, or keep the store in another place") from None
+        return False
+    return True
+
+
+def set_aside(file: Path, now: float) -> Path:
+    """Rename a database and its logs so that a new one can be made, and nothing is lost that could be rescued."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    place = aside = Path(f"{file}.damaged-{stamp}")
+    count = 1
+    while os.path.lexists(place):
+        count += 1
+        place = Path(f"{aside}.{count}")
+    with explained(file):
+        for side in SIDES[::-1]:  # the database last: killed in between, it is found damaged again
+            with suppress(FileNotFoundError):
+                Path(f"{file}{side}").rename(f"{place}{side}")
+    return place
+
+
+def suspect(file: Path) -> Path:
+    """Name the mark that says: this database broke while it was open, look at all of it before it is used again."""
+    return Path(f"{file}.suspect")
+
+
+@contextmanager
+def explained(file: Path) -> Iterator[None]:
+    """Say what the system's errors mean for the store."""
+    try:
+        yield
+    except OSError as error:
+        why = "its folder is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        raise StoreUnwritable(
+            f"{file}: the store cannot be made or written there: {why}; "
+            "make its folder writable, or set FAIRLEAD_HOME to one that is"
+        ) from error
+
+
+def _wait_for(descriptor: int, file: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise StoreBusy(f"{file}: another process has been making it ready for too long; try again") from None
+            time.sleep(_TURN)
+        else:
+            return

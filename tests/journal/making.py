@@ -1,0 +1,38 @@
+"""Records to write down, and programs that write them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from fairlead.journal import Done, Happened, Reader, Record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def happened(number: int, **fields: Any) -> Happened:
+    return Happened(**{"id": f"{number:016x}-{'a' * 8}", "at": float(number), "event": "PreToolUse", **fields})
+
+
+def done(number: int, **fields: Any) -> Done:
+    return Done(**{"id": f"{number:016x}-{'a' * 8}", "at": float(number), **fields})
+
+
+def numbers(records: Any) -> list[int]:
+    """The numbers that `happened` and `done` were called with; of pairs, the second is the record."""
+    return [int(record.id[:16], 16) for _, record in records]
+
+
+def read(folder: Path) -> list[Record]:
+    """All records; every line must be one."""
+    reader = Reader(str(folder))
+    records = [record for _, record in reader.read()]
+    assert reader.broken == 0
+    return records
+
+
+def python(program: str, *args: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-I", "-c", program, *map(str, args)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

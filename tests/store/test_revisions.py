@@ -1,0 +1,94 @@
+"""Migrations: from every revision there was to the one of today, which is what the tables say."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, create_engine, insert, select
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateIndex, CreateTable
+from store.records import at, done, event
+
+from fairlead.store import Store, StoredEvent, _queries, _retention
+from fairlead.store._backend import insert_or_ignore
+from fairlead.store._revisions import HEAD, known_revisions, scripts, upgrade
+from fairlead.store._rows import rows_by_table
+from fairlead.store._tables import REVISION_TABLE, metadata, positions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def made_at(revision: str, file: Path) -> None:
+    """Make a database as the version of that revision made it, with an event in it."""
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.begin() as connection:
+        upgrade(connection, str(file), revision)
+        FILL[revision](connection)
+    engine.dispose()
+
+
+def fill_0001(connection: Connection) -> None:
+    for table, rows in rows_by_table([event(1), done(1)]):
+        connection.execute(insert(table), rows)
+    connection.execute(insert(positions).values(id=1, segment=1, offset=7, settled=0))
+
+
+FILL = {"0001": fill_0001}
+"""Revision → writes `event(1)`, `done(1)` and the position 7 as that version did. Each new revision adds one, and
+freezes the one before it: plain SQL, if the tables have changed."""
+
+
+@pytest.mark.parametrize("revision", known_revisions())
+def test_a_database_of_every_revision_becomes_one_of_today(tmp_path: Path, revision: str) -> None:
+    made_at(revision, tmp_path / "fairlead.db")
+    with closing(Store.open(f"sqlite:///{tmp_path}/fairlead.db")) as store:
+        assert store.warnings == ()
+        assert store.check().revision == HEAD
+        assert store.events() == [StoredEvent(event(1), done(1))]
+        assert store.position() == at(7)
+
+
+def test_the_migrations_make_what_the_tables_say(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/fairlead.db")
+    with closing(store), store._backend.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": REVISION_TABLE, "compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_there_is_one_line_of_revisions_and_it_ends_at_the_head() -> None:
+    assert scripts().get_heads() == [HEAD]
+    assert known_revisions()[-1] == HEAD
+    assert known_revisions() == sorted(known_revisions())
+
+
+STATEMENTS: list[Any] = [
+    *(CreateTable(table) for table in metadata.sorted_tables),
+    *(CreateIndex(index) for table in metadata.sorted_tables for index in table.indexes),
+    *(insert_or_ignore("postgresql", table) for table in metadata.sorted_tables),
+    *(
+        _queries.POSITION,
+        _queries.SETTLED,
+        _queries.TOTALS,
+        _queries.SESSIONS,
+        _queries.BY_EVENT,
+        _queries.latest_turns(1),
+    ),
+    _queries.stored_among(["a"]),
+    _queries.page(
+        _queries.chosen(session="s", event="e", since=1, until=2), after=(1.0, "a"), newest_first=True, limit=3
+    ),
+    *(_retention._OLDEST_FIRST, _retention._LOST_DONES, _retention._TURNS),
+    select(positions),
+]
+
+
+def test_every_statement_can_be_said_to_postgresql() -> None:
+    """Not that it answers well, which the contract will show; but none is of SQLite alone."""
+    dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
+    for statement in STATEMENTS:
+        assert str(statement.compile(dialect=dialect))
