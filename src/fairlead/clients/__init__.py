@@ -1,1 +1,6 @@
-"""The dialect of each agent client: how it wants to be answered."""
+"""The dialects of the clients: parse, render, install."""
+
+from fairlead.clients import claude
+
+CLIENTS = {"claude": claude}
+"""By the name that `--client` takes."""

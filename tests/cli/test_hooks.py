@@ -1,0 +1,327 @@
+"""`fairlead hooks`, as a person runs it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_docs import parts
+
+from fairlead.cli import hooks
+from fairlead.clients._claude_events import OldClientError, VersionError, events_for
+from fairlead.clients._settings_file import InstallError
+from fairlead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Printed = Callable[[], tuple[str, str]]
+
+ROOT = Path(__file__).parents[2]
+NEWEST = ("--client-version", "2.1.325")
+ADDED = """\
+  added: SessionStart, Setup, SessionEnd, UserPromptSubmit, UserPromptExpansion, PreToolUse,
+    PermissionRequest, PermissionDenied, PostToolUse, PostToolUseFailure, PostToolBatch, SubagentStart,
+    SubagentStop, TeammateIdle, Stop, StopFailure, Notification, TaskCreated, TaskCompleted, PreCompact,
+    PostCompact, PreModelSwitch, PostModelSwitch, Elicitation, ElicitationResult, ConfigChange,
+    InstructionsLoaded, CwdChanged, DirectoryAdded
+"""
+LEFT_OUT = """\
+  left out: MessageDisplay: it fires for every piece of text that is shown
+  left out: FileChanged: its matcher is the list of files to watch, which only you know
+  left out: WorktreeCreate: a hook there takes the place of the client's own way to make a worktree
+  left out: WorktreeRemove: it goes with WorktreeCreate, and a failure keeps the worktree
+"""
+NEXT = """\
+next:
+  sessions that are running take it up within seconds; /hooks in the client lists it
+  fairlead hooks status
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without a client, and a Fairlead with its launcher beside it."""
+    for name in ("home", "bin", "project"):
+        (tmp_path / name).mkdir()
+    for name in ("fairlead", "fairlead-hook"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin/fairlead")])
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path / "fairlead"))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Printed:
+    """What was printed since the last time, with the folder of the test as `~`."""
+
+    def read() -> tuple[str, str]:
+        out, err = capsys.readouterr()
+        return out.replace(str(tmp_path), "~"), err.replace(str(tmp_path), "~")
+
+    return read
+
+
+def user_file(home: Path) -> Path:
+    file = home / ".claude/settings.json"
+    file.parent.mkdir(exist_ok=True)
+    return file
+
+
+def document(file: Path) -> Any:
+    return json.loads(file.read_text())
+
+
+def test_install_says_what_it_did_and_what_is_next(home: Path, printed: Printed) -> None:
+    assert hooks.run(["install", *NEWEST]) == 0
+    assert printed() == (
+        "installed in ~/home/.claude/settings.json: 29 events of Claude Code 2.1.325\n" + ADDED + LEFT_OUT + NEXT,
+        "",
+    )
+    assert list(document(home / ".claude/settings.json")["hooks"]) == events_for((2, 1, 325))
+
+
+def test_a_second_install_has_nothing_to_do(home: Path, printed: Printed) -> None:
+    hooks.run(["install", *NEWEST])
+    before = (home / ".claude/settings.json").read_bytes()
+    printed()
+    assert hooks.run(["install", *NEWEST]) == 0
+    assert printed()[0] == (
+        "nothing to do: ~/home/.claude/settings.json has all hooks of Claude Code 2.1.325 already\n"
+    )
+    assert (home / ".claude/settings.json").read_bytes() == before
+
+
+def test_uninstall_gives_back_the_file(home: Path, printed: Printed) -> None:
+    user_file(home).write_text('{"model": "opus"}')
+    hooks.run(["install", *NEWEST])
+    assert "  the file before is kept as ~/fairlead/installs/claude-" in printed()[0]
+    assert hooks.run(["uninstall"]) == 0
+    end = "29 events; the file is as it was before, byte for byte"
+    assert printed()[0] == f"removed from ~/home/.claude/settings.json: {end}\n"
+    assert user_file(home).read_text() == '{"model": "opus"}'
+    assert hooks.run(["uninstall"]) == 0
+    assert printed()[0] == "nothing to do: nothing of Fairlead's is in ~/home/.claude/settings.json\n"
+
+
+def test_uninstall_of_an_edited_file_says_so(home: Path, printed: Printed) -> None:
+    user_file(home).write_text('{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "conclaude Stop"}]}]}}')
+    hooks.run(["install", *NEWEST, "--replace", "conclaude"])
+    assert "  replaced: 1 entry of conclaude, which uninstall gives back\n" in printed()[0]
+    user_file(home).write_text(user_file(home).read_text() + "\n")
+    hooks.run(["uninstall"])
+    end = "the file was changed since, so the hooks alone were taken out, and 1 entry put back"
+    assert printed()[0] == f"removed from ~/home/.claude/settings.json: 29 events; {end}\n"
+    assert "conclaude Stop" in user_file(home).read_text()
+
+
+def test_a_file_that_came_with_us_goes_with_us(home: Path, printed: Printed) -> None:
+    hooks.run(["install"])
+    hooks.run(["uninstall"])
+    assert printed()[0].endswith("26 events; the file is gone, as it was before\n")
+    assert not (home / ".claude").exists()
+
+
+def test_a_dry_run_prints_a_diff_and_changes_nothing(home: Path, tmp_path: Path, printed: Printed) -> None:
+    user_file(home).write_text('{\n  "model": "opus"\n}\n')
+    assert hooks.run(["install", "--dry-run", *NEWEST]) == 0
+    out, err = printed()
+    assert out.startswith("--- ~/home/.claude/settings.json\n+++ ~/home/.claude/settings.json\n@@ -1,3 +1,")
+    assert '-  "model": "opus"\n+  "model": "opus",\n+  "hooks": {\n' in out
+    assert err.startswith("would install in ~/home/.claude/settings.json: 29 events of Claude Code 2.1.325\n")
+    assert user_file(home).read_text() == '{\n  "model": "opus"\n}\n'
+    assert not (tmp_path / "fairlead").exists()
+
+    hooks.run(["install", *NEWEST])
+    written = user_file(home).read_bytes()
+    printed()
+    assert hooks.run(["uninstall", "--dry-run"]) == 0
+    out, err = printed()
+    assert '+  "model": "opus"\n' in out
+    assert err.startswith("would remove from ~/home/.claude/settings.json: 29 events; ")
+    assert user_file(home).read_bytes() == written
+
+
+def test_of_an_unknown_client_only_the_oldest_events_are_asked(home: Path, printed: Printed) -> None:
+    hooks.run(["install"])
+    assert printed()[0].startswith(
+        "installed in ~/home/.claude/settings.json: 26 events of Claude Code (version unknown, so the oldest events)\n"
+    )
+    assert "PreModelSwitch" not in document(home / ".claude/settings.json")["hooks"]
+
+
+def test_the_client_on_the_path_is_asked(tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin/claude").write_text("#!/bin/sh\necho '2.1.220 (Claude Code)'\n")
+    (tmp_path / "bin/claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    hooks.run(["install"])
+    assert ": 27 events of Claude Code 2.1.220\n" in printed()[0]
+
+
+def test_each_scope_has_its_file_and_its_warnings(tmp_path: Path, printed: Printed) -> None:
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    hooks.run(["install", "--scope=local", *NEWEST])
+    file = "~/project/.claude/settings.local.json"
+    assert (
+        f"warning: git does not ignore {file}; add it to .gitignore, for its paths are of this machine\n"
+        in printed()[0]
+    )
+    hooks.run(["install", "--scope", "project", *NEWEST])
+    assert (
+        "warning: others get this file with the project, and are blocked at every tool call unless they have "
+        "~/bin/fairlead-hook; --scope local is for you alone\n"
+    ) in printed()[0]
+    assert sorted(file.name for file in (tmp_path / "project/.claude").iterdir()) == [
+        "settings.json",
+        "settings.local.json",
+    ]
+
+
+def test_what_will_hurt_later_is_said_now(home: Path, printed: Printed) -> None:
+    rival = {"hooks": [{"type": "command", "command": "~/.claude/hooks/substrate/stop.sh"}]}
+    user_file(home).write_text(json.dumps({"disableAllHooks": True, "hooks": {"Stop": [rival]}}))
+    hooks.run(["install"])
+    out = printed()[0]
+    assert "warning: disableAllHooks is set in this file, so the client runs no hooks at all\n" in out
+    assert "warning: substrate has hooks here too, which decide the same events; see --replace\n" in out
+
+
+def test_events_that_are_left_out_can_be_asked_for(home: Path, printed: Printed) -> None:
+    hooks.run(["install", "--with", "WorktreeCreate, MessageDisplay", *NEWEST])
+    assert "31 events" in printed()[0]
+    assert "WorktreeCreate" in document(home / ".claude/settings.json")["hooks"]
+
+
+# -- status --------------------------------------------------------------------------------------------
+
+
+def test_status_shows_every_scope(home: Path, printed: Printed) -> None:
+    where = (
+        "project: not installed: ~/project/.claude/settings.json\n"
+        "local: not installed: ~/project/.claude/settings.local.json\n"
+    )
+    top = "client: Claude Code 2.1.325\nlauncher: ~/bin/fairlead-hook\n"
+    assert hooks.run(["status", *NEWEST]) == 1
+    assert printed()[0] == f"{top}user: not installed: ~/home/.claude/settings.json\n{where}"
+
+    hooks.run(["install", *NEWEST])
+    printed()
+    assert hooks.run(["status", *NEWEST]) == 0
+    assert printed()[0] == f"{top}user: installed, 29 events: ~/home/.claude/settings.json\n{where}"
+    assert hooks.run(["status", "--scope", "local", *NEWEST]) == 1
+
+    settings = document(user_file(home))
+    del settings["hooks"]["Stop"]
+    settings["hooks"]["PreToolUse"][0]["hooks"][0].pop("onFailure")
+    user_file(home).write_text(json.dumps(settings))
+    printed()
+    assert hooks.run(["status", *NEWEST]) == 1
+    assert printed()[0] == (
+        f"{top}user: partial, 28 events: ~/home/.claude/settings.json\n"
+        "  missing: Stop\n"
+        '  PreToolUse: onFailure is absent, and would be "block"\n'
+        f"{where}"
+        "fairlead hooks install, with the scope, brings it up to date\n"
+    )
+
+
+def test_programs_read_json(home: Path, printed: Printed) -> None:
+    hooks.run(["install"])
+    printed()
+    assert hooks.run(["status", "--json", "--scope", "user"]) == 0
+    said = json.loads(printed()[0])
+    assert (said["client"], said["client_version"], said["launcher"]) == ("claude", None, "~/bin/fairlead-hook")
+    assert said["scopes"] == [
+        {
+            "scope": "user",
+            "file": "~/home/.claude/settings.json",
+            "state": "installed",
+            "events": events_for(None),
+            "missing": [],
+            "differences": [],
+            "notes": [],
+        }
+    ]
+
+
+def test_status_works_without_a_launcher(
+    home: Path, tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks.run(["install"])
+    (tmp_path / "bin/fairlead-hook").unlink()
+    monkeypatch.setattr("fairlead.clients._claude_programs.launcher_folders", lambda: [tmp_path / "bin"])
+    printed()
+    assert hooks.run(["status", "--scope", "user"]) == 1
+    out = printed()[0]
+    assert "launcher: there is no fairlead-hook in ~/bin; install fairlead again: pip install" in out
+    assert "user: broken, 26 events: ~/home/.claude/settings.json\n" in out
+    assert "  ~/bin/fairlead-hook is not there, or cannot be started\n" in out
+    with pytest.raises(InstallError, match="there is no fairlead-hook in "):
+        hooks.run(["install"])
+
+
+# -- slips ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["instal"], "hooks takes one of install, status, uninstall, got 'instal'; see fairlead hooks --help"),
+        (["install", "--json"], "unknown option '--json' of hooks install; see fairlead hooks --help"),
+        (["status", "now"], "unknown option 'now' of hooks status; see fairlead hooks --help"),
+        (["install", "--scope"], "--scope needs a value"),
+        (["install", "--scope", "global"], "--scope: expected one of user, project, local, got 'global'"),
+        (["install", "--client", "codex"], "--client: expected one of claude, got 'codex'"),
+        (["install", "--replace", "mine"], "--replace: expected conclaude, substrate, got 'mine'"),
+        (
+            ["install", "--with", "FileChanged"],
+            "--with: expected MessageDisplay, WorktreeCreate, WorktreeRemove, got 'FileChanged'",
+        ),
+    ],
+)
+def test_a_slip_on_the_command_line_is_told(args: list[str], expected: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        hooks.run(args)
+    assert str(caught.value) == expected
+
+
+def test_a_version_that_cannot_be_served_is_told() -> None:
+    with pytest.raises(VersionError, match="'new' is no version of Claude Code; expected three numbers"):
+        hooks.run(["install", "--client-version", "new"])
+    with pytest.raises(OldClientError, match=r"Claude Code 2\.0\.1 cannot start hooks without a shell; update it"):
+        hooks.run(["install", "--client-version", "2.0.1"])
+
+
+def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (hooks.run(["--help"]), hooks.run(["install", "-h"])) == (0, 0)
+    assert capsys.readouterr().out == hooks.USAGE * 2
+    assert hooks.run([]) == 1
+    assert capsys.readouterr().err == hooks.USAGE
+    assert "examples:\n  fairlead hooks install --dry-run\n" in hooks.USAGE
+
+
+def test_every_message_of_an_install_is_explained() -> None:
+    """The errors of `clients` have classes of their own, which the test of the documents does not know."""
+    explained = " ".join((ROOT / "docs/troubleshooting.md").read_text("utf-8").split())
+    told = {"InstallError", "JsonTextError", "OldClientError", "SettingsError", "UsageError", "VersionError", "_refuse"}
+    found = [
+        (file.name, part)
+        for file in [*(ROOT / "src/fairlead/clients").glob("_*.py"), ROOT / "src/fairlead/cli/hooks.py"]
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in told
+        for argument in node.args
+        for part in parts(argument)
+    ]
+
+    assert len(found) > 20
+    assert [(name, part) for name, part in found if part not in explained] == []
