@@ -1,28 +1,39 @@
-"""The real client, or the reason why it cannot be run here."""
+"""The real clients, or the reason why they cannot be run here."""
 
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
-from pathlib import Path
-from typing import NoReturn
+import sys
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from e2e import sealed
+from e2e import clients
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
 def client() -> Path:
-    """The client that the SDK's wheel brings. It may only be run by `sealed.run`."""
-    if reason := sealed.impossible():
-        unavailable(reason)
-    sdk = find_spec("claude_agent_sdk")
-    if sdk is None or sdk.origin is None:
-        unavailable("claude-agent-sdk is not installed")
-    bundled = Path(sdk.origin).with_name("_bundled") / "claude"
-    if not os.access(bundled, os.X_OK):
-        unavailable("this platform's claude-agent-sdk brings no client")
-    return bundled
+    """The newest client. It may only be run by `sealed.run`."""
+    try:
+        return clients.newest()
+    except clients.Unavailable as reason:
+        unavailable(str(reason))
+
+
+@pytest.fixture(scope="session")
+def oldest_client(pytestconfig: pytest.Config) -> Path:
+    """The oldest client that hooks are installed for. It may only be run by `sealed.run`."""
+
+    def say(text: str) -> None:
+        with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            print(f"\n{text}", file=sys.stderr, flush=True)
+
+    try:
+        return clients.oldest(say)
+    except clients.Unavailable as reason:
+        unavailable(str(reason))
 
 
 def unavailable(reason: str) -> NoReturn:

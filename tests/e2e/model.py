@@ -6,9 +6,11 @@ It knows the service's protocol and nothing of hooks or of how the client is run
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
@@ -22,7 +24,14 @@ class ToolCall(TypedDict):
     input: dict[str, Any]
 
 
-Turn: TypeAlias = "str | list[ToolCall]"
+class Meanwhile(TypedDict):
+    """An answer, and what is done beside the client while it waits for that answer."""
+
+    run: str
+    then: str | list[ToolCall]
+
+
+Turn: TypeAlias = "str | list[ToolCall] | Meanwhile"
 """One answer: a text, which ends the turn, or tool calls, whose results are then awaited."""
 
 Who: TypeAlias = Literal["main", "subagent", "other"]
@@ -42,6 +51,11 @@ def bash(command: str) -> ToolCall:
     return call("Bash", command=command, description="scripted")
 
 
+def after(command: str, turn: str | list[ToolCall]) -> Meanwhile:
+    """Run a shell command beside the client, which waits for this turn and so does nothing else by then."""
+    return {"run": command, "then": turn}
+
+
 @dataclass(frozen=True)
 class Request:
     """One request, as the model received it."""
@@ -49,6 +63,8 @@ class Request:
     who: Who
     path: str
     body: dict[str, Any]
+    at: float
+    """When it began to arrive, by the clock that never goes back."""
 
     def holds(self, text: str) -> bool:
         """Whether the text is anywhere in it."""
@@ -76,6 +92,10 @@ class Model:
     def __init__(self, script: Sequence[Turn], subagent: Sequence[Turn] = ()) -> None:
         """Take the turns of the main agent, and those that every subagent plays from the start."""
         self.requests: list[Request] = []
+        self.answered: list[float] = []
+        """When each answer had been sent, in order."""
+        self.troubles: list[str] = []
+        """What the script's own commands said that failed."""
         self._main, self._subagent = script, subagent
         self._played: dict[str, int] = {}
         self._lock = Lock()
@@ -95,20 +115,29 @@ class Model:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, path: str, agent: str, body: dict[str, Any]) -> dict[str, Any] | None:
+    def answer(self, path: str, agent: str, body: dict[str, Any], at: float) -> dict[str, Any] | None:
         """Keep the request and give the next message of the script; `None` for what is no request for one."""
         who: Who = "subagent" if agent else "main"
         if path != "/v1/messages" or not body.get("tools"):
             who = "other"
         with self._lock:
-            self.requests.append(Request(who, path, body))
+            self.requests.append(Request(who, path, body, at))
             if who == "other":
                 return None
             number = len(self.requests)
             played = self._played.get(agent, 0)
             self._played[agent] = played + 1
         turns = self._subagent if agent else self._main
-        return _message(turns[played] if played < len(turns) else OVER, number, str(body.get("model")))
+        turn = self._meanwhile(turns[played] if played < len(turns) else OVER)
+        return _message(turn, number, str(body.get("model")))
+
+    def _meanwhile(self, turn: Turn) -> str | list[ToolCall]:
+        if not isinstance(turn, dict):
+            return turn
+        done = subprocess.run(["/bin/sh", "-ec", turn["run"]], check=False, capture_output=True, text=True)
+        if done.returncode:
+            self.troubles.append(f"{turn['run']}: exit {done.returncode}: {done.stdout}{done.stderr}")
+        return turn["then"]
 
 
 # -- the protocol --------------------------------------------------------------------------------------
@@ -120,14 +149,16 @@ class _Handler(BaseHTTPRequestHandler):
     model: ClassVar[Model]
 
     def do_POST(self) -> None:
+        at = monotonic()
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         agent = self.headers.get("x-claude-code-agent-id", "")  # set by subagents alone
-        message = self.model.answer(self.path.partition("?")[0], agent, json.loads(raw))
+        message = self.model.answer(self.path.partition("?")[0], agent, json.loads(raw), at)
         if message is None:
             self._send(404, "application/json", b'{"type":"error","error":{"type":"not_found_error","message":""}}')
         else:
             stream = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message))
             self._send(200, "text/event-stream", stream.encode())
+            self.model.answered.append(monotonic())
 
     def do_HEAD(self) -> None:
         self._send(200, "text/plain", b"")
@@ -138,12 +169,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+        self.wfile.flush()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Say nothing: standard error belongs to the client."""
 
 
-def _message(turn: Turn, number: int, model: str) -> dict[str, Any]:
+def _message(turn: str | list[ToolCall], number: int, model: str) -> dict[str, Any]:
     content: list[dict[str, Any]]
     if isinstance(turn, str):
         content = [{"type": "text", "text": turn}]

@@ -51,6 +51,12 @@ class Run:
     stdout: str
     stderr: str
     requests: list[Request]
+    pid: int
+    """Of the program, in the namespace of the run."""
+    start: int
+    """When the program began, in clock ticks since the machine's start."""
+    answered: list[float]
+    """When each answer of the model had been sent."""
 
     @property
     def asked(self) -> list[Who]:
@@ -70,7 +76,7 @@ class Job:
     folder: str
     script: list[Turn]
     subagent: list[Turn]
-    settings: dict[str, Any]
+    settings: dict[str, Any] | None
     timeout: float
     outer_network: str
     env: dict[str, str] = field(default_factory=dict)
@@ -99,14 +105,14 @@ def run(  # noqa: PLR0913 - one parameter for each thing a run can differ in
     """Run a program, sealed, in `folder/project`, with `folder/home` as its home.
 
     `script` is what the model answers to the main agent, `subagent` what it answers to each subagent;
-    `settings` become the client's user settings.
+    `settings` become the client's user settings; without them those stay that are there, if any.
     """
     job = Job(
         argv=[str(part) for part in argv],
         folder=str(folder.resolve()),
         script=list(script),
         subagent=list(subagent),
-        settings=dict(settings or {}),
+        settings=None if settings is None else dict(settings),
         timeout=timeout,
         outer_network=_network(),
         env=dict(env or {}),
@@ -161,6 +167,9 @@ def _read_result(folder: Path) -> Run:
         stdout=(folder / "stdout").read_text(errors="replace"),
         stderr=(folder / "stderr").read_text(errors="replace"),
         requests=[Request(**request) for request in result["requests"]],
+        pid=result["pid"],
+        start=result["start"],
+        answered=result["answered"],
     )
 
 
@@ -174,9 +183,11 @@ def inside(file: str) -> None:
     _raise_loopback()
     _furnish(job)
     with Model(job.script, job.subagent) as model:
-        exit_code = _run(job, model.url)
-        requests = [asdict(request) for request in model.requests]
-    Path(job.folder, "result.json").write_text(json.dumps({"exit_code": exit_code, "requests": requests}))
+        result = _run(job, model.url)
+        result |= {"requests": [asdict(request) for request in model.requests], "answered": model.answered}
+    if model.troubles:
+        raise SystemExit("\n".join(["the script's own commands failed:", *model.troubles]))
+    Path(job.folder, "result.json").write_text(json.dumps(result))
 
 
 def _refuse_any_network(outer: str) -> None:
@@ -199,7 +210,8 @@ def _furnish(job: Job) -> None:
     """Make the home of somebody who has used the client before, in this project: it has nothing to ask."""
     for folder in (job.project, job.home / ".claude", Path(job.folder, "tmp")):
         folder.mkdir(parents=True, exist_ok=True)
-    (job.home / ".claude/settings.json").write_text(json.dumps(job.settings))
+    if job.settings is not None:
+        (job.home / ".claude/settings.json").write_text(json.dumps(job.settings))
     state = {
         "hasCompletedOnboarding": True,
         "customApiKeyResponses": {"approved": [_API_KEY], "rejected": []},
@@ -208,8 +220,8 @@ def _furnish(job: Job) -> None:
     (job.home / ".claude.json").write_text(json.dumps(state))
 
 
-def _run(job: Job, url: str) -> int | None:
-    """Run the program and give its exit code; `None` if it did not end in time."""
+def _run(job: Job, url: str) -> dict[str, Any]:
+    """Run the program and tell how it ended; its exit code is `None` if it did not end in time."""
     folder = Path(job.folder)
     environment = {
         **_ENVIRONMENT,
@@ -225,7 +237,13 @@ def _run(job: Job, url: str) -> int | None:
         program = subprocess.Popen(
             job.argv, cwd=job.project, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
         )
+        known = {"pid": program.pid, "start": _start_of(program.pid)}
         try:
-            return program.wait(job.timeout)
+            return {**known, "exit_code": program.wait(job.timeout)}
         except subprocess.TimeoutExpired:
-            return None  # whatever still runs dies with this process, the first of its pid namespace
+            return {**known, "exit_code": None}  # what still runs dies with this process, the first of its namespace
+
+
+def _start_of(pid: int) -> int:
+    """Read when a process began: the 22nd field, counted behind the program's name, which may hold anything."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import sys
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+import fairlead
 from fairlead.events import PermissionRequest, PreToolUse
 from fairlead.hooks import HookManager
 from fairlead.policy import _walk
 from fairlead.policy._guards import Guards, register_guards
 from fairlead.policy._types import Layer, Policy
 from fairlead.testing import assert_allows, assert_blocks
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -674,3 +675,23 @@ def test_without_that_section_the_person_is_asked_as_ever(project: Path) -> None
     event = PermissionRequest(session_id="s", tool_name="Bash", tool_input={})
 
     assert Guards([layer(project)]).check_permission(event).output.permission is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        sys.executable,
+        str(Path(sys.executable).resolve()),
+        str(Path(fairlead.__file__).with_name("cli") / "event.py"),
+        str(Path(msgspec.__file__).parent / "_core.so"),
+        str(Path(os.__file__).with_name("json") / "__init__.py"),
+        "/anywhere/bin/fairlead-hook",
+        "/home/somebody/.local/bin/fairlead",
+    ],
+)
+def test_what_decides_is_not_the_agents_to_change(path: str) -> None:
+    """Who could put another program in its place could have it say yes to everything."""
+    edit = PreToolUse(session_id="s", tool_name="Write", tool_input={"file_path": path}, cwd="/")
+    link = PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": f"ln -sf /bin/true {path}"}, cwd="/")
+    for event in (edit, link):
+        assert "preToolUse.protectOwnFiles" in (Guards([]).check(event).output.reason or "")

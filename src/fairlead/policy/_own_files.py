@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from fairlead.policy._paths import Base
 from fairlead.policy._verdict import Look
@@ -19,6 +22,7 @@ _SETTINGS = ("settings.json", "settings.local.json")
 _ANYWHERE = (
     *("/.fairlead.yaml", "/.fairlead.yml", "/.conclaude.yaml", "/.conclaude.yml"),
     *(f"/.claude/{name}" for name in _SETTINGS),
+    *("/fairlead-hook", "/bin/fairlead"),  # what the client's settings start, wherever it is installed
 )
 _MANAGED = ("/etc/claude-code/", "/Library/Application Support/ClaudeCode/")
 """Where an administrator puts the client's settings."""
@@ -33,7 +37,7 @@ class OwnFiles:
     def __init__(self, layers: Iterable[Layer], environ: Mapping[str, str] = os.environ) -> None:
         layers = tuple(layers)
         folders = tuple(prefix for folder in _folders(environ) for prefix in Base.at(folder).prefixes)
-        files = tuple(layer.file for layer in layers) + tuple(_client_settings(environ))
+        files = (*(layer.file for layer in layers), *_client_settings(environ), *_programs())
         exact = tuple(prefix for file in files for prefix in Base.at(file).prefixes)
         self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *_MANAGED))
         self._in_use = (*files, *folders, *(f"{layer.folder}/.claude/{name}" for layer in layers for name in _SETTINGS))
@@ -106,6 +110,16 @@ def _folders(environ: Mapping[str, str]) -> Iterable[str]:
     yield f"/run/user/{os.getuid()}/fairlead"
     yield f"{home}/Library/Application Support/fairlead"
     yield f"{home}/Library/Caches/TemporaryItems/fairlead"
+
+
+def _programs() -> Iterable[str]:
+    """Give what decides: this Python, what it is a link to, and the code. Who could change them could say yes."""
+    python = sys.executable
+    if python:
+        beside = os.path.dirname(python)  # noqa: PTH120 - as above
+        yield from (python, os.path.realpath(python), f"{beside}/fairlead-hook", f"{beside}/fairlead")
+    for module in (os, msgspec, sys.modules[__name__.partition(".")[0]]):
+        yield os.path.dirname(module.__file__ or "")  # noqa: PTH120 - as above
 
 
 def _client_settings(environ: Mapping[str, str]) -> Iterable[str]:
