@@ -1,6 +1,36 @@
-"""Runs a plan in the caller's process: its commands get the caller's environment and limits, and end with it."""
+"""Acts in the caller's process: its commands get the caller's environment and limits, and end with it.
 
-from fairlead.act._results import Outcome, StepResult
-from fairlead.act._run import run
+The parts are loaded on first use: most events have no command.
+"""
 
-__all__ = ["Outcome", "StepResult", "run"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlead.act._main import main
+    from fairlead.act._record import happened
+    from fairlead.act._results import Outcome, StepResult
+    from fairlead.act._run import run
+    from fairlead.act._settle import Settled, settle, tell, verdict_of
+
+__all__ = ["Outcome", "Settled", "StepResult", "happened", "main", "run", "settle", "tell", "verdict_of"]
+
+_HOMES = {
+    "_main": {"main"},
+    "_record": {"happened"},
+    "_results": {"Outcome", "StepResult"},
+    "_run": {"run"},
+    "_settle": {"Settled", "settle", "tell", "verdict_of"},
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use."""
+    from importlib import import_module  # noqa: PLC0415 - only the first use pays for it
+
+    for home, names in _HOMES.items():
+        if name in names:
+            globals()[name] = value = getattr(import_module(f"fairlead.act.{home}"), name)
+            return value
+    raise AttributeError(f"module 'fairlead.act' has no attribute {name!r}")

@@ -7,6 +7,8 @@ from contextlib import suppress
 from hashlib import sha256
 from time import time
 
+from fairlead.places import state_folder
+
 _STALE = 30 * 24 * 3600
 """Seconds. A session that was killed while it was kept going leaves its file behind."""
 
@@ -43,10 +45,7 @@ def _file(session_id: str) -> str:
 
 
 def _folder() -> str:
-    if home := os.environ.get("FAIRLEAD_HOME"):
-        return os.path.join(home, "blocks")  # noqa: PTH118
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
-    return os.path.join(state, "fairlead", "blocks")  # noqa: PTH118
+    return f"{state_folder()}/blocks"
 
 
 def _sweep() -> None:

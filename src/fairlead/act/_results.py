@@ -46,6 +46,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str = ""
     """Lines for stderr."""
     results: tuple[StepResult, ...] = ()
+    cancelled: bool = False
+    """Nobody waits any more; how far it came is not known."""
 
 
 def failure(result: StepResult) -> str:

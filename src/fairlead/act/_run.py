@@ -22,22 +22,31 @@ if TYPE_CHECKING:
     from fairlead.policy._steps import Plan, Step
 
     Do = Callable[[Step], StepResult]
+    Watch = Callable[[Step, StepResult | None], None]
+    """Is told of a command when it begins, without a result, and again when it has ended."""
 
 _LONGEST_WAIT = 0.5  # seconds
 _SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})
 
 
 def run(
-    plan: Plan, payload: bytes, *, deadline: float | None = None, cancellation: CancellationToken | None = None
+    plan: Plan,
+    payload: bytes,
+    *,
+    deadline: float | None = None,
+    cancellation: CancellationToken | None = None,
+    watch: Watch | None = None,
 ) -> Outcome:
     """Run the plan's commands with the payload on their stdin, and answer the event.
 
-    `deadline` (`time.monotonic()`) is for all of them together. Of commands that run at once, the first in
-    order that blocks decides. A block's reason stands alone on stderr, where the client reads it: there is no log
-    then, except at `Stop`, whose reason goes another way. Raises `HookCancelled` if nobody waits any more; no
+    `deadline` (`time.monotonic()`) is for all of them together. `watch` hears of each command that is run, in the
+    thread that runs it; one that there is no time for is told once, as failed. Of commands that run at once, the
+    first in order that blocks decides. A block's reason stands alone on stderr, where the client reads it: there is
+    no log then, except at `Stop`, whose reason goes another way. Raises `HookCancelled` if nobody waits any more; no
     process is left behind.
     """
-    attempt = _Attempt(plan, payload, inf if deadline is None else deadline, cancellation or CancellationToken())
+    due = inf if deadline is None else deadline
+    attempt = _Attempt(plan, payload, due, cancellation or CancellationToken(), watch or _nobody)
     results = attempt.all_at_once() if plan.parallel else attempt.one_by_one()
     log = list(plan.log)
     log += [failure_log(plan, result) for result in results if result.failed]
@@ -55,11 +64,14 @@ def run(
 class _Attempt:
     """One run of a plan."""
 
-    def __init__(self, plan: Plan, payload: bytes, deadline: float, cancellation: CancellationToken) -> None:
+    def __init__(
+        self, plan: Plan, payload: bytes, deadline: float, cancellation: CancellationToken, watch: Watch
+    ) -> None:
         self._plan = plan
         self._payload = payload
         self._deadline = deadline
         self._cancellation = cancellation
+        self._watch = watch
         self._changes = Changes(deadline, cancellation)
 
     def one_by_one(self) -> tuple[StepResult, ...]:
@@ -85,10 +97,16 @@ class _Attempt:
         return not step.when or self._changes.match(step.folder, step.when)
 
     def _run(self, step: Step) -> StepResult:
+        result = self._ended(step)
+        self._watch(step, result)
+        return result
+
+    def _ended(self, step: Step) -> StepResult:
         begun = monotonic()
         given = min(step.timeout or inf, self._deadline - begun)
         if given <= 0:
             return StepResult(step=step, status="not started", error="no time was left")
+        self._watch(step, None)
         try:
             ended = run_script(
                 script_argv(step),
@@ -110,6 +128,10 @@ class _Attempt:
             stderr=ended.stderr,
             seconds=round(given, 1) if code is None else monotonic() - begun,
         )
+
+
+def _nobody(_step: Step, _result: StepResult | None) -> None:
+    """Watch, and care for nothing."""
 
 
 def script_argv(step: Step) -> list[str]:

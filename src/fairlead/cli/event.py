@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients import claude
-from fairlead.errors import FairleadError, PayloadError, UsageError
-from fairlead.events import MAX_PAYLOAD, HookEvent, HookOutput, parse
+from fairlead import __version__
+from fairlead.act import Settled, settle, tell, verdict_of
+from fairlead.act._caller import answers_alone_on_stdout, cancelled_by_signals, printed, read_stdin
+from fairlead.clients import CLIENTS
+from fairlead.errors import FairleadError, UsageError
+from fairlead.events import HookEvent, HookOutput
 from fairlead.hooks import CancellationToken, HookContext, HookManager
+from fairlead.policing import GUARDED, decide, find_policy, post_guards, read_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from fairlead.events import Event
+    from fairlead.journal import Verdict
 
-_CLIENTS = {"claude": claude}
+
+class Launched(msgspec.Struct, frozen=True):
+    """A launcher called us, because it found no daemon: what we decide is to be written down."""
+
+    id: str
+    pid: int = 0
+    start: int = 0
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -31,6 +40,7 @@ class Options(msgspec.Struct, frozen=True):
     rules: tuple[str, ...] = ()
     timeout: float | None = None
     client: str = "claude"
+    launched: Launched | None = None
 
 
 def run(name: str, args: Sequence[str]) -> int:
@@ -38,31 +48,32 @@ def run(name: str, args: Sequence[str]) -> int:
     known = HookEvent.find(name)
     kind = known.value if known else name
     options = _options(args)
-    payload = _stdin(kind)
+    begun = perf_counter()
+    payload = read_stdin(kind)
     try:
-        event = _read(payload, kind)
+        event = read_event(payload, kind)
     except FairleadError as error:
         print(f"fairlead: {error}", file=sys.stderr)
-        return 2 if b'"PreToolUse"' in payload or kind == "PreToolUse" else 1
-    with _answers_alone_on_stdout() as stdout:
-        output = _decide(event, payload, options)
+        code = 2 if b'"PreToolUse"' in payload or kind == "PreToolUse" else 1
+        _write_down(options, kind, payload, None, "failed", code, str(error), perf_counter() - begun)
+        return code
+    with answers_alone_on_stdout() as stdout:
+        settled = _decide(event, payload, options)
         if sys.stdout is not None:
             sys.stdout.flush()  # what hooks printed comes before the reason
-        answer = _CLIENTS[options.client].render(event, output)
+        for line in settled.log:
+            print(line, file=sys.stderr)
+        answer = CLIENTS[options.client].render(event, settled.output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)
-        return _printed(stdout, answer.stdout, answer.exit_code, event)
-
-
-def _read(payload: bytes, kind: str) -> Event:
-    """Parse; an event that we do not know must be named by the payload too, else it is a slip of the pen."""
-    if HookEvent.find(kind) is None and (b'"%s"' % kind.encode()) not in payload:
-        HookEvent.parse(kind)
-    return parse(payload, kind)
+        code = printed(stdout, answer.stdout, answer.exit_code, event)
+    verdict, reason = verdict_of(settled.output), settled.output.reason or ""
+    _write_down(options, kind, payload, event, verdict, code, reason, perf_counter() - begun)
+    return code
 
 
 def _options(args: Sequence[str]) -> Options:
-    found: dict[str, list[str]] = {"--hooks": [], "--rules": [], "--timeout": [], "--client": []}
+    found: dict[str, list[str]] = {"--hooks": [], "--rules": [], "--timeout": [], "--client": [], "--launched": []}
     words = iter(args)
     for word in words:
         key, equals, value = word.partition("=")
@@ -73,9 +84,19 @@ def _options(args: Sequence[str]) -> Options:
             raise UsageError(f"{key} needs a value")
         found[key].append(value)
     client = found["--client"][-1] if found["--client"] else "claude"
-    if client not in _CLIENTS:
-        raise UsageError(f"--client: expected one of {', '.join(_CLIENTS)}, got {client!r}")
-    return Options(tuple(found["--hooks"]), tuple(found["--rules"]), _seconds(found["--timeout"]), client)
+    if client not in CLIENTS:
+        raise UsageError(f"--client: expected one of {', '.join(CLIENTS)}, got {client!r}")
+    launched = _launched(found["--launched"])
+    return Options(tuple(found["--hooks"]), tuple(found["--rules"]), _seconds(found["--timeout"]), client, launched)
+
+
+def _launched(values: list[str]) -> Launched | None:
+    """Read what the launcher says of itself: `ID,PID,START`."""
+    if not values:
+        return None
+    name, _, rest = values[-1].partition(",")
+    pid, _, start = rest.partition(",")
+    return Launched(name, int(pid) if pid.isdigit() else 0, int(start) if start.isdigit() else 0)
 
 
 def _seconds(values: list[str]) -> float | None:
@@ -90,79 +111,75 @@ def _seconds(values: list[str]) -> float | None:
     return seconds
 
 
-def _stdin(kind: str) -> bytes:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError(f"{kind} reads its payload from stdin, e.g. fairlead {kind} < payload.json")
-    try:
-        return sys.stdin.buffer.read(MAX_PAYLOAD + 1)
-    except OSError as error:
-        raise PayloadError(f"payload: cannot read stdin: {error}") from None
-
-
-def _decide(event: Event, payload: bytes, options: Options) -> HookOutput:
+def _decide(event: Event, payload: bytes, options: Options) -> Settled:
     """Fire the event. Hooks and policies that cannot be loaded count as hooks that failed: they deny on a gate."""
-    from fairlead.cli import policing  # noqa: PLC0415 - a bad payload does without
-    from fairlead.cli.loading import denies, load_manager, rules_env  # noqa: PLC0415
+    from fairlead.cli.loading import denies, load_manager, rules_env  # noqa: PLC0415 - a bad payload does without
 
     token = CancellationToken()
     deadline = None if options.timeout is None else monotonic() + options.timeout
     env = rules_env(options.rules)
     ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
-    with _cancelled_by_signals(token):
+    with cancelled_by_signals(token):
         manager = HookManager()
         problems = load_manager(manager, event, options.hooks, options.rules)
         broken = [str(problem) for problem in problems if denies(problem)]
         if broken and event.can_block:
-            return HookOutput.deny("; ".join(broken))
+            return Settled(output=HookOutput.deny("; ".join(broken)))
         for problem in problems:
             print(f"fairlead: {problem}", file=sys.stderr)
-        policy = policing.find_policy(event)
-        if not (options.hooks or options.rules or policy.layers or policy.broken):
+        policing = find_policy(event.cwd or ".")
+        if not (options.hooks or options.rules or options.launched or policing.layers or policing.broken):
             print("fairlead: there is no policy, and no --hooks or --rules, so nothing can object", file=sys.stderr)
-        output = policing.first_word(event, policy)
-        if output.blocked:
-            return output
-        policing.post_guards(event, manager, policy)
-        result = manager.fire_sync(event, ctx)
-        output = output.merge(result.output)
-        return policing.carry_out(result.event, payload, output, policy, token, deadline)
+        if event.event_name in GUARDED:
+            post_guards(manager, policing)
+        decision = decide(event, policing, manager, ctx)
+        settled = settle(event, payload, decision, cancellation=token, deadline=deadline)
+        tell(settled)
+        return settled
 
 
-@contextmanager
-def _cancelled_by_signals(token: CancellationToken) -> Iterator[None]:
-    """When the client tells us to go, take the commands along: they are in process groups of their own."""
-    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda *_: token.cancel()) for number in numbers}
+def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
+    options: Options,
+    kind: str,
+    payload: bytes,
+    event: Event | None,
+    verdict: Verdict,
+    code: int,
+    reason: str,
+    seconds: float,
+) -> None:
+    """Leave the event for the daemon that was not there, and begin one. The answer is printed by now."""
+    if options.launched is None:
+        return
+    from fairlead.act import happened  # noqa: PLC0415 - only the launcher's events are written down
+    from fairlead.daemon.starting import start_on_demand  # noqa: PLC0415 - likewise
+    from fairlead.journal import Caller, put, spool_folder  # noqa: PLC0415 - likewise
+
+    environ = os.environ
+    caller = Caller(
+        pid=options.launched.pid,
+        start=options.launched.start,
+        pane=environ.get("TMUX_PANE", ""),
+        tmux=environ.get("TMUX", ""),
+        project=environ.get("CLAUDE_PROJECT_DIR", ""),
+        env_file=environ.get("CLAUDE_ENV_FILE", ""),
+        version=__version__,
+    )
+    record = happened(
+        options.launched.id,
+        kind,
+        payload,
+        event,
+        client=options.client,
+        road="cold",
+        verdict=verdict,
+        exit_code=code,
+        reason=reason,
+        seconds=seconds,
+        caller=caller,
+    )
     try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _answers_alone_on_stdout() -> Iterator[int]:
-    """Send whatever hooks print to stderr: text before its JSON makes the client ignore a denial."""
-    try:
-        stdout = os.dup(1)
-    except OSError:
-        raise UsageError("stdout is closed, and that is where the answer goes") from None
-    os.dup2(2, 1)
-    try:
-        yield stdout
-    finally:
-        if sys.stdout is not None:  # Python found it closed at the start
-            sys.stdout.flush()
-        os.dup2(stdout, 1)
-        os.close(stdout)
-
-
-def _printed(stdout: int, text: bytes, exit_code: int, event: Event) -> int:
-    """Print the whole answer. One that cannot be printed must not read as consent."""
-    try:
-        while text:
-            text = text[os.write(stdout, text) :]
-    except OSError as error:
-        print(f"fairlead: cannot write the answer: {error}", file=sys.stderr)
-        return 2 if event.can_block else 1
-    return exit_code
+        put(spool_folder(), record)
+    except (FairleadError, OSError) as error:
+        print(f"fairlead: the event is answered, but not written down: {error}", file=sys.stderr)
+    start_on_demand()

@@ -13,19 +13,28 @@ from fairlead.errors import FairleadError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-COMMANDS = ("explain", "init", "schema", "test", "validate")
+COMMANDS = ("daemon", "demo", "doctor", "events", "explain", "hooks", "init", "schema", "test", "validate")
 """Each is a file of its own in this folder, with a function `run`."""
 
 USAGE = """\
 Fairlead, the hook runtime for coding agents.
 
 usage: fairlead <Event> [options] < payload.json    decide one event, as the client's hook
+       fairlead --help | --version                  every command has --help, too
+
+the policy:
        fairlead init [FOLDER]                       write a policy file to start from
        fairlead validate [FILE | FOLDER]            say all that is wrong with a policy
        fairlead explain [options] [< payload.json]  show which rules were looked at, and why
        fairlead test [FILE | FOLDER]                run the tests of a policy
        fairlead schema                              print the JSON Schema of a policy
-       fairlead --help | --version
+
+in the client:
+       fairlead hooks install | status | uninstall  put the hooks into the client's settings, or take them out
+       fairlead doctor                              find what is wrong, and say what to do
+       fairlead events [--follow]                   show what happened, and what was answered
+       fairlead daemon run | start | stop | status  what answers events in a millisecond; starts by itself
+       fairlead demo                                see it all at work, in a scratch home
 
 An event is decided by the policy file that holds in its folder, and by the hooks that are named.
 
@@ -36,6 +45,7 @@ options of an event:
                             or a skill's or subagent's Markdown with frontmatter
   --timeout SECONDS         have the answer ready by then; without it, each hook and command has its own time
   --client claude           whose payload and answer it is (default: claude)
+  --launched ID             for the launcher: it found no daemon, so write the event down and begin one
 
 example:
   echo '{"session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}' |
@@ -53,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(args)
     except FairleadError as error:
         print(f"fairlead: {error}", file=sys.stderr)
+    except BrokenPipeError:  # who read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python would complain of it once more at its end
     except Exception as error:  # noqa: BLE001 - the one boundary: a broken install must not open the gate
         print(f"fairlead: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         _say_where()

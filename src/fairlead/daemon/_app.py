@@ -1,0 +1,141 @@
+"""The daemon's HTTP: events on the shortest road, everything else by Starlette.
+
+An event is one request of a launcher. uvicorn hands it over as ASGI; for events the router, the request object and
+the middleware between would take as long as the decision itself, so they go past Starlette.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Route
+
+from fairlead.daemon._ask import home_of, is_newer, is_same_home, read_ask
+from fairlead.daemon._desk import Elsewhere
+from fairlead.daemon._token import is_allowed
+from fairlead.errors import FairleadError
+from fairlead.events import MAX_PAYLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from fairlead.daemon._house import House
+
+    Scope = MutableMapping[str, Any]
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+
+EVENTS = "/v1/events/"
+_UNAUTHORIZED = 401
+_NOT_YOURS = 421
+_UPGRADE = 426
+_UNAVAILABLE = 503
+
+
+class App:
+    """What uvicorn calls. `house` is the daemon's inside."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._home = home_of(os.environ, "/")
+        self._rest = _starlette(house)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request. Who has gone before it was whole is owed nothing."""
+        with suppress(_Gone):
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["client"] is not None and not is_allowed(scope["headers"], self._house.token):  # over loopback
+            await _refuse(send, _UNAUTHORIZED, "say the token: authorization: Bearer TOKEN")
+        elif scope["path"].startswith(EVENTS) and scope["method"] == "POST":
+            await self._event(scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
+
+    async def _event(self, scope: Scope, receive: Receive, send: Send) -> None:
+        house = self._house
+        ask = read_ask(scope["path"][len(EVENTS) :], scope["query_string"], scope["headers"])
+        payload = await _body(receive)
+        if is_newer(ask.caller.version, house.version):
+            house.leave(f"a launcher of version {ask.caller.version} asked")
+            return await _refuse(send, _UPGRADE, f"this daemon is {house.version}, and goes")
+        if ask.launched and not is_same_home(ask, self._home):
+            house.metrics.elsewhere += 1
+            return await _refuse(send, _NOT_YOURS, "this daemon speaks for another home")
+        try:
+            reply = await house.decide(ask, payload)
+        except Elsewhere as error:
+            house.metrics.elsewhere += 1
+            return await _refuse(send, _NOT_YOURS, str(error))
+        except (FairleadError, OSError) as error:
+            house.trouble(f"an event could not be decided: {error}")
+            return await _refuse(send, _UNAVAILABLE, str(error))
+        body = reply.stdout + reply.stderr
+        headers = [
+            (b"fairlead-exit", b"%d" % reply.exit),
+            (b"fairlead-stdout", b"%d" % len(reply.stdout)),
+            (b"content-length", b"%d" % len(body)),
+        ]
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+        return None
+
+
+class _Gone(Exception):
+    """The other side has closed the connection."""
+
+
+async def _body(receive: Receive) -> bytes:
+    """Read the whole payload; of one that is larger than any client's, a little more than it may have."""
+    parts: list[bytes] = []
+    size, is_more = 0, True
+    while is_more and size <= MAX_PAYLOAD:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        is_more = message.get("more_body", False)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    body = text.encode(errors="replace")
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _starlette(house: House) -> Starlette:
+    async def status(_: Request) -> Response:
+        return JSONResponse(house.status())
+
+    async def metrics(_: Request) -> Response:
+        return PlainTextResponse(house.metrics_text(), media_type="text/plain; version=0.0.4")
+
+    async def stop(_: Request) -> Response:
+        house.leave("asked to stop")
+        return JSONResponse(house.status())
+
+    async def http_hook(request: Request) -> Response:
+        """Answer a hook of the client's type `http`: its JSON, and always 200, for anything else opens the gate."""
+        ask = read_ask(request.path_params["event"], request.url.query.encode(), request.headers.raw)
+        return JSONResponse(await house.decide_here(ask, await _body(request.receive)))
+
+    return Starlette(
+        routes=[
+            Route("/v1/status", status),
+            Route("/metrics", metrics),
+            Route("/v1/stop", stop, methods=["POST"]),
+            Route("/v1/http/{event}", http_hook, methods=["POST"]),
+        ]
+    )

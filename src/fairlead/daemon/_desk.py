@@ -1,0 +1,199 @@
+"""Decides one event, from the payload to what the launcher prints. Sync: it is called in worker threads."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from fairlead.act import happened, settle, verdict_of
+from fairlead.clients import CLIENTS
+from fairlead.clients.claude import to_json
+from fairlead.errors import FairleadError
+from fairlead.events import HookOutput
+from fairlead.hooks import HookContext, HookManager
+from fairlead.policing import GUARDED, Decision, decide, find_policy, post_guards, read_event
+from fairlead.policy import NotHeld
+
+if TYPE_CHECKING:
+    from fairlead.clients.claude import Answer
+    from fairlead.daemon._ask import Ask
+    from fairlead.events import Event
+    from fairlead.journal import Happened, Verdict
+    from fairlead.policing import Policing
+
+_MOST_MANAGERS = 256
+_MOST_PACES = 4096
+_SMALL = 16 * 1024
+_SMALL_COMMAND = 2 * 1024
+"""Bytes of a payload with a shell command: to look through one takes longer than through anything else."""
+_QUICK = 0.002
+"""Seconds that the loop may be kept."""
+_NO_HOOKS = HookManager()
+
+
+class Keeps(Protocol):
+    """Writes down what happened, before it is answered."""
+
+    def __call__(self, record: Happened) -> object:
+        """Keep one record. Raises `FairleadError` or `OSError` if it cannot."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What the launcher is told: to print this (200), or to run this (202)."""
+
+    status: int
+    exit: int = 0
+    stdout: bytes = b""
+    """In a 202, the decision as JSON."""
+    stderr: bytes = b""
+    verdict: Verdict = "none"
+    reason: str = ""
+
+
+class Elsewhere(FairleadError):
+    """An event that only the caller's own process can decide."""
+
+
+class Desk:
+    """Answers events. Holds the guards of the policies in use, compiled."""
+
+    def __init__(self, keep: Keeps) -> None:
+        self._keep = keep
+        self._managers: dict[tuple[object, ...], tuple[Policing, HookManager]] = {}
+        self._lock = Lock()
+        self._paces: dict[tuple[str, str], float] = {}
+        """How long the last event took, by the caller's folder and the event."""
+
+    def answer_quickly(self, ask: Ask, payload: bytes) -> Reply | None:
+        """Decide at once, if that takes no longer than a thread would take to begin; else give `None`.
+
+        So it is for a small payload, a policy that has been read, and a folder in which the last event like it was
+        quick. A disk that hangs, a policy that is new, a long command: these are for a thread.
+        """
+        small = _SMALL_COMMAND if b'"Bash"' in payload else _SMALL
+        if len(payload) > small or self._paces.get((ask.cwd, ask.event), 1.0) > _QUICK:
+            return None
+        try:
+            return self.answer(ask, payload, only_held=True)
+        except NotHeld:
+            return None
+
+    def answer(self, ask: Ask, payload: bytes, *, only_held: bool = False) -> Reply:
+        """Decide, write down, answer. Raises `Elsewhere` if this is not the process to ask."""
+        begun = perf_counter()
+        if ask.client not in CLIENTS:
+            raise Elsewhere(f"no such client: {ask.client}")
+        try:
+            event = read_event(payload, ask.event)
+        except FairleadError as error:
+            return self._refused(ask, payload, error, begun)
+        decision = self._decide(event, ask, only_held=only_held)
+        reply = _reply(event, payload, decision, ask)
+        if len(self._paces) >= _MOST_PACES:
+            self._paces.clear()
+        self._paces[ask.cwd, ask.event] = perf_counter() - begun
+        self._write_down(ask, payload, event, reply, len(decision.plan.steps) if decision.plan else 0, begun)
+        return reply
+
+    def answer_in_json(self, ask: Ask, payload: bytes) -> dict[str, Any]:
+        """Decide for a client that has no launcher. Raises nothing: what goes wrong denies on a gate."""
+        begun = perf_counter()
+        event: Event | None = None
+        try:
+            event = read_event(payload, ask.event)
+            decision = self._decide(event, ask)
+            output = _without_caller(event, payload, decision)
+        except Exception as error:  # noqa: BLE001 - the client takes an error for consent
+            output = HookOutput.deny(f"fairlead cannot decide: {error}")
+        document = to_json(event, output) if event else _denied(ask, output)
+        reply = Reply(200, verdict=verdict_of(output), reason=output.reason or "")
+        try:
+            self._write_down(ask, payload, event, reply, 0, begun)
+        except (FairleadError, OSError) as error:
+            document = _denied(ask, HookOutput.deny(f"fairlead cannot write the event down: {error}"))
+        return document
+
+    def _decide(self, event: Event, ask: Ask, *, only_held: bool = False) -> Decision:
+        cwd = event.cwd or ask.cwd
+        if not os.path.isabs(cwd):  # noqa: PTH117 - on the hot road
+            raise Elsewhere("a folder relative to the caller's")
+        policing = find_policy(cwd, only_held=only_held)
+        manager = self._manager(policing, ask) if event.event_name in GUARDED else _NO_HOOKS
+        return decide(event, policing, manager, HookContext(event.session_id, cwd=event.cwd))
+
+    def _manager(self, policing: Policing, ask: Ask) -> HookManager:
+        """Give the guards of these files. A file that has changed is another layer, and so has other guards."""
+        settings = ask.env.get("CLAUDE_CONFIG_DIR", "")
+        settings = settings and os.path.join(ask.cwd, settings)  # noqa: PTH118 - as above
+        key = (settings, *map(id, policing.layers))
+        held = self._managers.get(key)
+        if held is not None:
+            return held[1]
+        manager = HookManager()
+        post_guards(manager, policing, {**os.environ, "CLAUDE_CONFIG_DIR": settings})
+        with self._lock:
+            if len(self._managers) >= _MOST_MANAGERS:
+                self._managers.clear()
+            self._managers[key] = policing, manager  # the layers are held too, so that no other gets their ids
+        return manager
+
+    def _refused(self, ask: Ask, payload: bytes, error: FairleadError, begun: float) -> Reply:
+        exit_code = 2 if b'"PreToolUse"' in payload or ask.event == "PreToolUse" else 1
+        stderr = f"fairlead: {error}\n".encode(errors="replace")
+        reply = Reply(200, exit_code, stderr=stderr, verdict="failed", reason=str(error))
+        self._write_down(ask, payload, None, reply, 0, begun)
+        return reply
+
+    def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
+        self, ask: Ask, payload: bytes, event: Event | None, reply: Reply, steps: int, begun: float
+    ) -> None:
+        self._keep(
+            happened(
+                ask.id,
+                ask.event,
+                payload,
+                event,
+                client=ask.client,
+                road="daemon",
+                verdict=reply.verdict,
+                exit_code=reply.exit,
+                reason=reply.reason,
+                seconds=perf_counter() - begun,
+                steps=steps,
+                caller=ask.caller,
+            )
+        )
+
+
+def _without_caller(event: Event, payload: bytes, decision: Decision) -> HookOutput:
+    """Settle what can be settled without a process to act in."""
+    if decision.plan is not None and decision.plan.steps:
+        text = "this policy has commands, which an http hook cannot run: fairlead hooks install"
+        return decision.output.merge(HookOutput.deny(text) if event.can_block else HookOutput(system_message=text))
+    return settle(event, payload, decision).output
+
+
+def _denied(ask: Ask, output: HookOutput) -> dict[str, Any]:
+    """Say no to a payload that could not be read, where that can be said."""
+    if ask.event != "PreToolUse":
+        return {"systemMessage": output.reason}
+    verdict = {"permissionDecision": "deny", "permissionDecisionReason": output.reason}
+    return {"hookSpecificOutput": {"hookEventName": ask.event, **verdict}}
+
+
+def _reply(event: Event, payload: bytes, decision: Decision, ask: Ask) -> Reply:
+    """Answer at once if nothing is left to be done; else hand the rest to the caller."""
+    if decision.plan is not None and decision.plan.steps:
+        return Reply(202, stdout=msgspec.json.encode(decision), verdict=verdict_of(decision.output))
+    settled = settle(event, payload, decision)
+    verdict, reason = verdict_of(settled.output), settled.output.reason or ""
+    if settled.notes:
+        return Reply(202, stdout=msgspec.json.encode(decision), verdict=verdict, reason=reason)
+    answer: Answer = CLIENTS[ask.client].render(event, settled.output)
+    lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
+    stderr = "".join(f"{line}\n" for line in lines).encode(errors="replace")
+    return Reply(200, answer.exit_code, answer.stdout, stderr, verdict, reason)

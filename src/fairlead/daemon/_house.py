@@ -1,0 +1,241 @@
+"""The daemon's inside: decides, keeps the journal, takes the spool in, feeds the store. Knows no HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Lock
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any
+
+from fairlead.daemon._desk import Desk
+from fairlead.daemon._feed import Feed
+from fairlead.daemon._metrics import Metrics, resident_memory
+from fairlead.journal import Happened, Journal, Turn, journal_folder, name_of, pending, remove, spool_folder, take
+from fairlead.policing import prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fairlead.daemon._ask import Ask
+    from fairlead.daemon._desk import Reply
+    from fairlead.journal import Record
+
+_DECIDERS = 4
+_REMEMBERED = 20_000
+"""Ids of the last events. A launcher gives up after two seconds, so what comes twice comes soon."""
+
+_QUIET = 10.0
+"""Seconds between two lines in the daemon's own log about what cannot stand in the journal."""
+
+_NEWS = 0.25
+"""Seconds that the store may be behind."""
+
+
+class House:
+    """All that the daemon is made of."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.metrics = Metrics()
+        self.token = ""
+        """Of the loopback socket; empty without one."""
+        self._journal = Journal(journal_folder())
+        self._seen = _Seen()
+        self._lock = Lock()
+        self._desk = Desk(self._keep)
+        self._deciders = ThreadPoolExecutor(_DECIDERS, "decider")
+        self._feed = Feed(self._journal, self.trouble)
+        self._where: list[str] = []
+        self._leaving = ""
+        self._leave: Callable[[], None] | None = None
+        self._last = monotonic()
+        self._under_way = 0
+        self._said = -_QUIET
+
+    # -- startup and shutdown --------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Mend what a killed daemon left, and take in what came while there was none."""
+        prepare()
+        torn = self._journal.recover()
+        if torn is not None:
+            self.trouble(f"{torn.file}: cut off {torn.size} bytes of a line that a killed daemon left")
+        self._seen.begin(self._journal.ids(_REMEMBERED))  # always: what its predecessor took may yet be spooled
+        if self.is_spooled():
+            self.take_spool()
+
+    def started(self, where: list[str]) -> None:
+        """Write down that it answers from now on."""
+        self._where = where
+        self._turn(f"started: {' and '.join(where)}")
+
+    def close(self) -> None:
+        """Write down that it has gone. Whatever has not reached the store by now stands in the journal."""
+        self._deciders.shutdown()
+        self._feed.finish()
+        self._turn(f"stopped: {self._leaving or 'ended'}")
+        self._journal.close()
+
+    def leave(self, why: str) -> None:
+        """Stop answering, finish what is under way, and go."""
+        if not self._leaving:
+            self._leaving = why
+            if self._leave is not None:
+                self._leave()
+
+    def on_leave(self, call: Callable[[], None]) -> None:
+        """Call when it is time to go; at once if it is."""
+        self._leave = call
+        if self._leaving:
+            call()
+
+    # -- events ----------------------------------------------------------------------------------------
+
+    async def decide(self, ask: Ask, payload: bytes) -> Reply:
+        """Decide an event: at once if that is known to be quick, else in a thread, for the loop has no time."""
+        self._under_way += 1
+        try:
+            quick = self._desk.answer_quickly(ask, payload)
+            if quick is not None:
+                return quick
+            return await asyncio.get_running_loop().run_in_executor(self._deciders, self._desk.answer, ask, payload)
+        finally:
+            self._under_way -= 1
+            self._last = monotonic()
+
+    async def decide_here(self, ask: Ask, payload: bytes) -> dict[str, Any]:
+        """Decide an event for a client that asks by HTTP itself, and give its JSON.
+
+        There is no caller's process, so no command can be run: a gate that has some stays shut.
+        """
+        self._under_way += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._deciders, self._desk.answer_in_json, ask, payload)
+        finally:
+            self._under_way -= 1
+            self._last = monotonic()
+
+    def _keep(self, record: Record) -> bool:
+        """Write a record down, unless it is there already: an event comes once, whatever road it took."""
+        name = name_of(record)
+        with self._lock:
+            if name and name in self._seen:
+                self.metrics.doubles += 1
+                return False
+            self._journal.append(record)
+            if name:
+                self._seen.add((name,))
+        if isinstance(record, Happened):
+            self.metrics.count(record)
+        return True
+
+    def is_spooled(self) -> bool:
+        """Tell whether anything lies in the spool."""
+        return pending(spool_folder()) > 0
+
+    def take_spool(self) -> None:
+        """Take in the events that met no daemon, in their order. Raises nothing: what cannot be taken stays."""
+        try:
+            for name, record in take(spool_folder()):
+                if not self._is_stored(record) and self._keep(record):
+                    self.metrics.spooled += 1
+                remove(spool_folder(), name)
+        except Exception as error:  # noqa: BLE001 - the daemon goes on; the events lie where they are
+            self.trouble(f"the spool cannot be taken in: {error}")
+
+    def _is_stored(self, record: Record) -> bool:
+        """Tell whether an event was taken so long ago that its id is remembered no more. Seldom asks the store."""
+        return isinstance(record, Happened) and self._seen.has_forgotten(record.id) and self._feed.knows(record.id)
+
+    # -- the store -------------------------------------------------------------------------------------
+
+    def feed(self) -> bool:
+        """Bring a batch into the store; tell whether there is more."""
+        return self._feed.batch()
+
+    async def wait_for_news(self) -> None:
+        """Wait until the store may be fed again."""
+        await asyncio.sleep(_NEWS)
+
+    # -- what it tells of itself -----------------------------------------------------------------------
+
+    def idle_for(self) -> float:
+        """Tell for how many seconds nobody has asked for anything."""
+        return 0.0 if self._under_way else monotonic() - self._last
+
+    def trouble(self, what: str) -> None:
+        """Write down what went wrong, for whoever reads the journal."""
+        self.metrics.troubles += 1
+        self._turn(what)
+
+    def _turn(self, what: str) -> None:
+        turn = Turn(at=time(), what=what, pid=os.getpid(), version=self.version)
+        try:
+            self._journal.append(turn)
+        except Exception as error:  # noqa: BLE001 - a full disk: there is its log still, which must not grow either
+            if monotonic() - self._said > _QUIET:
+                self._said = monotonic()
+                with suppress(OSError):
+                    print(f"fairlead: {what} ({error})", flush=True)  # noqa: T201 - the daemon's log
+
+    def status(self) -> dict[str, Any]:
+        """Tell how it is, for people and programs."""
+        return {
+            "pid": os.getpid(),
+            "version": self.version,
+            "listens": self._where,
+            "uptime": round(monotonic() - self.metrics.begun, 3),
+            "events": self.metrics.total,
+            "under_way": self._under_way,
+            "idle": round(self.idle_for(), 3),
+            "leaving": self._leaving,
+            "memory": resident_memory(),
+            "loop_lag": round(self.metrics.lag, 6),
+            "loop_blocked": self.metrics.blocked,
+            "spool": pending(spool_folder()),
+            "troubles": self.metrics.troubles,
+            **self._feed.status(),
+        }
+
+    def metrics_text(self) -> str:
+        """Tell the same for Prometheus."""
+        more = {"spool_pending": pending(spool_folder()), "store_behind_bytes": self._feed.behind()}
+        return self.metrics.text(version=self.version, more=more)
+
+
+class _Seen:
+    """The names of the last records."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._order: deque[str] = deque()
+        self._forgotten = ""
+        """The newest that was forgotten. A launcher's id begins with the time, so that older ones are less."""
+
+    def begin(self, names: list[str]) -> None:
+        """Remember what the journal ends with; what may stand before it is forgotten."""
+        self.add(names)
+        if len(names) >= _REMEMBERED:
+            self._forgotten = names[0]
+
+    def has_forgotten(self, name: str) -> bool:
+        """Tell whether it may have been here without being remembered."""
+        return name <= self._forgotten and name not in self._names
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._names:
+                self._names.add(name)
+                self._order.append(name)
+        while len(self._order) > _REMEMBERED:
+            oldest = self._order.popleft()
+            self._names.discard(oldest)
+            self._forgotten = max(self._forgotten, oldest)

@@ -1,0 +1,112 @@
+"""What the daemon counts, and the text in which Prometheus reads it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from bisect import bisect_left
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fairlead.journal import Happened
+
+_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0)
+"""Seconds, of the histogram of decisions."""
+
+LAG = 0.05
+"""Seconds after which the loop counts as blocked."""
+
+
+class Metrics:
+    """Counters. Written from several threads: a count that is lost in a race once in a million is no harm."""
+
+    def __init__(self) -> None:
+        self.begun = monotonic()
+        self.events: dict[tuple[str, str], int] = {}
+        self.seconds = 0.0
+        self.decided = [0] * (len(_BUCKETS) + 1)
+        self.elsewhere = 0
+        self.spooled = 0
+        self.doubles = 0
+        self.troubles = 0
+        self.lag = 0.0
+        """The longest that the loop was late in the last minute."""
+        self.blocked = 0
+
+    def count(self, record: Happened) -> None:
+        """Count a decided event."""
+        key = record.event, record.verdict
+        self.events[key] = self.events.get(key, 0) + 1
+        self.seconds += record.seconds
+        self.decided[bisect_left(_BUCKETS, record.seconds)] += 1
+
+    def late(self, seconds: float) -> None:
+        """Count how late the loop was."""
+        self.lag = max(self.lag, seconds)
+        self.blocked += seconds > LAG
+
+    @property
+    def total(self) -> int:
+        """All events that were decided here."""
+        return sum(self.events.values())
+
+    def text(self, *, version: str, more: Mapping[str, float]) -> str:
+        """Write all of it, and what others have to tell, in Prometheus' text format."""
+        return "".join(f"{line}\n" for line in self._lines(version, more))
+
+    def _lines(self, version: str, more: Mapping[str, float]) -> Iterator[str]:
+        yield from _head("fairlead_info", "gauge", "The daemon that answers.")
+        yield f'fairlead_info{{version="{_escaped(version)}"}} 1'
+        yield from _head("fairlead_events_total", "counter", "Events decided, by name and verdict.")
+        for (event, verdict), count in sorted(self.events.items()):
+            yield f'fairlead_events_total{{event="{_escaped(event)}",verdict="{verdict}"}} {count}'
+        yield from self._histogram()
+        for name, kind, value, about in (
+            ("elsewhere_total", "counter", self.elsewhere, "Events sent back for the caller to decide."),
+            ("spooled_total", "counter", self.spooled, "Events taken from the spool."),
+            ("doubles_total", "counter", self.doubles, "Events that came twice and were taken once."),
+            ("troubles_total", "counter", self.troubles, "Things that went wrong; the journal says what."),
+            ("loop_lag_seconds", "gauge", self.lag, "The longest that the event loop was late in the last minute."),
+            ("loop_blocked_total", "counter", self.blocked, f"How often the event loop was late by over {LAG:g} s."),
+            ("uptime_seconds", "gauge", monotonic() - self.begun, "Seconds since the daemon began."),
+            ("resident_memory_bytes", "gauge", resident_memory(), "Memory in use."),
+        ):
+            yield from _head(f"fairlead_{name}", kind, about)
+            yield f"fairlead_{name} {value:g}" if isinstance(value, float) else f"fairlead_{name} {value}"
+        for name, value in more.items():
+            yield from _head(f"fairlead_{name}", "gauge", name.replace("_", " ").capitalize() + ".")
+            yield f"fairlead_{name} {value}"
+
+    def _histogram(self) -> Iterator[str]:
+        name = "fairlead_decision_seconds"
+        yield from _head(name, "histogram", "How long decisions took.")
+        so_far = 0
+        for limit, count in zip((*_BUCKETS, "+Inf"), self.decided, strict=True):
+            so_far += count
+            yield f'{name}_bucket{{le="{limit}"}} {so_far}'
+        yield f"{name}_sum {self.seconds:.6f}"
+        yield f"{name}_count {so_far}"
+
+
+def resident_memory() -> int:
+    """Give the bytes of memory that this process holds now (at its peak, where only that is known)."""
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - no path of ours
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource  # noqa: PLC0415 - only where there is no /proc
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _head(name: str, kind: str, about: str) -> Iterator[str]:
+    yield f"# HELP {name} {about}"
+    yield f"# TYPE {name} {kind}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

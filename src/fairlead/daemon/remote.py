@@ -1,0 +1,88 @@
+"""The other end of the daemon: ask it something over its socket. Standard library only."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+from fairlead.errors import FairleadError
+from fairlead.places import socket_file
+
+_PATIENCE = 5.0
+
+
+class NoDaemon(FairleadError):
+    """There is no daemon that answers."""
+
+
+class SilentDaemon(NoDaemon):
+    """There is one, but it does not answer, or not as it should."""
+
+
+def ask(method: str, path: str, body: object = None, *, timeout: float = _PATIENCE, at: str | None = None) -> Any:
+    """Ask the daemon at the socket `at` (the user's own by default) and give its JSON, or its text.
+
+    Raises `NoDaemon` if there is none, if it does not answer in time, or if it refuses.
+    """
+    place = socket_file() if at is None else at
+    sent = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    with closing(_Connection(place, timeout)) as connection:
+        try:
+            connection.request(method, path, sent, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+        except FileNotFoundError:
+            raise NoDaemon(f"no daemon is running (no socket at {place}); begin one: fairlead daemon start") from None
+        except ConnectionRefusedError:
+            raise NoDaemon(f"the daemon at {place} is gone; begin another: fairlead daemon start") from None
+        except TimeoutError:
+            raise SilentDaemon(f"the daemon does not answer within {timeout:g} s{_whose(place)}") from None
+        except (OSError, HTTPException) as error:
+            raise SilentDaemon(f"the daemon at {place} cannot be asked: {error}") from None
+    if answer.status >= 300:  # noqa: PLR2004 - HTTP's own line
+        raise SilentDaemon(f"the daemon answers {answer.status}: {text.decode(errors='replace').strip()}")
+    is_json = answer.headers.get_content_type() == "application/json"
+    return json.loads(text) if is_json else text.decode()
+
+
+def holder(folder: str) -> int | None:
+    """Give the pid of the daemon that lives, whether it answers or not; 0 if it is not told, `None` if none lives.
+
+    `folder` is its runtime folder. The lock ends with the process, however that ends.
+    """
+    try:
+        descriptor = os.open(f"{folder}/daemon.lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        text = os.pread(descriptor, 20, 0).strip()
+        return int(text) if text.isdigit() else 0
+    else:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _whose(place: str) -> str:
+    pid = holder(place.rpartition("/")[0])
+    return f" (pid {pid}); if it hangs, end it: kill -9 {pid}" if pid else ""
+
+
+class _Connection(HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, place: str, timeout: float) -> None:
+        super().__init__("fairlead", timeout=timeout)
+        self._place = place
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._place)

@@ -1,0 +1,127 @@
+"""Puts an event under the policy that holds where it happened: what is answered, and what is left to be done.
+
+Every road decides here: the daemon, the command line without one, and programs of one's own. Nothing here runs a
+command, sends a note or prints: that is `act`'s, in the process that was asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.events import HookEvent, HookOutput, OtherEvent, parse
+from fairlead.policy._steps import Plan  # noqa: TC001 - read at run time: decisions travel
+from fairlead.policy._types import Notifications  # noqa: TC001 - likewise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairlead.events import Event
+    from fairlead.hooks import HookContext, HookManager
+    from fairlead.policy import Layer
+
+GUARDED = frozenset({"PreToolUse", "PermissionRequest"})
+"""The events that guards look at."""
+
+_TELLS_THE_PERSON = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
+
+
+class Policing(msgspec.Struct, frozen=True):
+    """The policy files that hold, and what is wrong with them."""
+
+    layers: tuple[Layer, ...] = ()
+    warnings: tuple[str, ...] = ()
+    broken: str | None = None
+    """Why there is no policy, although there is a file."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is answered so far, and what the caller has to do before it can answer."""
+
+    output: HookOutput = HookOutput()
+    log: tuple[str, ...] = ()
+    """Lines for stderr."""
+    plan: Plan | None = None
+    """Commands, and what becomes of how they end."""
+    notices: Notifications | None = None
+    """How the person wants to be told; `None` if not at all."""
+
+
+def prepare() -> None:
+    """See every type once, before several threads read events and policies.
+
+    msgspec learns a type when it first reads one; two threads that make it do so at once crash the process.
+    """
+    from fairlead.policy._last_good import Entry  # noqa: PLC0415 - a process that decides one event does without
+    from fairlead.policy._types import Policy  # noqa: PLC0415 - likewise
+
+    for kind in (*(event.type for event in HookEvent), OtherEvent, Policy, Entry):
+        msgspec.json.Decoder(kind)
+
+
+def read_event(payload: bytes, kind: str) -> Event:
+    """Parse; an event that we do not know must be named by the payload too, else it is a slip of the pen."""
+    if HookEvent.find(kind) is None and (b'"%s"' % kind.encode()) not in payload:
+        HookEvent.parse(kind)
+    return parse(payload, kind)
+
+
+def find_policy(cwd: str, *, only_held: bool = False) -> Policing:
+    """Load the policy that holds in a folder. `only_held`: raise `NotHeld` rather than read a file."""
+    from fairlead.policy import PolicyError, load  # noqa: PLC0415 - a bad payload does without
+
+    try:
+        loaded = load(cwd, only_held=only_held)
+    except PolicyError as error:
+        return Policing(broken=f"{error}\nOnly a person can mend the policy; `fairlead validate` lists its mistakes.")
+    return Policing(loaded.layers, loaded.warnings)
+
+
+def post_guards(manager: HookManager, policing: Policing, environ: Mapping[str, str] | None = None) -> None:
+    """Register the guards. They protect the policy and the client's settings also where there is no policy yet."""
+    from fairlead.policy import register_guards  # noqa: PLC0415 - most events do without
+
+    register_guards(manager, policing.layers, environ)
+
+
+def decide(event: Event, policing: Policing, manager: HookManager, ctx: HookContext) -> Decision:
+    """Ask the hooks, then the policy for its commands. `manager` has the guards already, where the event is guarded."""
+    output, log = _first_word(event, policing)
+    notices = _notices(policing)
+    if output.blocked:
+        return Decision(output=output, log=log, notices=notices)
+    result = manager.fire_sync(event, ctx)
+    output = output.merge(result.output)
+    planned = None if output.blocked else _plan(result.event, policing)
+    return Decision(output=output, log=log, plan=planned, notices=notices)
+
+
+def _first_word(event: Event, policing: Policing) -> tuple[HookOutput, tuple[str, ...]]:
+    """Say what is to be said whatever the hooks answer: a policy that cannot be read denies every tool call."""
+    log: tuple[str, ...] = policing.warnings
+    if policing.broken is not None:
+        if event.event_name == "PreToolUse":
+            return HookOutput.deny(f"The policy cannot be read, so nothing is allowed: {policing.broken}"), ()
+        log = (policing.broken, *log)
+    if policing.warnings and event.event_name in _TELLS_THE_PERSON:
+        return HookOutput(system_message="\n".join(policing.warnings)), log
+    return HookOutput.allow(), log
+
+
+def _notices(policing: Policing) -> Notifications | None:
+    if not any(layer.policy.notifications.enabled for layer in policing.layers):
+        return None
+    from fairlead.policy import merged  # noqa: PLC0415 - hardly any event is notified
+
+    return merged(policing.layers).notifications
+
+
+def _plan(event: Event, policing: Policing) -> Plan | None:
+    if not policing.layers:
+        return None
+    from fairlead.policy import plan  # noqa: PLC0415 - an event without a policy does without
+
+    planned = plan(event, policing.layers)
+    asks = planned.steps or planned.context or planned.infinite or planned.log
+    return planned if asks else None
