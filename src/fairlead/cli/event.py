@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from fairlead.journal import Verdict
 
 
+_LAUNCHED = "--launched"
+"""For the launcher alone, so nobody is told of it who mistypes another."""
+
+
 class Launched(msgspec.Struct, frozen=True):
     """A launcher called us, because it found no daemon: what we decide is to be written down."""
 
@@ -73,12 +77,12 @@ def run(name: str, args: Sequence[str]) -> int:
 
 
 def _options(args: Sequence[str]) -> Options:
-    found: dict[str, list[str]] = {"--hooks": [], "--rules": [], "--timeout": [], "--client": [], "--launched": []}
+    found: dict[str, list[str]] = {"--hooks": [], "--rules": [], "--timeout": [], "--client": [], _LAUNCHED: []}
     words = iter(args)
     for word in words:
         key, equals, value = word.partition("=")
         if key not in found:
-            raise UsageError(f"unknown option {word!r}; options are {', '.join(found)}")
+            raise UsageError(f"unknown option {word!r}; options are {', '.join(name for name in found if name != _LAUNCHED)}")
         value = value if equals else next(words, "")
         if not value:
             raise UsageError(f"{key} needs a value")
@@ -86,7 +90,7 @@ def _options(args: Sequence[str]) -> Options:
     client = found["--client"][-1] if found["--client"] else "claude"
     if client not in CLIENTS:
         raise UsageError(f"--client: expected one of {', '.join(CLIENTS)}, got {client!r}")
-    launched = _launched(found["--launched"])
+    launched = _launched(found[_LAUNCHED])
     return Options(tuple(found["--hooks"]), tuple(found["--rules"]), _seconds(found["--timeout"]), client, launched)
 
 

@@ -1,0 +1,26 @@
+"""Every event that was answered is written down exactly once, at whatever moment the daemon is killed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from daemon.killing import kill_rounds
+
+if TYPE_CHECKING:
+    from daemon.house import House
+
+ROUNDS = 15
+
+
+@pytest.mark.timeout(120)
+def test_no_event_is_lost_doubled_or_let_through_when_the_daemon_is_killed(open_home: House) -> None:
+    outcome = kill_rounds(open_home, ROUNDS)
+
+    assert outcome.wrong == []
+    assert outcome.lost == []
+    assert outcome.doubled == []
+    assert outcome.spooled == 0
+    assert outcome.kills == ROUNDS
+    assert outcome.roads["daemon"] >= ROUNDS
+    assert outcome.roads["cold"] >= ROUNDS

@@ -1,0 +1,173 @@
+"""What the daemon tells of itself, and that no client can keep it from answering the others."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import pytest
+from daemon import exposition
+from daemon.house import house, until
+from daemon.talk import connect, read_answer, request, talk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from daemon.house import House
+
+POLICY = "preToolUse: {uneditableFiles: [kept.txt]}\n"
+
+
+@pytest.fixture
+def home() -> Iterator[House]:
+    """A home with a policy and a daemon."""
+    with house(FAIRLEAD_NO_DAEMON="1") as made:
+        made.policy(POLICY)
+        with made.daemon():
+            yield made
+
+
+def metrics(home: House) -> dict[str, exposition.Family]:
+    answer = talk(home.socket, "GET", "/metrics")
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return exposition.read(answer.text)
+
+
+def value(home: House, name: str, **labels: str) -> float:
+    return metrics(home)[f"fairlead_{name}"].value(f"fairlead_{name}", **labels)
+
+
+def test_what_prometheus_reads_is_well_formed_and_counts(home: House) -> None:
+    for name in ("kept.txt", "kept.txt", "src/a.txt"):
+        home.hook("PreToolUse", home.edit(name))
+    home.hook("Odd", home.payload(hook_event_name="Odd"))
+    until(lambda: value(home, "store_behind_bytes") == 0, "all of it is stored")
+
+    read = metrics(home)
+
+    events = read["fairlead_events_total"]
+    assert events.kind == "counter"
+    assert events.value("fairlead_events_total", event="PreToolUse", verdict="blocked") == 2
+    assert events.value("fairlead_events_total", event="PreToolUse", verdict="none") == 1
+    assert events.value("fairlead_events_total", event="Odd", verdict="none") == 1
+    decided = read["fairlead_decision_seconds"]
+    assert decided.value("fairlead_decision_seconds_count") == 4
+    assert 0 < decided.value("fairlead_decision_seconds_sum") < 5
+    assert value(home, "info", version="0.1.0") == 1
+    assert value(home, "resident_memory_bytes") > 10_000_000
+    assert value(home, "uptime_seconds") > 0
+    assert value(home, "spool_pending") == 0
+    for name in ("elsewhere", "spooled", "doubles", "troubles"):
+        assert value(home, f"{name}_total") == 0
+
+
+def test_an_event_that_comes_twice_is_taken_once_and_counted(home: House) -> None:
+    for _ in range(2):
+        answer = talk(home.socket, "POST", "/v1/events/PreToolUse", home.edit("kept.txt"), fairlead_id="1-1")
+        assert (answer.status, answer.headers["fairlead-exit"]) == (200, "2")
+
+    assert len(home.happened()) == 1
+    assert value(home, "doubles_total") == 1
+
+
+def test_how_it_is_can_be_asked(home: House) -> None:
+    home.hook("PreToolUse", home.edit("kept.txt"))
+
+    status = talk(home.socket, "GET", "/v1/status").json
+
+    assert set(status) == {
+        *("pid", "version", "listens", "uptime", "events", "under_way", "idle", "leaving", "memory"),
+        *("loop_lag", "loop_blocked", "spool", "troubles", "stored", "store_failures"),
+    }
+    assert (status["events"], status["under_way"], status["leaving"], status["troubles"]) == (1, 0, "", 0)
+
+
+# -- others --------------------------------------------------------------------------------------------
+
+
+def test_who_asks_by_halves_keeps_nobody_from_an_answer(home: House) -> None:
+    whole = request("POST", "/v1/events/PreToolUse", home.edit("kept.txt"))
+    halves = [connect(home.socket) for _ in range(20)]
+    for number, connection in enumerate(halves):
+        connection.sendall(whole[: len(whole) * number // 20])
+
+    assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
+    assert [record.road for record in home.happened()] == ["daemon"]
+
+    for number, connection in enumerate(halves):
+        connection.sendall(whole[len(whole) * number // 20 :])
+        assert read_answer(connection).headers["fairlead-exit"] == "2"
+        connection.close()
+
+
+def test_a_body_that_comes_byte_by_byte_is_read(home: House) -> None:
+    with connect(home.socket) as connection:
+        for byte in request("POST", "/v1/events/PreToolUse", home.edit("kept.txt")):
+            connection.sendall(bytes([byte]))
+        assert read_answer(connection).headers["fairlead-exit"] == "2"
+
+
+def test_who_leaves_before_the_answer_harms_nobody(home: House) -> None:
+    whole = request("POST", "/v1/events/PreToolUse", home.edit("kept.txt"))
+    head = whole.index(b"\r\n\r\n") + 4
+    for size in (0, 10, head, head + 1, len(whole) - 5):
+        with connect(home.socket) as connection:
+            connection.sendall(whole[:size])
+
+    assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
+    assert len(home.happened()) == 1, "what was not asked to the end is no event"
+    status = home.status()
+    assert status is not None
+    assert status["under_way"] == 0
+    assert "Traceback" not in (home.folder / "daemon.err").read_text()
+
+
+def test_what_is_no_http_is_refused(home: House) -> None:
+    for nonsense in (b"\0" * 100, b"GET\r\n\r\n", b"POST /v1/events/X HTTP/9.9\r\n\r\n", b"\x16\x03\x01"):
+        with connect(home.socket) as connection:
+            connection.sendall(nonsense)
+            assert connection.recv(12) in {b"", b"HTTP/1.1 400"}
+    assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
+
+
+def test_two_hundred_at_once_are_answered(home: House) -> None:
+    """The first of all, and in several threads: each of them reads the policy."""
+    whole = request("POST", "/v1/events/PreToolUse", home.edit("kept.txt"))
+    connections = [connect(home.socket) for _ in range(200)]
+    for connection in connections:
+        connection.sendall(whole)
+
+    codes = [read_answer(connection).headers["fairlead-exit"] for connection in connections]
+    for connection in connections:
+        connection.close()
+
+    assert codes == ["2"] * 200
+    assert len(home.happened()) == 200
+
+
+# -- the loop ------------------------------------------------------------------------------------------
+
+
+def test_a_slow_decision_is_made_in_a_thread_and_others_are_answered_meanwhile(home: House) -> None:
+    """A command of many commands takes long to look through."""
+    home.hook("PreToolUse", home.edit("src/a.txt"))
+    slow = home.payload(tool_name="Bash", tool_input={"command": "sh -c 'rm src/x'; " * 3_500})
+    took: list[float] = []
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(talk, home.socket, "POST", "/v1/events/PreToolUse", slow)
+        while not asked.done():
+            begun = monotonic()
+            assert talk(home.socket, "POST", "/v1/events/PreToolUse", home.edit("kept.txt")).status == 200
+            took.append(monotonic() - begun)
+        assert asked.result().status == 200
+
+    seconds = max(record.seconds for record in home.happened())
+    assert seconds > 0.05, "it was slow"
+    assert len(took) > 5
+    assert sorted(took)[len(took) // 2] < seconds / 4
+    status = home.status()
+    assert status is not None
+    assert 0 < status["loop_lag"] < seconds
+    assert value(home, "loop_lag_seconds") == pytest.approx(status["loop_lag"], rel=0.01)

@@ -1,0 +1,88 @@
+"""The policy is read when an event comes: what a person changes holds at once, what breaks does not lift it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from daemon.house import Done, House
+
+KEPT = "preToolUse: {uneditableFiles: [kept.txt]}\n"
+
+
+def edit(home: House, name: str) -> Done:
+    done = home.hook("PreToolUse", home.edit(name))
+    assert home.happened()[-1].road == "daemon"
+    return done
+
+
+def test_an_edited_policy_holds_at_the_next_event(home: House) -> None:
+    with home.daemon():
+        home.policy(KEPT)
+        assert (edit(home, "kept.txt").exit_code, edit(home, "src/new.txt").exit_code) == (2, 0)
+        for _ in range(5):
+            home.policy("preToolUse: {uneditableFiles: [new.txt]}\n")
+            assert (edit(home, "src/kept.txt").exit_code, edit(home, "src/new.txt").exit_code) == (0, 2)
+            home.policy("preToolUse: {uneditableFiles: [old.txt]}\n")
+            assert (edit(home, "src/old.txt").exit_code, edit(home, "src/new.txt").exit_code) == (2, 0)
+
+
+def test_a_policy_that_breaks_leaves_its_last_good_version(home: House) -> None:
+    with home.daemon():
+        home.policy(KEPT)
+        assert edit(home, "kept.txt").exit_code == 2
+        home.policy("preToolUse: [\n")
+
+        blocked, let = edit(home, "kept.txt"), edit(home, "src/a.txt")
+
+        assert (blocked.exit_code, let.exit_code) == (2, 0)
+        assert ".fairlead.yaml" in let.answer["systemMessage"]
+
+
+def test_a_policy_that_was_never_right_shuts_the_gate(home: House) -> None:
+    home.policy("preToolUse: [\n")
+    with home.daemon():
+        done = edit(home, "src/a.txt")
+
+    assert done.exit_code == 2
+    assert "The policy cannot be read, so nothing is allowed: " in done.stderr
+
+
+def test_a_policy_that_is_gone_still_holds(home: House) -> None:
+    with home.daemon():
+        home.policy(KEPT)
+        assert edit(home, "kept.txt").exit_code == 2
+        (home.project / ".fairlead.yaml").unlink()
+
+        assert (edit(home, "kept.txt").exit_code, edit(home, "src/a.txt").exit_code) == (2, 0)
+
+
+def test_a_policy_that_comes_holds_at_once(home: House) -> None:
+    with home.daemon():
+        assert edit(home, "kept.txt").exit_code == 0
+        home.policy(KEPT)
+        assert edit(home, "kept.txt").exit_code == 2
+
+
+def test_a_nearer_policy_takes_the_place_of_one_above(home: House) -> None:
+    with home.daemon():
+        home.policy(KEPT)
+        (home.project / "sub").mkdir()
+        nearer = home.payload(
+            cwd=str(home.project / "sub"),
+            tool_name="Edit",
+            tool_input={"file_path": str(home.project / "sub/x/own.txt")},
+        )
+        assert home.hook("PreToolUse", nearer).exit_code == 0
+        (home.project / "sub/.fairlead.yaml").write_text("preToolUse: {uneditableFiles: [own.txt]}\n")
+
+        assert home.hook("PreToolUse", nearer).exit_code == 2
+
+
+def test_the_same_holds_for_a_daemon_that_comes_after_the_policy_broke(home: House) -> None:
+    home.policy(KEPT)
+    with home.daemon():
+        assert edit(home, "kept.txt").exit_code == 2
+    home.policy("preToolUse: [\n")
+    with home.daemon():
+        assert edit(home, "kept.txt").exit_code == 2

@@ -1,0 +1,209 @@
+"""The way from the journal to the store: in batches, exactly once, and made anew where the store breaks."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from daemon.house import until
+
+from fairlead.daemon import _house
+from fairlead.daemon._feed import Feed
+from fairlead.journal import Happened, Journal, Turn, put
+from fairlead.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+    from daemon.house import House
+
+
+def stored(home: House) -> list[str]:
+    """The sessions of the events in the store, the oldest first."""
+    store = Store.open(f"sqlite:///{home.state}/fairlead.db")
+    try:
+        assert store.warnings == ()
+        return [event.happened.session for event in store.events(newest_first=False, limit=10_000)]
+    finally:
+        store.close()
+
+
+def send(home: House, *sessions: str) -> None:
+    for session in sessions:
+        home.hook("Stop", home.payload(hook_event_name="Stop", session_id=session))
+
+
+def count(home: House) -> int:
+    status = home.status()
+    assert status is not None
+    return int(status["stored"])
+
+
+def damage(database: Path) -> None:
+    """Make a table begin at a page that is not there."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET rootpage = 99999 WHERE name = 'events'")
+        connection.execute("PRAGMA schema_version = 9999")
+        connection.commit()
+
+
+def troubles(home: House) -> list[str]:
+    turns = [record.what for record in home.journal() if isinstance(record, Turn)]
+    return [what for what in turns if not what.startswith(("started", "stopped"))]
+
+
+def test_events_reach_the_store(home: House) -> None:
+    with home.daemon():
+        send(home, "a", "b", "c")
+        until(lambda: count(home) >= 4, "the events and the daemon's start are stored")
+
+        assert stored(home) == ["a", "b", "c"]
+
+
+def test_what_was_stored_is_not_stored_again_after_a_kill(home: House) -> None:
+    daemon = home.start()
+    send(home, "a", "b")
+    until(lambda: count(home) >= 3, "they are stored")
+    daemon.kill()
+    daemon.wait()
+
+    with home.daemon():
+        send(home, "c")
+        until(lambda: "c" in stored(home), "the next one is stored")
+
+        assert stored(home) == ["a", "b", "c"]
+        assert count(home) <= 3, "what was stored before has not been read again"
+
+
+def test_a_store_that_cannot_be_opened_is_told_once_and_tried_again(home: House) -> None:
+    database = home.state / "fairlead.db"
+    database.mkdir()
+    with home.daemon():
+        send(home, "a", "b")
+        until(lambda: troubles(home), "it is told")
+        assert home.hook("PreToolUse", home.edit("src/a")).exit_code == 0
+        database.rmdir()
+        until(lambda: count(home) > 0, "it is tried again")
+
+        (told,) = troubles(home)
+        assert told.startswith(f"events are kept in the journal alone for now: {database} is not a file; move it away")
+        assert stored(home)[:2] == ["a", "b"]
+
+
+def test_a_store_that_breaks_while_it_is_open_is_set_aside_and_made_anew(home: House) -> None:
+    database = home.state / "fairlead.db"
+    with home.daemon():
+        send(home, "a", "b")
+        until(lambda: count(home) >= 3, "they are stored")
+        damage(database)
+        send(home, "c")
+        until(lambda: len(troubles(home)) >= 2, "it is set aside")
+        until(lambda: stored(home) == ["a", "b", "c"], "all is fed from the journal again")
+
+        failed, aside = troubles(home)
+        assert failed.startswith(f"events are kept in the journal alone for now: {database} is damaged")
+        assert f"it was set aside as {database}.damaged-" in aside
+        assert len(home.happened()) == 3
+
+
+def test_a_store_that_is_gone_is_made_anew_by_the_next_daemon(home: House) -> None:
+    with home.daemon():
+        send(home, "a")
+        until(lambda: count(home) >= 2, "it is stored")
+    for file in home.state.glob("fairlead.db*"):
+        file.unlink()
+    with home.daemon():
+        send(home, "b")
+        until(lambda: count(home) >= 4, "all is fed from the journal")
+
+        assert stored(home) == ["a", "b"]
+
+
+def test_many_are_brought_in_batches(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLEAD_HOME", str(home.state))
+    told: list[str] = []
+    journal = Journal(str(home.state / "journal"))
+    for number in range(1200):
+        journal.append(Happened(id=f"{number:016x}-1", at=float(number), event="Stop", session=f"s{number}"))
+    feed = Feed(journal, told.append)
+
+    assert feed.behind() == (home.state / "journal/00000001.jsonl").stat().st_size
+    assert [feed.batch() for _ in range(4)] == [True, True, False, False]
+
+    assert feed.behind() == 0
+    assert feed.status() == {"stored": 1200, "store_failures": 0}
+    assert feed.knows(f"{7:016x}-1")
+    assert not feed.knows("ffffffffffffffff-1")
+    feed.finish()
+    journal.close()
+    assert told == []
+
+
+def test_what_lies_in_the_spool_and_in_the_journal_is_taken_once(home: House) -> None:
+    """A daemon was killed after it had written an event down, and before it had removed the file."""
+    send(home, "a", "b")
+    kept = home.folder / "kept"
+    shutil.copytree(home.state / "spool", kept)
+    with home.daemon():
+        assert home.spooled() == []
+    for file in kept.iterdir():
+        shutil.copy(file, home.state / "spool")
+
+    with home.daemon():
+        assert home.spooled() == []
+        assert [record.session for record in home.happened()] == ["a", "b"]
+        assert "\nfairlead_doubles_total 2\n" in home.ask("GET", "/metrics")
+
+
+def test_the_spool_is_taken_in_while_events_come(home: House) -> None:
+    """Both write to one journal, in two threads."""
+    with home.daemon():
+        for number in range(30):
+            put(
+                str(home.state / "spool"),
+                Happened(id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", road="cold"),
+            )
+            send(home, f"live{number}")
+        until(lambda: not home.spooled(), "the spool is taken in")
+
+        sessions = [record.session for record in home.happened()]
+        assert len(sessions) == len(set(sessions)) == 60
+
+
+def test_the_spool_is_taken_in_before_the_store_is_loaded(home: House) -> None:
+    """It takes a third of a second to load, and somebody waits for the first answer."""
+    send(home, "a", "b")
+    look = (
+        "import sys\n"
+        "from fairlead.daemon._house import House\n"
+        "house = House('0'); house.open(); house.close()\n"
+        "print(house.metrics.spooled, 'sqlalchemy' in sys.modules)\n"
+    )
+
+    done = home.run([sys.executable, "-c", look], b"")
+
+    assert (done.stdout, done.stderr) == ("2 False\n", "")
+    assert [record.session for record in home.happened()] == ["a", "b"]
+
+
+def test_only_what_may_have_been_forgotten_is_looked_up_in_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_house, "_REMEMBERED", 3)
+    seen = _house._Seen()
+    seen.begin(["1-a", "2-a"])
+    assert not seen.has_forgotten("0-a"), "all that ever was is remembered"
+
+    seen.add(["3-a", "4-a", "3-a"])
+
+    assert [name for name in ("1-a", "2-a", "3-a", "4-a") if name in seen] == ["2-a", "3-a", "4-a"]
+    assert seen.has_forgotten("1-a")
+    assert seen.has_forgotten("0-a")
+    assert not seen.has_forgotten("2-a")
+    assert not seen.has_forgotten("5-a"), "newer than all that was forgotten"
+    full = _house._Seen()
+    full.begin(["1-a", "2-a", "3-a"])
+    assert full.has_forgotten("0-a"), "what stood before may have been many"
