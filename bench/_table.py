@@ -12,16 +12,24 @@ if TYPE_CHECKING:
 
 NOT_INSTALLED = "not installed: pip install -e '.[bench]'"
 
-_SCALE = {"µs": 1e6, "ms": 1e3}
+_SCALE = {"µs": 1e6, "ms": 1e3, "MB": 1e-6, "/s": 1.0, "": 1.0}
+"""From seconds, bytes, events a second and plain counts to what is shown."""
+
 _HEADINGS = ("what", "ours", "baseline", "result", "target", "reached")
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be reached: a time or a difference in the row's unit, or a ratio. At most `limit`."""
+    """What is to be reached: a figure or a difference in the row's unit, or a ratio."""
 
     of: Literal["time", "difference", "ratio"]
     limit: float
+    is_floor: bool = False
+    """At least `limit`, not at most: as of events a second."""
+
+    def holds(self, figure: float) -> bool:
+        """Tell whether a figure reaches it."""
+        return figure >= self.limit if self.is_floor else figure <= self.limit
 
 
 @dataclass(frozen=True)
@@ -30,23 +38,31 @@ class Row:
 
     subject: str
     what: str
-    unit: Literal["µs", "ms"]
-    ours: Timing
+    unit: Literal["µs", "ms", "MB", "/s", ""]
+    ours: Timing | None
+    """`None` where it cannot be measured."""
     baseline: str
+    """Empty if there is nothing to compare with."""
     theirs: Timing | None = None
     """`None` where the peer is not installed."""
     shows: Literal["difference", "ratio"] = "ratio"
     target: Target | None = None
+    absent: str = NOT_INSTALLED
+    """What is told in place of what was not measured."""
 
     def figure(self, of: str, which: Literal["minimum", "median"]) -> float | None:
         """Compute the time, difference or ratio from the minima or from the medians."""
         scale = _SCALE[self.unit]
+        if self.ours is None:
+            return None
         ours = getattr(self.ours, which) * scale
         if of == "time":
             return float(ours)
         if self.theirs is None:
             return None
         theirs = getattr(self.theirs, which) * scale
+        if of == "ratio" and not theirs:  # what cannot be told from noise is nothing to compare with
+            return None
         return float(ours - theirs if of == "difference" else ours / theirs)
 
     @property
@@ -55,9 +71,9 @@ class Row:
         if self.target is None:
             return None
         least, middle = (self.figure(self.target.of, which) for which in ("minimum", "median"))
-        if least is None or middle is None or least > self.target.limit:
+        if least is None or middle is None or not self.target.holds(least):
             return None if least is None else "no"
-        return "yes" if middle <= self.target.limit else "minimum only"
+        return "yes" if self.target.holds(middle) else "minimum only"
 
     def as_json(self) -> dict[str, Any]:
         """Give everything, times in the row's unit."""
@@ -65,12 +81,12 @@ class Row:
             "subject": self.subject,
             "what": self.what,
             "unit": self.unit,
-            "ours": self._both(self.ours),
+            "ours": self.ours and self._both(self.ours),
             "baseline": self.baseline,
             "theirs": self.theirs and self._both(self.theirs),
             "difference": self._rounded("difference"),
             "ratio": self._rounded("ratio"),
-            "target": self.target and {"of": self.target.of, "at_most": self.target.limit},
+            "target": self.target and {"of": self.target.of, self._bound(): self.target.limit},
             "reached": self.reached,
         }
 
@@ -78,16 +94,25 @@ class Row:
         """Give the cells of the table, in the order of its headings."""
         return (
             f"{self.subject}: {self.what}",
-            self._times(self.ours),
-            f"{self.baseline}: {NOT_INSTALLED if self.theirs is None else self._times(self.theirs)}",
+            self.absent if self.ours is None else self._times(self.ours),
+            self._compared(),
             self._result(),
             self._goal(),
             self.reached or "",
         )
 
+    def _bound(self) -> str:
+        return "at_least" if self.target and self.target.is_floor else "at_most"
+
+    def _compared(self) -> str:
+        if not self.baseline or self.ours is None:
+            return self.baseline
+        return f"{self.baseline}: {self.absent if self.theirs is None else self._times(self.theirs)}"
+
     def _both(self, timing: Timing) -> dict[str, float]:
         scale = _SCALE[self.unit]
-        return {"minimum": round(timing.minimum * scale, 4), "median": round(timing.median * scale, 4)}
+        best = "maximum" if self._bound() == "at_least" else "minimum"
+        return {best: round(timing.minimum * scale, 4), "median": round(timing.median * scale, 4)}
 
     def _rounded(self, of: str) -> dict[str, float] | None:
         least, middle = self.figure(of, "minimum"), self.figure(of, "median")
@@ -97,7 +122,7 @@ class Row:
 
     def _times(self, timing: Timing) -> str:
         scale = _SCALE[self.unit]
-        return f"{_short(timing.minimum * scale)} ({_short(timing.median * scale)}) {self.unit}"
+        return f"{_short(timing.minimum * scale)} ({_short(timing.median * scale)}) {self.unit}".rstrip()
 
     def _result(self) -> str:
         least, middle = self.figure(self.shows, "minimum"), self.figure(self.shows, "median")
@@ -110,7 +135,8 @@ class Row:
     def _goal(self) -> str:
         if self.target is None:
             return ""
-        return f"≤ {self.target.limit:g} {'x' if self.target.of == 'ratio' else self.unit}"
+        sign = "≥" if self.target.is_floor else "≤"
+        return f"{sign} {self.target.limit:g} {'x' if self.target.of == 'ratio' else self.unit}".rstrip()
 
 
 def _short(figure: float, sign: str = "") -> str:

@@ -27,7 +27,7 @@ BARE = [PYTHON, "-I", "-c", "import json"]
 def rows(effort: Effort) -> list[Row]:
     with TemporaryDirectory() as scratch:
         home = Path(scratch)
-        commands = {"ours": OURS, "bare": BARE, **_peers()}
+        commands = {"ours": OURS, "bare": BARE, **peers()}
         for name in commands.keys() & {"ours", "cchooks"}:
             _check_answers(commands[name], home)
         times = effort.compare_processes(
@@ -42,7 +42,7 @@ def rows(effort: Effort) -> list[Row]:
     ]
 
 
-def _peers() -> dict[str, list[str]]:
+def peers() -> dict[str, list[str]]:
     """Find those that are installed. hcom is a native program beside the interpreter."""
     hcom = which("hcom", path=str(Path(PYTHON).parent))
     return {

@@ -27,17 +27,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import ModuleType
 
-    from docs.drawing import on_terminal, svg
+    from docs.drawing import on_terminal, steady, svg
     from docs.reading import Field, assignment, definition, fields, members, signature
 else:  # a script finds its neighbours without the name of the folder
-    from drawing import on_terminal, svg
+    from drawing import on_terminal, steady, svg
     from reading import Field, assignment, definition, fields, members, signature
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs/reference"
 GENERATED = "<!-- Written by docs/generate.py from the code: run `make docs` instead of editing. -->"
-PICTURE_ENDS_BEFORE = "5  "
-"""The picture shows the tour up to this scene, so that it fits on a screen."""
+PICTURE = ROOT / "docs/images/demo.svg"
+PICTURE_SHOWS = ("time      who", "The launcher is")
+"""From which line on, and up to which: the events and their sum. Which launcher it is depends on the machine."""
 
 
 def main(args: list[str]) -> int:
@@ -60,7 +61,7 @@ def everything() -> tuple[tuple[Path, str], ...]:
     """Give every file that is generated, or has generated parts, with the text it should have."""
     pages = {"events.md": events_page, "api.md": api_page, "cli.md": cli_page, "errors.md": errors_page}
     whole = [(REFERENCE / name, page()) for name, page in pages.items()]
-    picture = (ROOT / "docs/images/tour.svg", tour_picture())
+    picture = (PICTURE, demo_picture())
     parts = [(path, with_parts(path.read_text("utf-8"))) for path in hand_written()]
     return (*whole, picture, *parts)
 
@@ -147,15 +148,14 @@ def _yes(event: Event, output: HookOutput) -> str:
 TABLES: dict[str, Callable[[], str]] = {"honoured": honoured_table}
 
 
-def tour_picture() -> str:
-    """Draw what `make run` prints on a terminal; its end is left out, since the time it tells differs."""
-    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    printed = on_terminal([sys.executable, str(ROOT / "examples/tour.py")], env)
-    end = next(
-        n for n, line in enumerate(printed) if re.sub(r"\x1b\[[\d;]*m", "", line).startswith(PICTURE_ENDS_BEFORE)
-    )
-    lines = ["\x1b[36m$\x1b[0m make run", *printed[: end - 1]]
-    return svg(lines, "fairlead", "make run: a harmless command passes, a dangerous one is blocked with its reason")
+def demo_picture() -> str:
+    """Draw what `make run` prints on a terminal. If only the times differ from the picture that is there, keep that."""
+    env = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS"}}
+    printed = on_terminal([sys.executable, "-m", "fairlead", "demo"], {**env, "TERM": "xterm"})
+    begin, end = (next(n for n, line in enumerate(printed) if word in line) for word in PICTURE_SHOWS)
+    lines = ["\x1b[36m$\x1b[0m make run", *printed[begin:end]]
+    drawn = svg(lines, "fairlead", "make run: a team of agents under a policy; an edit of .env is blocked")
+    return steady(drawn, PICTURE.read_text("utf-8") if PICTURE.exists() else "")
 
 
 # -- the reference -------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def cli_page() -> str:
     return page(
         "Command line",
         "`python -m fairlead` is the same as `fairlead`. What it prints and how it exits, event by event, is in",
-        "[Ship it in Claude Code](../howto/claude-code.md); every message is in",
+        "[Ship your own hooks](../howto/claude-code.md); every message is in",
         "[Troubleshooting](../troubleshooting.md).",
         "",
         f"```text\n{USAGE}```",

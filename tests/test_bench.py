@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench._harness import Timing
+from bench._table import Row, Target
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,15 +38,33 @@ ROWS = [
     ("policy: Bash, 208 characters, 20 rules", "shlex.split", "≤ 300 µs"),
     ("policy: fairlead PreToolUse, Edit", 'python -I -c "import json"', "≤ 4 x"),
     ("policy: fairlead PreToolUse, Bash", 'python -I -c "import json"', "≤ 4 x"),
+    ("launcher: fairlead-hook PreToolUse, Edit", "static C program that does nothing", "≤ 2 x"),
+    ("launcher: fairlead-hook PreToolUse, Bash", "static C program that does nothing", "≤ 2 x"),
+    ("launcher: fairlead-hook PreToolUse, Edit", "hcom 0.7.31, native, no check", ""),
+    ("launcher: fairlead-hook PreToolUse, Edit", "cchooks 0.1.5, another check", ""),
+    ("launcher: fairlead-hook PreToolUse, Edit", "python -c pass", ""),
+    ("launcher: fairlead-hook PreToolUse, Edit", "the launcher in Python", ""),
+    ("launcher: fairlead-hook PreToolUse, Edit", "the launcher, no daemon", ""),
+    ("in the client: a Read with 2 hooks, added by fairlead-hook", "static C program that does nothing", "≤ 1.3 x"),
+    ("in the client: a Read with 2 hooks, added by fairlead-hook", "hcom 0.7.31, native, no check", ""),
+    ("in the client: a Read with 2 hooks, added by fairlead-hook", "python -c pass", ""),
+    ("in the client: a Read without hooks", "the same again: the noise", ""),
+    ("daemon: 100 sessions, one processor", "bare uvicorn, answers nothing", "≥ 4000 /s"),
+    ("daemon: p99 at 80 % of that rate", "", "≤ 10 ms"),
+    ("daemon: processor time for an event", "bare uvicorn, answers nothing", ""),
+    ("daemon: the same, 1000 sessions", "the same, 1 session", "≤ 1.2 x"),
+    ("daemon: memory after all of it", "", "≤ 90 MB"),
+    ("daemon: 3 kills: events lost, doubled or wrong", "", "≤ 0"),
 ]
 KEYS = ["subject", "what", "unit", "ours", "baseline", "theirs", "difference", "ratio", "target", "reached"]
 
 WITHOUT_PEERS = """
 import sys
 sys.modules.update(pluggy=None, cchooks=None)
-from bench import cold_road
-cold_road.which = lambda *_, **__: None
-from bench.__main__ import main
+from bench import cold_road, in_client
+cold_road.which = in_client.which = lambda *_, **__: None
+from bench.__main__ import SUBJECTS, main
+del SUBJECTS["daemon"], SUBJECTS["kills"]  # they have no peers
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -57,32 +78,39 @@ def bench(start: Sequence[str], kept: Path) -> tuple[list[list[str]], dict[str, 
     return cells, json.loads(kept.read_text(encoding="utf-8")), done.stderr
 
 
+@pytest.mark.timeout(240)
 def test_the_table_has_every_row_and_the_file_every_key(tmp_path: Path) -> None:
-    """Every row is printed, with its baseline and target, and kept as JSON with all its keys."""
+    """Every row is printed, with its baseline and target, and kept as JSON with all its keys.
+
+    The file says where it ran: Python, platform, CPUs and versions; no host name, no path.
+    """
     cells, kept, progress = bench(["-m", "bench"], tmp_path / "results.json")
     assert cells[0] == ["what", "ours", "baseline", "result", "target", "reached"]
-    assert [(what, baseline.partition(": ")[0], target) for what, _, baseline, _, target, _ in cells[2:]] == ROWS
+    assert [(what, baseline.rpartition(": ")[0], target) for what, _, baseline, _, target, _ in cells[2:]] == ROWS
     assert [(f"{row['subject']}: {row['what']}", row["baseline"]) for row in kept["rows"]] == [
         (what, baseline) for what, baseline, _ in ROWS
     ]
     assert [list(row) for row in kept["rows"]] == [KEYS] * len(ROWS)
-    assert progress.startswith("1/7 fire: done\n")
-
-
-def test_the_file_says_where_it_ran_but_not_on_whose_machine(tmp_path: Path) -> None:
-    """Python, platform, CPUs and versions are kept; no host name, no path."""
-    _, kept, _ = bench(["-m", "bench"], tmp_path / "results.json")
+    assert progress.startswith("1/11 fire: done\n")
     assert list(kept) == ["machine", "quick", "rows"]
     assert list(kept["machine"]) == ["when", "python", "implementation", "platform", "cpus", "versions"]
     assert kept["quick"] is True
     assert str(ROOT) not in json.dumps(kept)
 
 
+@pytest.mark.timeout(240)
 def test_a_peer_that_is_not_installed_is_named(tmp_path: Path) -> None:
     """Without the peers everything else is measured, and their rows say how to get them."""
     cells, kept, _ = bench(["-c", WITHOUT_PEERS], tmp_path / "results.json")
     absent = [row["baseline"] for row in kept["rows"] if row["theirs"] is None]
-    assert absent == ["pluggy 1.7, same functions", "cchooks 0.1.5, same check", "hcom 0.7.31, native, no check"]
+    assert absent == [
+        "pluggy 1.7, same functions",
+        "cchooks 0.1.5, same check",
+        "hcom 0.7.31, native, no check",
+        "hcom 0.7.31, native, no check",
+        "cchooks 0.1.5, another check",
+        "hcom 0.7.31, native, no check",
+    ]
     assert [line[2] for line in cells if "not installed" in line[2]] == [
         f"{name}: not installed: pip install -e '.[bench]'" for name in absent
     ]
@@ -95,3 +123,32 @@ def test_a_bad_command_line_is_refused_before_anything_runs(arguments: list[str]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("usage: python -m bench [-h] [--quick] [--json FILE]\n")
+
+
+@pytest.mark.parametrize(
+    ("rates", "reached"), [((5000.0, 4000.0), "yes"), ((5000.0, 3999.0), "minimum only"), ((3999.0, 3000.0), "no")]
+)
+def test_a_target_can_be_a_floor(rates: tuple[float, float], reached: str) -> None:
+    """Of a rate the best round is the largest figure."""
+    row = Row("daemon", "rate", "/s", Timing(*rates), "", target=Target("time", 4000, is_floor=True))
+    assert (row.reached, row.cells()[4]) == (reached, "≥ 4000 /s")
+    assert row.as_json()["target"] == {"of": "time", "at_least": 4000}
+    assert row.as_json()["ours"] == {"maximum": rates[0], "median": rates[1]}
+
+
+def test_bytes_are_shown_as_megabytes() -> None:
+    row = Row("daemon", "memory", "MB", Timing(71_900_000, 95_000_000), "", target=Target("time", 90))
+    assert row.cells() == ("daemon: memory", "71.9 (95.0) MB", "", "", "≤ 90 MB", "minimum only")
+
+
+def test_there_is_no_ratio_to_what_cannot_be_told_from_noise() -> None:
+    row = Row("client", "hook", "ms", Timing(0.001, 0.002), "nothing", Timing(0.0, 0.001), target=Target("ratio", 2))
+    assert row.cells()[1:] == ("1.00 (2.00) ms", "nothing: 0.00 (1.00) ms", "", "≤ 2 x", "")
+    assert row.as_json()["ratio"] is None
+
+
+def test_what_could_not_be_measured_says_why() -> None:
+    """It has reached nothing, and failed at nothing."""
+    row = Row("daemon", "rate", "/s", None, "bare", target=Target("time", 1), absent="not measured: no compiler")
+    assert row.cells() == ("daemon: rate", "not measured: no compiler", "bare", "", "≤ 1 /s", "")
+    assert (row.as_json()["ours"], row.as_json()["reached"]) == (None, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -129,55 +128,6 @@ def test_what_an_example_says_to_try_can_be_tried(example: str, exit_code: int) 
     done = subprocess.run(["/bin/sh", "-c", found[1]], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
     assert (done.returncode, bool(done.stderr)) == (exit_code, True)
-
-
-# -- the tour ------------------------------------------------------------------------------------------
-
-
-def tour(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, folder / "tour.py"], env={**os.environ, **env}, capture_output=True, text=True, check=False
-    )
-
-
-def test_the_tour_shows_each_scene_and_how_long_it_took() -> None:
-    done = tour(EXAMPLES)
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.findall(r"^   (exit \d)  (.*)$", done.stdout, re.MULTILINE) == [
-        ("exit 0", "nothing to object"),
-        ("exit 2", "deny: Blocked: contains 'rm -rf'"),
-        ("exit 2", "deny: Ask before you force a push."),
-        ("exit 2", "deny: hook 'typo.guard' failed, so this is denied: KeyError: 'comand'"),
-        ("exit 2", unfinished(done.stdout)),
-        ("exit 0", "INFO subagent started: id=a6c7e1d2 type=Explore desc=None"),
-    ]
-    assert re.search(r"^All 6 came out as they should\.\nAn event took \d+ ms \(median\)", done.stdout, re.MULTILINE)
-
-
-def unfinished(printed: str) -> str:
-    """The one answer whose words may change; what it has to say may not."""
-    found = re.search(
-        r"^   exit 2  (deny: unfinished\.py: .*line 7: SyntaxError: expected ':')$", printed, re.MULTILINE
-    )
-    return found[1] if found else "nothing about line 7 of unfinished.py"
-
-
-def test_the_tour_is_plain_text_where_there_is_no_terminal() -> None:
-    assert "\x1b" not in tour(EXAMPLES).stdout
-
-
-def test_the_tour_fails_if_a_scene_comes_out_differently(tmp_path: Path) -> None:
-    """With a guard that lets everything pass."""
-    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
-    guard = (tmp_path / "security.py").read_text("utf-8")
-    (tmp_path / "security.py").write_text(guard.replace('["rm -rf", "sudo"]', "[]"))
-
-    done = tour(tmp_path)
-
-    assert done.returncode == 1
-    assert "   expected: exit 2, deny: Blocked: contains 'rm -rf'\n" in done.stdout
-    assert "1 of 6 came out differently." in done.stdout
 
 
 # -- the documents -------------------------------------------------------------------------------------

@@ -82,7 +82,8 @@ def _options(args: Sequence[str]) -> Options:
     for word in words:
         key, equals, value = word.partition("=")
         if key not in found:
-            raise UsageError(f"unknown option {word!r}; options are {', '.join(name for name in found if name != _LAUNCHED)}")
+            told = ", ".join(name for name in found if name != _LAUNCHED)
+            raise UsageError(f"unknown option {word!r}; options are {told}")
         value = value if equals else next(words, "")
         if not value:
             raise UsageError(f"{key} needs a value")

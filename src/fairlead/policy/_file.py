@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.places import config_folder, state_folder
-from fairlead.policy._last_good import place_of, recall, remember, stamp_of
+from fairlead.policy._last_good import TRUSTED_AGE, place_of, recall, remember, stamp_of
 from fairlead.policy._mistakes import Mistake, PolicyError
 from fairlead.policy._types import Layer, Policy
 
@@ -24,6 +24,7 @@ NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
 
 _MAX_FOLDERS = 12
 _MOST_HELD = 256
+_MOST_REMEMBERED = 4096
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -122,23 +123,52 @@ def cache_folder() -> str:
 
 
 def _nearest(start: str, *, also_gone: bool) -> str | None:
-    folder = start
+    folder, cache = start, cache_folder() if also_gone else ""
+    kept = _changed(cache) if cache else 0
     for _ in range(_MAX_FOLDERS):
-        files = [os.path.join(folder, name) for name in NAMES]  # noqa: PTH118 - likewise
-        for file in files:
-            if _exists(file):
-                return file
-        if also_gone:
-            cache = cache_folder()
-            for file in files:
-                kept = recall(cache, file)
-                if kept is not None and not kept.tried:
-                    return file
+        if (found := _policy_of(folder, cache, kept)) is not None:
+            return found
         above = os.path.dirname(folder)  # noqa: PTH120 - likewise
         if above == folder:
             return None
         folder = above
     return None
+
+
+_without: dict[tuple[str, str], tuple[int, int]] = {}
+"""Folders that have no policy, and none that is kept: by folder and cache, when the two were last changed.
+
+Every event asks for all folders above it, and nearly all of them have none."""
+
+
+def _policy_of(folder: str, cache: str, kept: int) -> str | None:
+    """Find the policy of a folder, or (with a `cache`) one that is gone, but whose last good version is kept."""
+    times = _changed(folder), kept
+    if cache and _without.get((folder, cache)) == times:
+        return None
+    files = [os.path.join(folder, name) for name in NAMES]  # noqa: PTH118 - likewise
+    for file in files:
+        if _exists(file):
+            return file
+    if not cache:
+        return None
+    for file in files:
+        entry = recall(cache, file) if kept else None
+        if entry is not None and not entry.tried:
+            return file
+    if times[0] and time_ns() - max(times) > TRUSTED_AGE:  # a change within a tick of the clock does not show
+        if len(_without) >= _MOST_REMEMBERED:
+            _without.clear()
+        _without[folder, cache] = times
+    return None
+
+
+def _changed(folder: str) -> int:
+    """Tell when something was last put into a folder, or taken out; 0 if it cannot be told. Nobody can set it back."""
+    try:
+        return os.stat(folder).st_ctime_ns  # noqa: PTH116 - likewise
+    except (OSError, ValueError):
+        return 0
 
 
 def _exists(file: str) -> bool:

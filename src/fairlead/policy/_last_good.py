@@ -14,7 +14,7 @@ import msgspec
 Stamp = tuple[int, ...]
 
 _VERSION = f"{sys.modules['fairlead'].__version__} {sys.version_info[:2]}"  # only the command line may import the top
-_TRUSTED_AGE = 100_000_000
+TRUSTED_AGE = 100_000_000
 """In nanoseconds. Two changes within one tick of the disk's clock leave the same stamp, so a young file has none."""
 
 
@@ -48,7 +48,7 @@ def remember(  # noqa: PLR0913 - what is kept, and where
     folder: str, file: str, status: os.stat_result, document: dict[str, Any], now: int, *, tried: bool = False
 ) -> None:
     """Keep what a file says. Raises `OSError` if it cannot."""
-    stamp = stamp_of(status) if now - status.st_ctime_ns > _TRUSTED_AGE else ()
+    stamp = stamp_of(status) if now - status.st_ctime_ns > TRUSTED_AGE else ()
     entry = Entry(_VERSION, os.path.realpath(file), stamp, document, tried)
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib costs an import
     _write_whole(place_of(folder, file), msgspec.msgpack.encode(entry))

@@ -1,0 +1,103 @@
+"""The launcher, daemon warm: one event, one process, against the least that any native hook costs, and its peers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench._data import ROOT
+from bench._harness import wall_time
+from bench._home import NO_COMPILER, compiled, daemon, home
+from bench._table import Row, Target
+from bench.cold_road import PYTHON, peers
+from fairlead import __version__
+from fairlead.testing import make_payload
+
+if TYPE_CHECKING:
+    from bench._harness import Effort, Timing, Variant
+    from bench._home import Home
+
+LAUNCHER = Path(sys.executable).with_name("fairlead-hook")
+NOTHING = "int main(void) { return 0; }\n"
+COMMAND = "git status --short && npm test"
+
+
+def rows(effort: Effort) -> list[Row]:
+    with home() as place, daemon(place):
+        payloads = _payloads(place)
+        hook = [str(LAUNCHER), "PreToolUse", "--python", PYTHON]
+        _check_answers(hook, place)
+        cold = {**place.environment("cold"), "FAIRLEAD_NO_DAEMON": "1"}
+        warm, edit = place.environment(), payloads["Edit"]
+        variants: dict[str, Variant] = {
+            "Edit": wall_time(hook, stdin=edit, env=warm),
+            "Bash": wall_time(hook, stdin=payloads["Bash"], env=warm),
+            "pass": wall_time([PYTHON, "-c", "pass"], stdin=edit, env=warm),
+            "twin": wall_time([PYTHON, _twin(place), "PreToolUse", "--python", PYTHON], stdin=edit, env=warm),
+            "cold": wall_time(hook, stdin=edit, env=cold),
+            **{name: wall_time(command, stdin=edit, env=warm) for name, command in peers().items()},
+        }
+        if nothing := _nothing(place):
+            variants["nothing"] = wall_time([nothing], stdin=edit, env=warm)
+        times = effort.compare_processes(variants)
+    return _compared(times)
+
+
+def _compared(times: dict[str, Timing]) -> list[Row]:
+    edit, bash = "fairlead-hook PreToolUse, Edit", "fairlead-hook PreToolUse, Bash"
+    twice, nothing = Target("ratio", 2), "static C program that does nothing"
+    others = {
+        "hcom": "hcom 0.7.31, native, no check",
+        "cchooks": "cchooks 0.1.5, another check",
+        "pass": "python -c pass",
+        "twin": "the launcher in Python",
+        "cold": "the launcher, no daemon",
+    }
+    return [
+        Row("launcher", edit, "ms", times["Edit"], nothing, times.get("nothing"), target=twice, absent=NO_COMPILER),
+        Row("launcher", bash, "ms", times["Bash"], nothing, times.get("nothing"), target=twice, absent=NO_COMPILER),
+        *(Row("launcher", edit, "ms", times["Edit"], other, times.get(name)) for name, other in others.items()),
+    ]
+
+
+def _payloads(place: Home) -> dict[str, Path]:
+    """Write a call of each tool, as the client sends it."""
+    project = place.project()
+    calls = {
+        "Edit": {"file_path": str(project / "src/main.py"), "old_string": "hello", "new_string": "goodbye"},
+        "Bash": {"command": COMMAND, "description": "Run the tests"},
+    }
+    files = {}
+    for tool, tool_input in calls.items():
+        files[tool] = place.folder / f"{tool}.json"
+        payload = make_payload("PreToolUse", cwd=str(project), tool_name=tool, tool_input=tool_input)
+        files[tool].write_text(json.dumps(payload))
+    return files
+
+
+def _check_answers(hook: list[str], place: Home) -> None:
+    """Time only what does the work: by this policy an edit of `.env` is blocked, and by the daemon."""
+    project = place.project()
+    told = {"tool_name": "Edit", "tool_input": {"file_path": str(project / ".env")}}
+    payload = json.dumps(make_payload("PreToolUse", cwd=str(project), **told)).encode()
+    env = place.environment()
+    done = subprocess.run(hook, input=payload, capture_output=True, check=False, env=env)
+    spooled = list((place.folder / "state").glob("spool/*.json"))
+    if done.returncode != 2 or spooled:
+        raise RuntimeError(f"{' '.join(hook)}: exit {done.returncode}: {done.stderr.decode(errors='replace').strip()}")
+
+
+def _twin(place: Home) -> str:
+    """Give the launcher in Python as the wheel has it where there is no C compiler."""
+    program = place.folder / "twin"
+    program.write_text((ROOT / "launcher/hook.py").read_text("utf-8").replace("@VERSION@", __version__), "utf-8")
+    return str(program)
+
+
+def _nothing(place: Home) -> str | None:
+    source, program = place.folder / "nothing.c", place.folder / "nothing"
+    source.write_text(NOTHING)
+    return str(program) if compiled(source, program) else None
