@@ -24,6 +24,7 @@ from bench import (
     kills,
     launcher,
     policy,
+    sessions,
     values,
 )
 from bench._harness import Effort
@@ -45,6 +46,7 @@ SUBJECTS = {
     "launcher": launcher.rows,
     "in the client": in_client.rows,
     "daemon": daemon.rows,
+    "sessions": sessions.rows,
     "kills": kills.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")

@@ -16,7 +16,7 @@ PAGE = HERE.parents[1] / "docs/conformance.md"
 INTRODUCTION = """\
 # Conformance
 
-Fairlead was built from three documents. Each of their scenarios is a test, and this page says which: paste its name
+Fairlead was built from four documents. Each of their scenarios is a test, and this page says which: paste its name
 after `pytest tests/conformance/`. The page is written from the list that a test holds against the tests there are, so
 none can be missing.
 """
@@ -273,6 +273,94 @@ HEADINGS = {
 }
 """Heading → the tests and classes of tests of what is under it."""
 
+# -- the monitor's document ----------------------------------------------------------------------------
+
+MONITOR = """\
+## The monitor's document
+
+How agent-tmux-monitor maps events to states and tracks subagents. Every row of its tables is a test. Followed to the
+letter, the tables show the wrong thing in 21 cases; each of those is a test too, under the number that a study of the
+original gave it.
+"""
+
+TABLES = {
+    "SessionStatus: The Three Fundamental States": [
+        "Idle",
+        "Working",
+        "AttentionNeeded",
+        "Every session is in exactly one of these states",
+    ],
+    "Staleness (Computed Property)": ["Staleness is not a state"],
+    "Tool Execution Events": [
+        "PreToolUse, interactive tool",
+        "PreToolUse, standard tool",
+        "PostToolUse",
+        "PostToolUseFailure",
+    ],
+    "User Interaction Events": ["UserPromptSubmit", "Stop"],
+    "Subagent Events": ["SubagentStart", "SubagentStop"],
+    "Session Lifecycle Events": ["SessionStart", "SessionEnd"],
+    "Context Management Events": ["PreCompact", "Setup"],
+    "Notification Events": [
+        "Notification, permission_prompt",
+        "Notification, idle_prompt",
+        "Notification, elicitation_dialog",
+        "Notification, auth_success",
+        "Notification, unknown/missing",
+    ],
+    "RawHookEvent Structure": ["Common Fields", "Injected by hook script"],
+    "Fields by Event Type": [
+        "Fields of PreToolUse",
+        "Fields of PostToolUse",
+        "Fields of PostToolUseFailure",
+        "Fields of UserPromptSubmit",
+        "Fields of Stop",
+        "Fields of SubagentStart",
+        "Fields of SubagentStop",
+        "Fields of SessionStart",
+        "Fields of SessionEnd",
+        "Fields of PreCompact",
+        "Fields of Setup",
+        "Fields of Notification",
+    ],
+    "Subagent Tracking": [
+        "Subagents as Child Sessions",
+        "Hierarchy Example",
+        "Lifecycle: SubagentStart",
+        "Lifecycle: SubagentStop",
+    ],
+    "Registry Changes": ["sessions_by_pid", "sessions_by_agent_id"],
+    "HookEventType Enum": ["All 12 Claude Code hook events"],
+}
+"""Heading → the rows under it, proved in `test_agent_tmux_monitor.py`."""
+
+CORNERS = [
+    "01 The status line arrives after Stop",
+    "02 The person interrupts, and no Stop comes",
+    "03 The service fails, and StopFailure comes instead of Stop",
+    "04 A permission is asked, and its note comes 6 seconds late",
+    "05 A permission is granted, and the tool takes long",
+    "06 A permission is denied, or a question dismissed",
+    "07 A rule denies a call, and no event closes it",
+    "08 Tools run in parallel",
+    "09 A subagent's tool events come while the main agent asks",
+    "09 A subagent's question is its own",
+    "10 The main agent stops while subagents work in the background",
+    "10 Nobody wakes the main agent",
+    "11 An idle_prompt comes while subagents work",
+    "12 A session starts after compaction in mid-turn",
+    "13 Clear and resume change the id",
+    "14 A rescan finds a known session",
+    "15 Another hook keeps the agent from stopping",
+    "16 Events arrive in another order",
+    "17 Several sessions share a process, or have none",
+    "18 The context window has a million tokens",
+    "19 A status line is partial",
+    "20 A dialog waits at the start, and no event was sent",
+    "21 The daemon starts anew",
+]
+"""What happens in the client, proved in `test_agent_tmux_monitor_corners.py`."""
+
 
 # -- the page ------------------------------------------------------------------------------------------
 
@@ -280,15 +368,24 @@ HEADINGS = {
 def page() -> str:
     parts = [INTRODUCTION, SPECIFICATION]
     for file, requirements in SCENARIOS.items():
-        for requirement, titles in requirements.items():
-            parts.append(f"### {requirement}\n")
-            parts.append(table("scenario", [(title, [f"{file}::{name_of(title)}"]) for title in titles]))
+        parts += titled("scenario", file, requirements)
     parts.append(PROPOSAL)
     for part, statements in PROPOSED.items():
         parts.append(f"### {part}\n")
         parts.append(table("statement", [(said, [node] if node else []) for said, node in statements.items()]))
     parts += [HOOK_SYSTEM, table("heading", list(HEADINGS.items()))]
+    parts += [MONITOR, *titled("row", "test_agent_tmux_monitor.py", TABLES)]
+    parts += titled("case", "test_agent_tmux_monitor_corners.py", {"Where the letter shows the wrong thing": CORNERS})
     return "\n".join(parts)
+
+
+def titled(first: str, file: str, headings: dict[str, list[str]]) -> list[str]:
+    """Under each heading the tests that are named after what they prove."""
+    parts = []
+    for heading, titles in headings.items():
+        rows = [(title, [f"{file}::{name_of(title)}"]) for title in titles]
+        parts += [f"### {heading}\n", table(first, rows)]
+    return parts
 
 
 SCENARIOS = {"test_subagent_hooks.py": STARTING, "test_subagent_hooks_stop.py": STOPPING}
@@ -301,7 +398,7 @@ def table(first: str, rows: list[tuple[str, list[str]]]) -> str:
 
 def name_of(title: str) -> str:
     """A scenario's test is named after it."""
-    return "test_" + "_".join(re.findall(r"\w+", title.lower()))
+    return "test_" + "_".join(re.findall(r"\w+", title.lower().replace("'s ", "s ")))
 
 
 @cache
@@ -326,6 +423,13 @@ def test_the_page_is_up_to_date() -> None:
 def test_every_scenario_of_the_specification_has_its_test_in_its_order() -> None:
     for file, requirements in SCENARIOS.items():
         assert declared(file) == [name_of(title) for titles in requirements.values() for title in titles]
+
+
+def test_every_row_and_every_case_of_the_monitor_has_its_test_in_its_order() -> None:
+    rows = [name_of(title) for titles in TABLES.values() for title in titles]
+
+    assert declared("test_agent_tmux_monitor.py") == rows
+    assert declared("test_agent_tmux_monitor_corners.py") == [name_of(title) for title in CORNERS]
 
 
 def test_every_statement_of_the_proposal_has_a_test_that_exists() -> None:

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from fairlead.daemon._ask import home_of, is_newer, is_same_home, read_ask
 from fairlead.daemon._desk import Elsewhere
+from fairlead.daemon._sessions_http import session_routes
 from fairlead.daemon._token import is_allowed
 from fairlead.errors import FairleadError
 from fairlead.events import MAX_PAYLOAD
@@ -137,5 +138,6 @@ def _starlette(house: House) -> Starlette:
             Route("/metrics", metrics),
             Route("/v1/stop", stop, methods=["POST"]),
             Route("/v1/http/{event}", http_hook, methods=["POST"]),
+            *session_routes(house),
         ]
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.journal import Journal, Record
-    from fairlead.store import Store
+    from fairlead.store import Store, StoredEvent
 
 BATCH = 500
 AGE = 30 * 24 * 3600.0
@@ -66,6 +66,14 @@ class Feed:
                 return name in self._opened().known((name,))
         except Exception:  # noqa: BLE001 - `batch` meets it too, and tells it
             return False
+
+    def events(self, session: str, limit: int) -> list[StoredEvent]:
+        """Give the last events of a session, the newest first; none without a store."""
+        try:
+            with self._lock:
+                return self._opened().events(session=session, limit=limit)
+        except Exception:  # noqa: BLE001 - `batch` meets it too, and tells it
+            return []
 
     def finish(self) -> None:
         """Bring in what is left, within a moment, and close the store; one that was never opened is left alone."""

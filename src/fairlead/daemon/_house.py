@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.daemon._desk import Desk
 from fairlead.daemon._feed import Feed
 from fairlead.daemon._metrics import Metrics, resident_memory
+from fairlead.daemon._tracker import Tracker
 from fairlead.journal import Happened, Journal, Turn, journal_folder, name_of, pending, remove, spool_folder, take
 from fairlead.policing import prepare
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fairlead.daemon._ask import Ask
     from fairlead.daemon._desk import Reply
     from fairlead.journal import Record
+    from fairlead.store import StoredEvent
 
 _DECIDERS = 4
 _REMEMBERED = 20_000
@@ -49,6 +51,7 @@ class House:
         self._desk = Desk(self._keep)
         self._deciders = ThreadPoolExecutor(_DECIDERS, "decider")
         self._feed = Feed(self._journal, self.trouble)
+        self.tracker = Tracker(self._journal, self.trouble)
         self._where: list[str] = []
         self._leaving = ""
         self._leave: Callable[[], None] | None = None
@@ -64,6 +67,7 @@ class House:
         torn = self._journal.recover()
         if torn is not None:
             self.trouble(f"{torn.file}: cut off {torn.size} bytes of a line that a killed daemon left")
+        self.tracker.open()
         self._seen.begin(self._journal.ids(_REMEMBERED))  # always: what its predecessor took may yet be spooled
         if self.is_spooled():
             self.take_spool()
@@ -77,6 +81,7 @@ class House:
         """Write down that it has gone. Whatever has not reached the store by now stands in the journal."""
         self._deciders.shutdown()
         self._feed.finish()
+        self.tracker.save()
         self._turn(f"stopped: {self._leaving or 'ended'}")
         self._journal.close()
 
@@ -84,6 +89,7 @@ class House:
         """Stop answering, finish what is under way, and go."""
         if not self._leaving:
             self._leaving = why
+            self.tracker.close()
             if self._leave is not None:
                 self._leave()
 
@@ -104,6 +110,7 @@ class House:
                 return quick
             return await asyncio.get_running_loop().run_in_executor(self._deciders, self._desk.answer, ask, payload)
         finally:
+            self.tracker.drain_soon()
             self._under_way -= 1
             self._last = monotonic()
 
@@ -117,6 +124,7 @@ class House:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._deciders, self._desk.answer_in_json, ask, payload)
         finally:
+            self.tracker.drain_soon()
             self._under_way -= 1
             self._last = monotonic()
 
@@ -132,6 +140,7 @@ class House:
                 self._seen.add((name,))
         if isinstance(record, Happened):
             self.metrics.count(record)
+            self.tracker.note(record)
         return True
 
     def is_spooled(self) -> bool:
@@ -158,6 +167,11 @@ class House:
         """Bring a batch into the store; tell whether there is more."""
         return self._feed.batch()
 
+    def events_of(self, session: str, limit: int) -> list[StoredEvent]:
+        """Give the last events of a session, the newest first, as far as the store has them."""
+        self._feed.batch()
+        return self._feed.events(session, limit)
+
     async def wait_for_news(self) -> None:
         """Wait until the store may be fed again."""
         await asyncio.sleep(_NEWS)
@@ -166,7 +180,7 @@ class House:
 
     def idle_for(self) -> float:
         """Tell for how many seconds nobody has asked for anything."""
-        return 0.0 if self._under_way else monotonic() - self._last
+        return 0.0 if self._under_way or self.tracker.streams else monotonic() - self._last
 
     def trouble(self, what: str) -> None:
         """Write down what went wrong, for whoever reads the journal."""

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from contextlib import ExitStack
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from fairlead.daemon._app import App
 from fairlead.daemon._house import House
 from fairlead.daemon._life import DaemonError, Place, listening, only_one, peer_uid, turn_over
 from fairlead.daemon._token import make_token
+from fairlead.daemon._tracker import look_up
 from fairlead.daemon.starting import log_file
 from fairlead.places import runtime_folder, socket_file
 
@@ -36,6 +38,8 @@ _GRACE = 5
 _TICK = 0.1
 _MINUTE = 60.0
 _LOOK_AT_SPOOL = 0.25
+_LOOK_AT_SESSIONS = 1.0
+_KEEP_SESSIONS = 30.0
 _LOOK_AT_SOCKET = 0.5
 _SWITCH = 0.001
 
@@ -172,6 +176,7 @@ def _chores(house: House) -> Iterator[Coroutine[Any, Any, None]]:
     yield _watch_spool(house)
     yield _feed_store(house)
     yield _watch_log()
+    yield _watch_sessions(house)
 
 
 async def _watch_log() -> None:
@@ -191,11 +196,23 @@ async def _watch_loop(house: House) -> None:
             minute, house.metrics.lag = monotonic() + _MINUTE, 0.0
 
 
+async def _watch_sessions(house: House) -> None:
+    """Hold what events told against the client's own files and the process table, and keep it now and then."""
+    tracker, kept, due = house.tracker, 0, monotonic() + _KEEP_SESSIONS
+    while True:
+        tracker.take_facts(await _in_thread(partial(look_up, tracker.processes())))
+        if monotonic() > due and tracker.revision != kept:
+            kept, due = tracker.revision, monotonic() + _KEEP_SESSIONS
+            tracker.save()
+        await asyncio.sleep(_LOOK_AT_SESSIONS)
+
+
 async def _watch_spool(house: House) -> None:
     while True:
         await asyncio.sleep(_LOOK_AT_SPOOL)
         if house.is_spooled():
             await _in_thread(house.take_spool)
+            house.tracker.drain()
 
 
 async def _feed_store(house: House) -> None:

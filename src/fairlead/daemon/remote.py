@@ -8,10 +8,13 @@ import os
 import socket
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import FairleadError
 from fairlead.places import socket_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PATIENCE = 5.0
 
@@ -48,6 +51,28 @@ def ask(method: str, path: str, body: object = None, *, timeout: float = _PATIEN
         raise SilentDaemon(f"the daemon answers {answer.status}: {text.decode(errors='replace').strip()}")
     is_json = answer.headers.get_content_type() == "application/json"
     return json.loads(text) if is_json else text.decode()
+
+
+def follow(path: str, *, timeout: float, at: str | None = None) -> Iterator[tuple[str, Any]]:
+    """Read a stream of the daemon's: the kind of each event, and its JSON. A sign of life is the kind "".
+
+    Ends when the daemon goes. Raises `NoDaemon` if there is none, or nothing comes for `timeout` seconds.
+    """
+    place = socket_file() if at is None else at
+    with closing(_Connection(place, timeout)) as connection:
+        try:
+            connection.request("GET", path)
+            answer, kind, data = connection.getresponse(), "", ""
+            while line := answer.readline():
+                word, _, rest = line.decode().rstrip("\n").partition(": ")
+                kind, data = (rest, data) if word == "event" else (kind, rest) if word == "data" else (kind, data)
+                if line == b"\n":
+                    yield kind, json.loads(data) if data else None
+                    kind, data = "", ""
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise NoDaemon(f"no daemon is running (no socket at {place}); begin one: fairlead daemon start") from None
+        except (OSError, HTTPException) as error:
+            raise SilentDaemon(f"the daemon at {place} cannot be asked: {error}") from None
 
 
 def holder(folder: str) -> int | None:
