@@ -26,6 +26,7 @@ from bench import (
     policy,
     sessions,
     values,
+    watch,
 )
 from bench._harness import Effort
 from bench._table import table
@@ -47,6 +48,7 @@ SUBJECTS = {
     "in the client": in_client.rows,
     "daemon": daemon.rows,
     "sessions": sessions.rows,
+    "watch": watch.rows,
     "kills": kills.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")

@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
     from docs.drawing import on_terminal, steady, svg
     from docs.reading import Field, assignment, definition, fields, members, signature
+    from docs.watching import watch_picture
 else:  # a script finds its neighbours without the name of the folder
     from drawing import on_terminal, steady, svg
     from reading import Field, assignment, definition, fields, members, signature
+    from watching import watch_picture
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs/reference"
@@ -61,9 +63,9 @@ def everything() -> tuple[tuple[Path, str], ...]:
     """Give every file that is generated, or has generated parts, with the text it should have."""
     pages = {"events.md": events_page, "api.md": api_page, "cli.md": cli_page, "errors.md": errors_page}
     whole = [(REFERENCE / name, page()) for name, page in pages.items()]
-    picture = (PICTURE, demo_picture())
+    pictures = ((PICTURE, demo_picture()), (PICTURE.with_name("watch.svg"), watch_picture()))
     parts = [(path, with_parts(path.read_text("utf-8"))) for path in hand_written()]
-    return (*whole, picture, *parts)
+    return (*whole, *pictures, *parts)
 
 
 def hand_written() -> Iterator[Path]:

@@ -57,6 +57,8 @@ ROWS = [
     ("apply: an event to a session", "a dict copied and changed", "≤ 3 µs"),
     ("tracker: an event, 1 session", "a dict copied and changed", "≤ 50 µs"),
     ("tracker: an event among 1000 sessions of 10 subagents", "the same with 1 session", "≤ 50 µs"),
+    ("watch: 1000 sessions x 10 subagents, 500 changes/s, share of a core", "", "≤ 0.25"),
+    ("watch: the same, from a key to the screen", "", "≤ 50 ms"),
     ("daemon: 3 kills: events lost, doubled or wrong", "", "≤ 0"),
 ]
 KEYS = ["subject", "what", "unit", "ours", "baseline", "theirs", "difference", "ratio", "target", "reached"]
@@ -67,7 +69,7 @@ sys.modules.update(pluggy=None, cchooks=None)
 from bench import cold_road, in_client
 cold_road.which = in_client.which = lambda *_, **__: None
 from bench.__main__ import SUBJECTS, main
-del SUBJECTS["daemon"], SUBJECTS["kills"]  # they have no peers
+del SUBJECTS["daemon"], SUBJECTS["kills"], SUBJECTS["watch"]  # they have no peers
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -94,7 +96,7 @@ def test_the_table_has_every_row_and_the_file_every_key(tmp_path: Path) -> None:
         (what, baseline) for what, baseline, _ in ROWS
     ]
     assert [list(row) for row in kept["rows"]] == [KEYS] * len(ROWS)
-    assert progress.startswith("1/11 fire: done\n")
+    assert progress.startswith("1/13 fire: done\n")
     assert list(kept) == ["machine", "quick", "rows"]
     assert list(kept["machine"]) == ["when", "python", "implementation", "platform", "cpus", "versions"]
     assert kept["quick"] is True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.installed import with_hooks
-from e2e.model import after, bash, call
+from e2e.model import after, bash
 
 from fairlead.journal import Happened, Reader
 

@@ -13,7 +13,20 @@ from fairlead.errors import FairleadError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-COMMANDS = ("daemon", "demo", "doctor", "events", "explain", "hooks", "init", "schema", "test", "validate")
+COMMANDS = (
+    "daemon",
+    "demo",
+    "doctor",
+    "events",
+    "explain",
+    "hooks",
+    "init",
+    "schema",
+    "sessions",
+    "test",
+    "validate",
+    "watch",
+)
 """Each is a file of its own in this folder, with a function `run`."""
 
 USAGE = """\
@@ -32,6 +45,8 @@ the policy:
 in the client:
        fairlead hooks install | status | uninstall  put the hooks into the client's settings, or take them out
        fairlead doctor                              find what is wrong, and say what to do
+       fairlead watch                               see every session and subagent, and which needs you, live
+       fairlead sessions [--tree | --line | wait]   the same for a look, a status bar, or a script
        fairlead events [--follow]                   show what happened, and what was answered
        fairlead daemon run | start | stop | status  what answers events in a millisecond; starts by itself
        fairlead demo                                see it all at work, in a scratch home

@@ -185,8 +185,14 @@ def _denied(ask: Ask, output: HookOutput) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": ask.event, **verdict}}
 
 
+_NOTHING = HookOutput()
+_SILENCE = Reply(200)
+
+
 def _reply(event: Event, payload: bytes, decision: Decision, ask: Ask) -> Reply:
     """Answer at once if nothing is left to be done; else hand the rest to the caller."""
+    if decision.plan is None and decision.notices is None and not decision.log and decision.output == _NOTHING:
+        return _SILENCE  # which is what nearly every event gets
     if decision.plan is not None and decision.plan.steps:
         return Reply(202, stdout=msgspec.json.encode(decision), verdict=verdict_of(decision.output))
     settled = settle(event, payload, decision)

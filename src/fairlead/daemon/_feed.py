@@ -47,14 +47,14 @@ class Feed:
         self._swept = monotonic()
         self._lock = Lock()
 
-    def batch(self) -> bool:
-        """Bring up to a batch into the store; tell whether there may be more. Raises nothing."""
+    def batch(self, most: int = BATCH) -> bool:
+        """Bring up to so many records into the store; tell whether there may be more. Raises nothing."""
         if monotonic() < self._not_before:
             return False
         try:
             with self._lock:
                 store = self._opened()
-                return self._take(store)
+                return self._take(store, most)
         except Exception as error:  # noqa: BLE001 - the daemon answers without a store; the journal has it all
             self._fail(error)
             return False
@@ -114,12 +114,12 @@ class Feed:
         if store is not None:
             store.close()
 
-    def _take(self, store: Store) -> bool:
+    def _take(self, store: Store, most: int) -> bool:
         records: list[Record] = []
         position = self._taken
         for position, record in self._journal.read(self._taken):  # noqa: B007 - the last one counts
             records.append(record)
-            if len(records) == BATCH:
+            if len(records) == most:
                 break
         if records:
             self._stored += store.take(records, position)
@@ -127,7 +127,7 @@ class Feed:
         elif monotonic() - self._swept > _SWEEP:
             self._sweep(store)
         self._failures = 0
-        return len(records) == BATCH
+        return len(records) == most
 
     def _sweep(self, store: Store) -> None:
         """Forget what is old, first in the store, then in the journal what the store has for certain."""

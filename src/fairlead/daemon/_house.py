@@ -12,7 +12,7 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from fairlead.daemon._desk import Desk
-from fairlead.daemon._feed import Feed
+from fairlead.daemon._feed import BATCH, Feed
 from fairlead.daemon._metrics import Metrics, resident_memory
 from fairlead.daemon._tracker import Tracker
 from fairlead.journal import Happened, Journal, Turn, journal_folder, name_of, pending, remove, spool_folder, take
@@ -32,9 +32,6 @@ _REMEMBERED = 20_000
 
 _QUIET = 10.0
 """Seconds between two lines in the daemon's own log about what cannot stand in the journal."""
-
-_NEWS = 0.25
-"""Seconds that the store may be behind."""
 
 
 class House:
@@ -163,18 +160,14 @@ class House:
 
     # -- the store -------------------------------------------------------------------------------------
 
-    def feed(self) -> bool:
+    def feed(self, most: int = BATCH) -> bool:
         """Bring a batch into the store; tell whether there is more."""
-        return self._feed.batch()
+        return self._feed.batch(most)
 
     def events_of(self, session: str, limit: int) -> list[StoredEvent]:
         """Give the last events of a session, the newest first, as far as the store has them."""
         self._feed.batch()
         return self._feed.events(session, limit)
-
-    async def wait_for_news(self) -> None:
-        """Wait until the store may be fed again."""
-        await asyncio.sleep(_NEWS)
 
     # -- what it tells of itself -----------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ class Metrics:
     def __init__(self) -> None:
         self.begun = monotonic()
         self.events: dict[tuple[str, str], int] = {}
+        self.answered = 0
         self.seconds = 0.0
         self.decided = [0] * (len(_BUCKETS) + 1)
         self.elsewhere = 0
@@ -40,6 +41,7 @@ class Metrics:
         """Count a decided event."""
         key = record.event, record.verdict
         self.events[key] = self.events.get(key, 0) + 1
+        self.answered += 1
         self.seconds += record.seconds
         self.decided[bisect_left(_BUCKETS, record.seconds)] += 1
 

@@ -39,6 +39,10 @@ _TICK = 0.1
 _MINUTE = 60.0
 _LOOK_AT_SPOOL = 0.25
 _LOOK_AT_SESSIONS = 1.0
+_NEWS = 0.25
+_MANY = 100
+"""Events within that time: then the store waits."""
+_FEW = 25
 _KEEP_SESSIONS = 30.0
 _LOOK_AT_SOCKET = 0.5
 _SWITCH = 0.001
@@ -216,10 +220,19 @@ async def _watch_spool(house: House) -> None:
 
 
 async def _feed_store(house: House) -> None:
-    """Bring what is in the journal into the store, in batches, off the hot road."""
+    """Bring what is in the journal into the store, in batches, off the hot road.
+
+    The thread that feeds takes the interpreter from the loop that answers. So while many events come, it takes few
+    at a time, and the rest in a quieter moment: the journal has everything meanwhile.
+    """
     while True:
-        await house.wait_for_news()  # first: the store takes long to load, and somebody waits for an answer
-        while await _in_thread(house.feed):
+        before = house.metrics.answered
+        await asyncio.sleep(_NEWS)  # first: the store takes long to load, and somebody waits for an answer
+        if house.metrics.answered - before > _MANY:
+            await _in_thread(partial(house.feed, _FEW))
+            continue
+        before = house.metrics.answered
+        while await _in_thread(house.feed) and house.metrics.answered - before <= _MANY:
             pass
 
 

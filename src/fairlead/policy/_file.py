@@ -12,6 +12,7 @@ import msgspec
 from fairlead.places import config_folder, state_folder
 from fairlead.policy._last_good import TRUSTED_AGE, place_of, recall, remember, stamp_of
 from fairlead.policy._mistakes import Mistake, PolicyError
+from fairlead.policy._recent import recall_recent, remember_recent
 from fairlead.policy._types import Layer, Policy
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def load(
     person only wants to know; what is kept then holds if the file breaks, but not if it goes. `only_held`: raise
     `NotHeld` rather than read a file.
     """
+    if only_held and (recent := recall_recent(cwd)) is not None:
+        return recent
     layers: list[Layer] = []
     warnings: list[str] = []
     mistakes: list[Mistake] = []
@@ -111,7 +114,10 @@ def load(
             warnings += remarks
     if mistakes:
         raise PolicyError(tuple(mistakes))
-    return Loaded(tuple(layers), tuple(warnings))
+    loaded = Loaded(tuple(layers), tuple(warnings))
+    if only_held:
+        remember_recent(cwd, loaded, (cache_folder(), f"{config_home or config_folder()}/config.yaml"))
+    return loaded
 
 
 def cache_folder() -> str:

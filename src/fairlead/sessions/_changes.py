@@ -12,7 +12,7 @@ from fairlead.sessions._session import Session  # noqa: TC001 - read at run time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MOST_CHANGES = 10_000
+MOST_CHANGES = 2_000
 """Changes that are kept for those who were away."""
 
 

@@ -1,0 +1,62 @@
+"""All there is to say of the chosen line, in two lines below the list. No screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.tui._rows import SIGNS, WORDS, mood_of, near_path, what_of
+from fairlead.tui._text import harmless, span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.sessions import Session
+    from fairlead.tui._tree import Tree
+    from fairlead.tui._view import Line
+
+
+def detail_of(line: Line | None, tree: Tree, now: float) -> tuple[str, str]:
+    """Give what is known and how, and where that is."""
+    if line is None or line.kind in ("note", "heading"):
+        return "", ""
+    session = tree.sessions.get(line.id)
+    if session is None:
+        return harmless(near_path(line.id, "")), ""
+    return " · ".join(_known(session, now)), " · ".join(_where(session, tree))
+
+
+def _known(session: Session, now: float) -> Iterator[str]:
+    mood = mood_of(session, now)
+    yield f"{SIGNS[mood]} {WORDS[mood]} for {span(session.in_state(now))}"
+    if told := what_of(session):
+        yield told
+    evidence = session.evidence
+    if evidence is not None:
+        tool = f" {harmless(evidence.tool)}" if evidence.tool else ""
+        yield f"seen by {harmless(evidence.event)}{tool} ({evidence.source}) {span(now - evidence.at)} ago"
+        if evidence.why:
+            yield f"believed because {harmless(evidence.why)}"
+    if session.last_activity:
+        yield f"last sign of life {span(now - session.last_activity)} ago"
+
+
+def _where(session: Session, tree: Tree) -> Iterator[str]:
+    yield f"id {harmless(session.id)}"
+    place = tree.place(session.id)
+    folder = session.cwd or place.worktree
+    yield harmless(near_path(folder, "")) + (f" on {harmless(place.branch)}" if place.branch else "")
+    if session.pid:
+        yield f"pid {session.pid}"
+    if session.pane:
+        yield f"pane {harmless(session.pane)}"
+    if session.permission_mode not in ("", "default"):
+        yield f"mode {harmless(session.permission_mode)}"
+    usage = session.usage
+    if usage is None:
+        return
+    if usage.lines_added is not None or usage.lines_removed is not None:
+        yield f"+{usage.lines_added or 0} -{usage.lines_removed or 0} lines"
+    if usage.five_hour_percent is not None:
+        yield f"5 h limit {usage.five_hour_percent:.0f}%"
+    if usage.seven_day_percent is not None:
+        yield f"7 d limit {usage.seven_day_percent:.0f}%"

@@ -1,0 +1,87 @@
+"""`fairlead watch` where there is no terminal: the rows as text, and what is said."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tui.speaker import Speaker
+from tui.team import session
+
+from fairlead.cli import watch
+from fairlead.errors import UsageError
+from fairlead.sessions import AttentionNeeded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+START = "import sys; from fairlead.cli.watch import run; sys.exit(run(sys.argv[1:]))"
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="fl") as folder:
+        yield Path(folder)
+
+
+def run(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "FAIRLEAD_HOME": str(home), "COLUMNS": "80"}
+    command = [sys.executable, "-c", START, *args]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("args", [(), ("--once",)])
+def test_without_a_terminal_the_rows_are_printed(home: Path, args: tuple[str, ...]) -> None:
+    (home / "run").mkdir()
+    one = session("s1", title="Clean up", cwd="/nowhere/shop", state=AttentionNeeded("Permission"), started=0.0)
+    gone = session("s2", title="Long over", cwd="/nowhere/shop", ended=1.0)
+    speaker = Speaker(home / "run/daemon.sock", [one, gone])
+    speaker.start()
+
+    done = run(home, *args)
+
+    speaker.stop()
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].strip().startswith("! 1 waits for you")
+    assert [line.split()[:4] for line in lines[3:]] == [
+        ["NEEDS", "YOU"],
+        ["!", "needs", "you", "shop"],
+        [],
+        ["▾", "shop", "!1"],
+        ["!", "needs", "you", "Clean"],
+    ]
+    assert done.stderr == (
+        "" if args else "fairlead: no terminal here, so this is the view as it is now, as of --once\n"
+    )
+
+
+def test_no_daemon_is_an_error_that_says_what_to_do(home: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLEAD_HOME", str(home))
+        with pytest.raises(Exception, match="begin one: fairlead daemon start"):
+            watch.run(["--once"])
+
+
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert watch.run(["--help"]) == 0
+    assert "example:\n  fairlead watch --project ." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--nope"], "unknown option '--nope'"),
+        (["--theme", "pink"], "--theme: expected light or dark, got 'pink'"),
+        (["--theme"], "--theme needs a value"),
+        (["--project=/no/such"], "--project: no such folder: /no/such"),
+    ],
+)
+def test_a_slip_of_the_pen_is_named(args: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said.replace("(", r"\(")):
+        watch.run(args)

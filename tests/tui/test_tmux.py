@@ -1,0 +1,134 @@
+"""A real tmux: `fairlead watch` runs in one pane and goes to another, and peeks at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+from tui.speaker import Speaker
+from tui.team import session
+
+from fairlead.sessions import AttentionNeeded
+from fairlead.tui import _tmux
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+START = "import sys; from fairlead.cli.watch import run; sys.exit(run(sys.argv[1:]))"
+
+
+class Tmux:
+    """A server of our own, with a terminal that shows it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "tmux.sock"
+        self.home = folder
+
+    def run(self, *words: str) -> str:
+        env = {key: value for key, value in os.environ.items() if not key.startswith("TMUX")}
+        env |= {"FAIRLEAD_HOME": str(self.home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        command = ["tmux", "-S", str(self.socket), "-f", os.devnull, *words]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+
+    def screen(self, pane: str) -> str:
+        return self.run("capture-pane", "-p", "-t", pane)
+
+    def wait(self, holds: Callable[[], object]) -> None:
+        deadline = monotonic() + 20
+        while not holds():
+            assert monotonic() < deadline, self.screen("watch:0")
+            sleep(0.02)
+
+
+@pytest.fixture
+def tmux() -> Iterator[Tmux]:
+    if not shutil.which("tmux"):
+        assert os.environ.get("CI") != "true", "CI must have tmux"
+        pytest.skip("there is no tmux here")
+    with tempfile.TemporaryDirectory(prefix="fl") as folder:
+        made = Tmux(Path(folder))
+        made.run("new-session", "-d", "-s", "agent", "-x", "100", "-y", "30", "printf 'may I run rm?\\n'; exec cat")
+        try:
+            yield made
+        finally:
+            made.run("kill-server")
+
+
+@pytest.fixture
+def waiting(tmux: Tmux) -> Iterator[Speaker]:
+    """A daemon that knows one session: it waits for the person in the agent's pane."""
+    (tmux.home / "run").mkdir()
+    pane = tmux.run("display-message", "-p", "-t", "agent", "#{pane_id}")
+    one = session("s1", title="Clean up", state=AttentionNeeded("Permission"), tmux=f"{tmux.socket},1,0", pane=pane)
+    speaker = Speaker(tmux.home / "run/daemon.sock", [one])
+    speaker.start()
+    yield speaker
+    speaker.stop()
+
+
+@pytest.mark.timeout(120)
+def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: Speaker) -> None:
+    watch = tmux.run("new-session", "-dP", "-F", "#{pane_id}", "-s", "watch", "-x", "100", "-y", "30")
+    tmux.run("new-session", "-d", "-s", "outer", "-x", "100", "-y", "30")
+    tmux.run("send-keys", "-t", watch, f"exec {sys.executable} -c '{START}'", "Enter")
+    tmux.wait(lambda: "Clean up" in tmux.screen(watch) and "live" in tmux.screen(watch))
+
+    # a terminal inside a pane of the same server is a client like any other
+    tmux.run("send-keys", "-t", "outer", f"env -u TMUX tmux -S {tmux.socket} attach -t watch", "Enter")
+    tmux.wait(lambda: "watch" in tmux.run("list-clients", "-F", "#{session_name}"))
+
+    tmux.run("send-keys", "-t", watch, "p")
+    tmux.wait(lambda: "may I run rm?" in tmux.screen(watch))
+    tmux.run("send-keys", "-t", watch, "p")
+    tmux.run("send-keys", "-t", watch, "Enter")
+    tmux.wait(lambda: tmux.run("list-clients", "-F", "#{session_name}") == "agent")
+    tmux.wait(lambda: "went to agent:0" in tmux.screen(watch))
+
+    one = waiting.sessions["s1"]
+    waiting.put(replace(one, pane="%99", title="Gone by now"))
+    tmux.wait(lambda: "Gone by now" in tmux.screen(watch))
+    tmux.run("send-keys", "-t", watch, "Enter")
+    tmux.wait(lambda: "the pane %99 is gone" in tmux.screen(watch))
+    tmux.run("resize-window", "-t", watch, "-x", "20", "-y", "5")
+    tmux.wait(lambda: "! Gone by now" in tmux.screen(watch))
+    tmux.run("send-keys", "-t", watch, "q")
+    tmux.wait(lambda: "watch" not in tmux.run("list-sessions", "-F", "#{session_name}"))
+
+
+async def test_a_pane_that_no_terminal_shows_is_chosen_and_said(tmux: Tmux) -> None:
+    other = tmux.run("split-window", "-dP", "-F", "#{pane_id}", "-t", "agent", "exec cat")
+    said = await _tmux.jump(f"{tmux.socket},1,0", other)
+
+    assert said == f"{other} is chosen, but no terminal shows it; run: tmux -S {tmux.socket} attach -t agent:0"
+    assert tmux.run("display-message", "-p", "-t", "agent", "#{pane_id}") == other
+
+
+@pytest.mark.parametrize(
+    ("where", "pane", "said"),
+    [
+        ("", "", "does not run in tmux"),
+        ("/nowhere/sock,1,0", "%1", r"the tmux of this session is gone \(/nowhere/sock\)"),
+        ("relative,1,0", "%1", "not a tmux pane"),
+        ("/x,1,0", "-t", "not a tmux pane"),
+        ("/x,1,0", "%1; kill-server", "not a tmux pane"),
+    ],
+)
+async def test_what_cannot_be_gone_to_is_said(where: str, pane: str, said: str) -> None:
+    if not shutil.which("tmux"):
+        pytest.skip("there is no tmux here")
+    with pytest.raises(_tmux.NoPane, match=said):
+        await _tmux.jump(where, pane)
+
+
+async def test_no_tmux_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(_tmux.NoPane, match="tmux is not installed here"):
+        await _tmux.peek("/x,1,0", "%1", 10)

@@ -1,0 +1,237 @@
+"""From sessions to lines, without a screen: exact rows, and the same ones however the sessions came."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tui.team import LEAD, NOW, PLACES, SHOP, TREE, session, team, usage
+
+from fairlead.sessions import AttentionNeeded, Evidence, Idle, Session, Working
+from fairlead.tui._layout import columns, laid_out
+from fairlead.tui._rows import row_of
+from fairlead.tui._text import width
+from fairlead.tui._tree import Sums, Tree
+from fairlead.tui._view import Folds, Line, View
+
+DAY = NOW - 10 * 3600
+
+
+def shown(sessions: list[Session], view: View | None = None, cells: int = 80) -> list[str]:
+    tree = Tree(sessions, PLACES)
+    cols = columns(cells)
+    lines = tree.lines(view or View(), NOW)
+    return ["".join(text for text, _ in laid_out(row_of(line, tree, NOW), cols)).rstrip() for line in lines]
+
+
+def test_the_team_is_a_tree_with_what_needs_the_person_above_it() -> None:
+    assert shown(team()) == [
+        " NEEDS YOU",
+        " ! needs you webshop  Checkout: pay… Permission Bash          2m05s  41%   $1.20",
+        " ! needs you fairlead…  build the l… Question: which colour…    31s  12%   $0.40",
+        "",
+        " ▾ fairlead !1                                                             $2.45",
+        "   ▾ main                                                                  $2.05",
+        "     ○ idle      Release notes                                  15m  96%   $2.05",
+        "     ~ stale     Yesterday                                    9h00m",
+        "   ▾ issue-5 !1  fairlead-issue-5                                          $0.40",
+        "   ▾ ! needs you build the live view … Question: which colo…    31s  12%   $0.40",
+        "     ▾ ● working   reviewer: read the… Read src/app.py          40s",
+        "         ● working   Explore           Glob                     20s",
+        " ▾ webshop !1  main                                                        $4.95",
+        "     ! needs you Checkout: pay by inv… Permission Bash        2m05s  41%   $1.20",
+        "   ▾ ● working   Find the slow query   Edit src/orders/quer…    10m  83%   $3.75",
+        "       ● working   Explore: who calls… Grep                   1m35s",
+    ]
+
+
+def test_a_wide_row_has_evidence_model_context_bar_cost_and_age() -> None:
+    row = next(line for line in shown(team(), cells=140) if "Find the slow" in line)
+
+    assert row == (
+        "   ▾ ● working   Find the slow query          Edit src/orders/query.py  PreToolUse 4s ago"
+        "          10m  sonnet-5  ████▏  83%   $3.75  1h00m"
+    )
+
+
+def test_who_has_ended_is_shown_when_asked_for_and_comes_last() -> None:
+    lines = shown(team(), View(show_ended=True))
+
+    assert lines[-1] == "     x ended     Done long ago         prompt_input_exit         0s"
+    assert [line for line in lines if "test-writer" in line] == [
+        "       x ended     test-writer: tests… completed                 0s"
+    ]
+
+
+def test_who_waits_longest_comes_first_and_who_is_stale_comes_last() -> None:
+    waits = [("old", 9 * 3600), ("new", 5), ("long", 300)]
+    sessions = [
+        session(name, state=AttentionNeeded("Permission"), since=NOW - ago, last_activity=NOW - ago)
+        for name, ago in waits
+    ]
+
+    needs = [line for line in Tree(sessions).lines(View(), NOW) if line.kind == "need"]
+
+    assert [line.id for line in needs] == ["long", "new", "old"]
+    assert [row_of(line, Tree(sessions), NOW).blinks for line in needs] == [True, True, False]
+
+
+def test_a_subagent_that_needs_the_person_names_its_session_and_alarms_all_above_it() -> None:
+    parent = session("p", title="Big job", state=Working("Agent"))
+    child = session("p/1", parent="p", agent_type="coder", state=AttentionNeeded("Permission"))
+
+    assert shown([parent, child], View(folds=Folds(others=frozenset({("session", "p")}))), 100) == [
+        " NEEDS YOU",
+        " ! needs you webshop  coder of Big job   Permission                   10s                      1h00m",
+        "",
+        " ▾ webshop !1  main",
+        "   ▸ ● working   !1 Big job                Agent                      10s                      1h00m",
+    ]
+
+
+def test_the_summary_counts_main_sessions_and_each_who_waits() -> None:
+    tree = Tree(team(), PLACES)
+    tree.lines(View(today=DAY), NOW)
+
+    assert tree.sums == Sums(working=1, waiting=2, idle=1, stale=1, cost=1.2 + 3.75 + 0.4 + 2.05)
+
+
+def test_the_cost_of_today_leaves_out_who_did_nothing_today() -> None:
+    tree = Tree([session("a", usage=usage(1, 5.0), last_activity=NOW - 7200), session("b", usage=usage(1, 1.0))])
+    tree.lines(View(today=NOW - 3600), NOW)
+
+    assert tree.sums.cost == 1.0
+
+
+def test_folds_hide_what_is_below_and_say_what_it_is() -> None:
+    assert shown(team(), View(folds=Folds(all_open=False)))[4:] == [
+        " ▸ fairlead !1  1 needs you, 1 idle, 1 stale                               $2.45",
+        " ▸ webshop !1  main  1 needs you, 1 working                                $4.95",
+    ]
+
+
+def test_a_filter_shows_what_has_all_its_words_with_those_above_and_below_it() -> None:
+    assert [line for line in shown(team(), View(filter="explore GREP")) if line] == [
+        " ▾ webshop !1  main                                                        $4.95",
+        "   ▾ ● working   Find the slow query   Edit src/orders/quer…    10m  83%   $3.75",
+        "       ● working   Explore: who calls… Grep                   1m35s",
+    ]
+    assert shown(team(), View(filter="nobody")) == ["  nothing to show with this filter"]
+    assert shown([]) == ["  no sessions yet: they come with the first event of an agent"]
+
+
+def test_one_project_can_be_asked_for() -> None:
+    lines = Tree(team(), PLACES).lines(View(project=LEAD), NOW)
+
+    assert {line.id for line in lines if line.kind in ("project", "worktree")} == {LEAD, TREE}
+    assert [line.id for line in lines if line.kind == "need"] == ["c0ffee00-3333"]
+
+
+def test_sorts() -> None:
+    some = [
+        session("a", started=1, last_activity=NOW - 5, usage=usage(10, 3.0)),
+        session("b", started=2, last_activity=NOW - 9, usage=usage(90, 1.0), state=Working()),
+        session("c", started=3, last_activity=NOW - 1, usage=usage(50, 2.0), state=AttentionNeeded("x")),
+    ]
+    orders = {
+        sort: "".join(line.id for line in Tree(some, PLACES).lines(View(sort=sort), NOW) if line.kind == "session")
+        for sort in ("name", "state", "activity", "cost", "context")
+    }
+
+    assert orders == {"name": "abc", "state": "cba", "activity": "cab", "cost": "acb", "context": "bca"}
+
+
+def test_a_subagent_without_its_maker_stands_alone_until_that_comes() -> None:
+    tree = Tree([session("p/1", parent="p", agent_type="coder")], PLACES)
+    assert tree.lines(View(), NOW)[-1] == Line("session", "p/1")
+
+    tree.put(session("p"))
+    assert tree.lines(View(), NOW)[-2:] == [Line("session", "p", has_fold=True), Line("session", "p/1", 1)]
+
+    tree.drop("p")
+    assert tree.lines(View(), NOW)[-1] == Line("session", "p/1")
+
+
+def test_sessions_that_made_each_other_are_shown_once() -> None:
+    tree = Tree([session("a", parent="b"), session("b", parent="a"), session("c", parent="b")])
+
+    assert sorted(line.id for line in tree.lines(View(), NOW) if line.kind == "session") == ["a", "b", "c"]
+
+
+IDS = st.sampled_from(["a", "b", "a/1", "a/2", "b/1", "a/1/x", "z"])
+STATES = st.sampled_from([Idle(), Working("Edit"), AttentionNeeded("Permission")])
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("drop"), IDS),
+        st.builds(
+            lambda name, parent, state, cwd, ended: session(
+                name, parent=parent, state=state, cwd=cwd, ended=ended, evidence=Evidence("Stop", NOW)
+            ),
+            IDS,
+            st.one_of(st.just(""), IDS),
+            STATES,
+            st.sampled_from([SHOP, LEAD, TREE, ""]),
+            st.sampled_from([None, None, NOW - 1]),
+        ),
+    ),
+    max_size=25,
+)
+VIEWS = st.builds(
+    View,
+    show_ended=st.booleans(),
+    sort=st.sampled_from(["name", "state"]),
+    filter=st.sampled_from(["", "edit", "a/1"]),
+    folds=st.builds(Folds, st.booleans(), st.frozensets(st.tuples(st.just("session"), IDS), max_size=2)),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(CHANGES, VIEWS)
+def test_the_lines_do_not_depend_on_how_the_sessions_came(changes: list[object], view: View) -> None:
+    """Change by change, with a look after each, gives what all of it at once gives; and every session is there once."""
+    tree = Tree((), PLACES)
+    for change in changes:
+        if isinstance(change, Session):
+            tree.put(change)
+        else:
+            assert isinstance(change, tuple)
+            tree.drop(change[1])
+        tree.lines(view, NOW)
+    fresh = Tree(tree.sessions.values(), PLACES)
+
+    assert tree.lines(view, NOW) == fresh.lines(view, NOW)
+    assert tree.sums == fresh.sums
+    everything = replace(view, show_ended=True, filter="", folds=Folds())
+    found = [line.id for line in tree.lines(everything, NOW) if line.kind == "session"]
+    assert sorted(found) == sorted(tree.sessions)
+
+
+HOSTILE = [
+    "\x1b[31mred\x1b[0m",
+    "[bold]markup[/] [@click=app.quit]x[/]",
+    "a\nb\tc\r\x00\x07",
+    "\u202eright to left\u2066\u200f",
+    "zero\u200b\u200d\ufeffwidth",
+    "日本語のとても長い題名です",
+    "👨‍👩‍👧 family ❤️ 🇩🇪",
+    "Z̶̧̢̛͖͓̲̦̬͒̎͊̕a̷l̵g̶o̷" * 9,
+    "\ud800 half",
+    "x" * 5000,
+    "",
+]
+
+
+def test_hostile_texts_never_change_the_width_of_a_row() -> None:
+    for text in HOSTILE:
+        child = {"parent": "p", "agent_type": text, "description": text, "state": Working(text)}
+        evidence = Evidence(text, NOW, text, f"/tmp/{text}")  # noqa: S108 - a text
+        sessions = [
+            session("p", title=text, cwd=f"/x/{text}", state=AttentionNeeded(text or "?"), evidence=evidence),
+            session("p/1", evidence=evidence, model=text, **child),
+        ]
+        tree = Tree(sessions)
+        for cells in (1, 5, 20, 43, 60, 80, 120, 200):
+            for line in tree.lines(View(), NOW):
+                row = "".join(part for part, _ in laid_out(row_of(line, tree, NOW), columns(cells)))
+                assert width(row) == cells
+                assert not set(row) & set("\x1b\n\r\t\x00\x07\u202e\u2066\u200f\u200b\u200d\ufeff\ufe0f\ud800")
