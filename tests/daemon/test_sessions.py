@@ -102,6 +102,13 @@ def test_the_sessions_outlive_the_daemon_and_a_kill(home: House) -> None:
         assert sessions(home)["s1"]["state"]["is"] == "idle"
 
 
+def test_a_session_that_met_no_daemon_is_known_when_one_comes(home: House) -> None:
+    send(home, "UserPromptSubmit", prompt="Go.")
+    assert len(home.spooled()) == 1
+    with home.daemon():
+        assert sessions(home)["s1"]["state"]["is"] == "working"
+
+
 def test_a_daemon_that_is_read_from_goes_at_once(home: House) -> None:
     with home.daemon() as daemon:
         stream = follow("/v1/sessions/stream", timeout=20, at=str(home.socket))

@@ -68,6 +68,7 @@ class House:
         self._seen.begin(self._journal.ids(_REMEMBERED))  # always: what its predecessor took may yet be spooled
         if self.is_spooled():
             self.take_spool()
+            self.tracker.drain()
 
     def started(self, where: list[str]) -> None:
         """Write down that it answers from now on."""
