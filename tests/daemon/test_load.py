@@ -169,5 +169,5 @@ def test_a_slow_decision_is_made_in_a_thread_and_others_are_answered_meanwhile(h
     assert sorted(took)[len(took) // 2] < seconds / 4
     status = home.status()
     assert status is not None
-    assert 0 < status["loop_lag"] < seconds
-    assert value(home, "loop_lag_seconds") == pytest.approx(status["loop_lag"], rel=0.01)
+    assert status["loop_lag"] < seconds, "the loop was not kept waiting by it"
+    assert value(home, "loop_lag_seconds") >= status["loop_lag"] - 1e-6, "it is told in both places"

@@ -6,7 +6,7 @@ from fairlead.sessions import AttentionNeeded, Evidence, Idle, Session, Usage, W
 from fairlead.tui._projects import Place
 
 NOW = 1_790_000_000.0
-SHOP, LEAD, TREE = "/work/webshop", "/work/fairlead", "/work/fairlead-issue-5"
+SHOP, LEAD, TREE = "/code/webshop", "/code/fairlead", "/code/fairlead-issue-5"
 PLACES = {
     SHOP: Place(SHOP, SHOP, "main"),
     LEAD: Place(LEAD, LEAD, "main"),

@@ -33,7 +33,7 @@ FIRST, SECOND = "5f0c8a4e-1111", "c0ffee00-3333"
         ("", ("need", FIRST)),
         ("j", ("need", SECOND)),
         ("down", ("need", SECOND)),
-        ("j j", ("project", "/work/fairlead")),
+        ("j j", ("project", "/code/fairlead")),
         ("j j k", ("need", SECOND)),
         ("k", ("need", FIRST)),
         ("up", ("need", FIRST)),
@@ -51,8 +51,8 @@ FIRST, SECOND = "5f0c8a4e-1111", "c0ffee00-3333"
         ("N", ("need", SECOND)),
         ("G N", ("need", SECOND)),
         ("G h", ("session", "77aa12bc-2222")),
-        ("G left left left", ("project", "/work/webshop")),
-        ("j j l", ("worktree", "/work/fairlead")),
+        ("G left left left", ("project", "/code/webshop")),
+        ("j j l", ("worktree", "/code/fairlead")),
         ("j j right right", ("session", "deadbeef-4444")),
         ("x", ("need", FIRST)),
     ],
@@ -179,7 +179,7 @@ async def test_the_chosen_line_stays_when_others_come_and_go() -> None:
         await pilot.press("G", "h")
         before = chosen(app)
         for number in range(20):
-            app.deliver(Changed(session(f"new{number}", cwd="/work/fairlead", state=Working())))
+            app.deliver(Changed(session(f"new{number}", cwd="/code/fairlead", state=Working())))
         app.deliver(Gone("deadbeef-4444"))
         await until(lambda: len(app.list.lines) > 30)
         assert chosen(app) == before

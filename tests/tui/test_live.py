@@ -47,7 +47,7 @@ async def test_a_change_is_on_the_screen_within_a_tenth_of_a_second(speaker: Spe
         for number in range(5):
             title = f"news {number}"
             begun = monotonic()
-            speaker.put(session("deadbeef-4444", cwd="/work/fairlead", title=title, state=AttentionNeeded("Plan")))
+            speaker.put(session("deadbeef-4444", cwd="/code/fairlead", title=title, state=AttentionNeeded("Plan")))
             await until(partial(is_shown, app, title))
             took.append(monotonic() - begun)
         print(f"from the stream to the screen: {max(took) * 1000:.0f} ms at most")
