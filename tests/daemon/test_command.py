@@ -137,3 +137,11 @@ def test_a_daemon_that_hangs_is_told_in_time_and_events_are_answered(home: House
     with home.daemon():
         assert len(home.happened()) == 2, "each event once"
         assert home.spooled() == []
+
+
+def test_a_state_folder_that_cannot_be_made_is_told(home: House) -> None:
+    home.state.rmdir()
+    home.state.write_text("in the way")
+    done = home.fairlead("daemon", "start")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"fairlead: the daemon cannot be begun: {home.state}: File exists\n"

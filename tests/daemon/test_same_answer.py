@@ -85,7 +85,7 @@ def _by_daemon(home: House) -> int:
 def _at_home(payload: bytes, home: House) -> bytes:
     """Let it happen in a folder that is there."""
     moved = payload.replace(b"/home/user/project", str(home.project).encode())
-    return moved.replace(b"/home/user/work", str(home.project).encode())
+    return moved.replace(b"/home/user/code", str(home.project).encode())
 
 
 def _in_this_process(home: House, kind: str, payload: bytes) -> Done:

@@ -75,7 +75,10 @@ def _start(args: Sequence[str]) -> int:
         print(f"running already: pid {running['pid']}, version {running['version']}")
         return 0
     begun = monotonic()
-    pid = start(*args)
+    try:
+        pid = start(*args)
+    except OSError as error:
+        raise FairleadError(f"the daemon cannot be begun: {error.filename}: {error.strerror}") from None
     status = _wait(lambda: _ask_status() or _gone(pid))
     if not isinstance(status, dict):
         raise FairleadError(f"the daemon did not come up: {_last_words()}; see {log_file()}")
