@@ -1,7 +1,8 @@
-"""The daemon's HTTP: events on the shortest road, everything else by Starlette.
+"""The daemon's HTTP: events, and by Starlette everything else.
 
-An event is one request of a launcher. uvicorn hands it over as ASGI; for events the router, the request object and
-the middleware between would take as long as the decision itself, so they go past Starlette.
+The events of launchers come straight from the socket (`_wire`); those that others send come as ASGI. For events the
+router, the request object and the middleware between would take as long as the decision itself, so they go past
+Starlette.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
 from fairlead.daemon._ask import home_of, is_newer, is_same_home, read_ask
-from fairlead.daemon._desk import Elsewhere
+from fairlead.daemon._desk import Elsewhere, Reply
 from fairlead.daemon._sessions_http import session_routes
 from fairlead.daemon._token import is_allowed
+from fairlead.daemon._wire import Reader
 from fairlead.errors import FairleadError
 from fairlead.events import MAX_PAYLOAD
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from fairlead.daemon._ask import Ask
     from fairlead.daemon._house import House
 
     Scope = MutableMapping[str, Any]
@@ -46,6 +49,7 @@ class App:
 
     def __init__(self, house: House) -> None:
         self._house = house
+        self.reader = Reader()
         self._home = home_of(os.environ, "/")
         self._rest = _starlette(house)
 
@@ -63,31 +67,41 @@ class App:
             await self._rest(scope, receive, send)
 
     async def _event(self, scope: Scope, receive: Receive, send: Send) -> None:
-        house = self._house
         ask = read_ask(scope["path"][len(EVENTS) :], scope["query_string"], scope["headers"])
         payload = await _body(receive)
-        if is_newer(ask.caller.version, house.version):
-            house.leave(f"a launcher of version {ask.caller.version} asked")
-            return await _refuse(send, _UPGRADE, f"this daemon is {house.version}, and goes")
-        if ask.launched and not is_same_home(ask, self._home):
-            house.metrics.elsewhere += 1
-            return await _refuse(send, _NOT_YOURS, "this daemon speaks for another home")
+        reply = self.answer_quickly(ask, payload) or await self.answer(ask, payload)
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers()})
+        await send({"type": "http.response.body", "body": reply.stdout + reply.stderr})
+
+    def answer_quickly(self, ask: Ask, payload: bytes) -> Reply | None:
+        """Answer an event at once, if that is known to be quick; else it is for `answer`."""
+        refusal = self._refusal(ask)
+        if refusal is not None:
+            return refusal
+        with suppress(FairleadError, OSError):  # `answer` meets it again, and tells it
+            return self._house.decide_quickly(ask, payload)
+        return None
+
+    async def answer(self, ask: Ask, payload: bytes) -> Reply:
+        """Answer an event that takes its time."""
+        house = self._house
         try:
-            reply = await house.decide(ask, payload)
+            return await house.decide(ask, payload)
         except Elsewhere as error:
             house.metrics.elsewhere += 1
-            return await _refuse(send, _NOT_YOURS, str(error))
+            return _refused(_NOT_YOURS, str(error))
         except (FairleadError, OSError) as error:
             house.trouble(f"an event could not be decided: {error}")
-            return await _refuse(send, _UNAVAILABLE, str(error))
-        body = reply.stdout + reply.stderr
-        headers = [
-            (b"fairlead-exit", b"%d" % reply.exit),
-            (b"fairlead-stdout", b"%d" % len(reply.stdout)),
-            (b"content-length", b"%d" % len(body)),
-        ]
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            return _refused(_UNAVAILABLE, str(error))
+
+    def _refusal(self, ask: Ask) -> Reply | None:
+        house = self._house
+        if is_newer(ask.caller.version, house.version):
+            house.leave(f"a launcher of version {ask.caller.version} asked")
+            return _refused(_UPGRADE, f"this daemon is {house.version}, and goes")
+        if ask.launched and not is_same_home(ask, self._home):
+            house.metrics.elsewhere += 1
+            return _refused(_NOT_YOURS, "this daemon speaks for another home")
         return None
 
 
@@ -109,11 +123,14 @@ async def _body(receive: Receive) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def _refused(status: int, text: str) -> Reply:
+    return Reply(status, stdout=text.encode(errors="replace"))
+
+
 async def _refuse(send: Send, status: int, text: str) -> None:
-    body = text.encode(errors="replace")
-    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"text/plain; charset=utf-8")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    reply = _refused(status, text)
+    await send({"type": "http.response.start", "status": status, "headers": reply.headers()})
+    await send({"type": "http.response.body", "body": reply.stdout})
 
 
 def _starlette(house: House) -> Starlette:

@@ -65,7 +65,8 @@ def read_env(text: str) -> dict[str, str]:
 
 def is_same_home(ask: Ask, own: Mapping[str, str]) -> bool:
     """Tell whether who asks has the same folders as this daemon: else it would be told another's policy."""
-    return own == home_of(ask.env, ask.cwd)
+    env = ask.env
+    return all(env.get(name, "") == value for name, value in own.items()) or own == home_of(env, ask.cwd)
 
 
 def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
@@ -78,7 +79,7 @@ def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
 
 def is_newer(theirs: str, ours: str) -> bool:
     """Tell whether a version is newer than another; what is no version is not."""
-    return _parts(theirs) > _parts(ours)
+    return theirs != ours and _parts(theirs) > _parts(ours)
 
 
 def _parts(version: str) -> tuple[int, ...]:

@@ -38,8 +38,8 @@ _NO_HOOKS = HookManager()
 class Keeps(Protocol):
     """Writes down what happened, before it is answered."""
 
-    def __call__(self, record: Happened) -> object:
-        """Keep one record. Raises `FairleadError` or `OSError` if it cannot."""
+    def __call__(self, record: Happened, event: Event | None) -> object:
+        """Keep the record of an event. Raises `FairleadError` or `OSError` if it cannot."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -52,6 +52,14 @@ class Reply(msgspec.Struct, frozen=True):
     stderr: bytes = b""
     verdict: Verdict = "none"
     reason: str = ""
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Give the head of the answer in HTTP."""
+        return [
+            (b"fairlead-exit", b"%d" % self.exit),
+            (b"fairlead-stdout", b"%d" % len(self.stdout)),
+            (b"content-length", b"%d" % (len(self.stdout) + len(self.stderr))),
+        ]
 
 
 class Elsewhere(FairleadError):
@@ -165,7 +173,8 @@ class Desk:
                 seconds=perf_counter() - begun,
                 steps=steps,
                 caller=ask.caller,
-            )
+            ),
+            event,
         )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._ask import Ask
     from fairlead.daemon._desk import Reply
+    from fairlead.events import Event
     from fairlead.journal import Record
     from fairlead.store import StoredEvent
 
@@ -99,13 +100,18 @@ class House:
 
     # -- events ----------------------------------------------------------------------------------------
 
+    def decide_quickly(self, ask: Ask, payload: bytes) -> Reply | None:
+        """Decide an event at once if that is known to be quick."""
+        reply = self._desk.answer_quickly(ask, payload)
+        if reply is not None:
+            self.tracker.drain_soon()
+            self._last = monotonic()
+        return reply
+
     async def decide(self, ask: Ask, payload: bytes) -> Reply:
-        """Decide an event: at once if that is known to be quick, else in a thread, for the loop has no time."""
+        """Decide an event in a thread, for the loop has no time."""
         self._under_way += 1
         try:
-            quick = self._desk.answer_quickly(ask, payload)
-            if quick is not None:
-                return quick
             return await asyncio.get_running_loop().run_in_executor(self._deciders, self._desk.answer, ask, payload)
         finally:
             self.tracker.drain_soon()
@@ -126,7 +132,7 @@ class House:
             self._under_way -= 1
             self._last = monotonic()
 
-    def _keep(self, record: Record) -> bool:
+    def _keep(self, record: Record, event: Event | None = None) -> bool:
         """Write a record down, unless it is there already: an event comes once, whatever road it took."""
         name = name_of(record)
         with self._lock:
@@ -138,7 +144,7 @@ class House:
                 self._seen.add((name,))
         if isinstance(record, Happened):
             self.metrics.count(record)
-            self.tracker.note(record)
+            self.tracker.note(record, event)
         return True
 
     def is_spooled(self) -> bool:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fairlead import __version__
 from fairlead.daemon._app import App
 from fairlead.daemon._house import House
-from fairlead.daemon._life import DaemonError, Place, listening, only_one, peer_uid, turn_over
+from fairlead.daemon._life import DaemonError, Place, listening, only_one, turn_over
 from fairlead.daemon._token import make_token
 from fairlead.daemon._tracker import look_up
+from fairlead.daemon._wire import Doorman
 from fairlead.daemon.starting import log_file
 from fairlead.places import runtime_folder, socket_file
 
@@ -86,7 +86,7 @@ async def _serve(
 ) -> None:
     config = uvicorn.Config(
         App(house),
-        http=_Protocol,
+        http=Doorman,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -127,18 +127,6 @@ class _Server(uvicorn.Server):
 
     def leave(self) -> None:
         self.should_exit = True
-
-
-class _Protocol(HttpToolsProtocol):
-    """Speaks to processes of this user alone."""
-
-    def connection_made(self, transport: Any) -> None:
-        connection = transport.get_extra_info("socket")
-        if connection.family == socket.AF_UNIX and peer_uid(connection) not in {os.getuid(), None}:
-            self.transport = transport  # looked at when it is lost
-            transport.abort()
-            return
-        super().connection_made(transport)
 
 
 class _signals:  # noqa: N801 - reads as a statement

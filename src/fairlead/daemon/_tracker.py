@@ -23,6 +23,7 @@ from fairlead.sessions._session import Memory
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from fairlead.events import Event
     from fairlead.journal import Reader
     from fairlead.sessions import Change, Session, Witness
     from fairlead.sessions._shelf import Process
@@ -49,7 +50,7 @@ class Tracker:
     def __init__(self, journal: Reader, trouble: Callable[[str], None]) -> None:
         self._journal = journal
         self._trouble = trouble
-        self._waiting: deque[Happened] = deque()
+        self._waiting: deque[tuple[Happened, Event | None]] = deque()
         self._registry = Registry(_now())
         self._news = asyncio.Event()
         self._is_closing = False
@@ -95,15 +96,15 @@ class Tracker:
 
     # -- what is told ----------------------------------------------------------------------------------
 
-    def note(self, record: Happened) -> None:
-        """Leave word of an event; any thread may."""
-        self._waiting.append(record)
+    def note(self, record: Happened, event: Event | None) -> None:
+        """Leave word of an event, and of what its payload says, if it was read; any thread may."""
+        self._waiting.append((record, event))
 
     def drain(self) -> None:
         """Take in the events that word was left of."""
         before = self._registry.revision
         while self._waiting:
-            take_record(self._registry, self._waiting.popleft())
+            take_record(self._registry, *self._waiting.popleft())
         if self._registry.revision != before:
             self._tell()
 

@@ -15,6 +15,7 @@ from fairlead.sessions._session import Session  # noqa: TC001 - read at run time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fairlead.events import Event
     from fairlead.journal import Record
 
 FORMAT = 1
@@ -65,10 +66,10 @@ def rebuild(records: Iterable[Record], revision: int = 0) -> Registry:
     return registry
 
 
-def take_record(registry: Registry, record: Happened) -> None:
-    """Take in an event as the journal has it."""
+def take_record(registry: Registry, record: Happened, event: Event | None = None) -> None:
+    """Take in an event as the journal has it. `event` is its payload, if somebody has read that before."""
     try:
-        event = parse(bytes(record.payload), record.event)
+        event = event or parse(bytes(record.payload), record.event)
     except FairleadError:
         return
     registry.take(event, record.at, record.caller, client=record.client, verdict=record.verdict)
