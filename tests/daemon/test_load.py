@@ -11,6 +11,9 @@ from daemon import exposition
 from daemon.house import house, until
 from daemon.talk import connect, read_answer, request, talk
 
+from fairlead.daemon._metrics import Metrics
+from fairlead.journal import Happened
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -61,6 +64,18 @@ def test_what_prometheus_reads_is_well_formed_and_counts(home: House) -> None:
     assert value(home, "spool_pending") == 0
     for name in ("elsewhere", "spooled", "doubles", "troubles"):
         assert value(home, f"{name}_total") == 0
+
+
+def test_names_that_nobody_knows_are_counted_together_in_the_end() -> None:
+    counted = Metrics()
+    for number in range(2000):
+        counted.count(Happened(id=f"{number}", at=1.0, event=f"Odd{number}"))
+
+    read = exposition.read(counted.text(version="1", more={}))["fairlead_events_total"]
+
+    assert counted.total == 2000
+    assert read.value("fairlead_events_total", event="Odd0", verdict="none") == 1
+    assert read.value("fairlead_events_total", event="other", verdict="none") == 1500
 
 
 def test_an_event_that_comes_twice_is_taken_once_and_counted(home: House) -> None:

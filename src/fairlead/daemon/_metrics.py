@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0)
 """Seconds, of the histogram of decisions."""
 
+_MOST_NAMES = 500
+"""Events and verdicts that are counted one by one: who sends names of its own must not fill the memory."""
+
 LAG = 0.05
 """Seconds after which the loop counts as blocked."""
 
@@ -40,6 +43,8 @@ class Metrics:
     def count(self, record: Happened) -> None:
         """Count a decided event."""
         key = record.event, record.verdict
+        if key not in self.events and len(self.events) >= _MOST_NAMES:
+            key = "other", record.verdict
         self.events[key] = self.events.get(key, 0) + 1
         self.answered += 1
         self.seconds += record.seconds
