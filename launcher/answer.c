@@ -7,7 +7,9 @@
 
 static const char START[] = "HTTP/1.1 ";
 
-enum header { LENGTH = 1, EXIT = 2, STDOUT = 4 };
+static const char WAITS[] = "/v1/waits/";
+
+enum header { LENGTH = 1, EXIT = 2, STDOUT = 4, WAIT = 8, PLACE = 16 };
 
 static bool take(struct answer *answer, unsigned *seen, enum header which, const char *at, size_t size)
 {
@@ -21,6 +23,27 @@ static bool take(struct answer *answer, unsigned *seen, enum header which, const
         answer->exit_code = (unsigned)number;
     else
         answer->stdout_size = (size_t)number;
+    return true;
+}
+
+/* The two that say for what to wait, and how long. */
+static bool take_wait(struct answer *answer, unsigned *seen, const char *at, size_t size)
+{
+    uint64_t *number = &answer->wait.milliseconds;
+    if (*seen & WAIT || !read_number(at, size, MAX_WAIT, number) || *number == 0)
+        return false;
+    *seen |= WAIT;
+    return true;
+}
+
+static bool take_place(struct answer *answer, unsigned *seen, const char *at, size_t size)
+{
+    size_t from = sizeof WAITS - 1;
+    if (*seen & PLACE || size < from || memcmp(at, WAITS, from) != 0 ||
+        !is_name(at + from, size - from, "0123456789_-"))
+        return false;
+    *seen |= PLACE;
+    memcpy(answer->wait.token, at + from, size - from); /* the rest of it is zeros */
     return true;
 }
 
@@ -43,6 +66,10 @@ static bool read_line(const char *at, size_t size, struct answer *answer, unsign
         return take(answer, seen, EXIT, at + from, size - from);
     if (same_letters(at, name, "fairlead-stdout"))
         return take(answer, seen, STDOUT, at + from, size - from);
+    if (answer->status == 303 && same_letters(at, name, "fairlead-wait"))
+        return take_wait(answer, seen, at + from, size - from);
+    if (answer->status == 303 && same_letters(at, name, "location"))
+        return take_place(answer, seen, at + from, size - from);
     return !same_letters(at, name, "transfer-encoding");
 }
 
@@ -50,10 +77,12 @@ static bool sound(const struct answer *answer, unsigned seen)
 {
     if (answer->status == 202)
         return seen & LENGTH && answer->body > 0;
+    if (answer->status == 303)
+        return seen & LENGTH && answer->body == 0 && seen & WAIT && seen & PLACE;
     return seen == (LENGTH | EXIT | STDOUT) && answer->stdout_size <= answer->body;
 }
 
-/* The status line: only the two answers that we can act on are read any further. */
+/* The status line: only the three answers that we can act on are read any further. */
 static bool read_status(const char *at, size_t size, struct answer *answer)
 {
     uint64_t status;
@@ -61,7 +90,7 @@ static bool read_status(const char *at, size_t size, struct answer *answer)
     if (size < from + 3 || !read_number(at + from, 3, 999, &status) || (size > from + 3 && at[from + 3] != ' '))
         return false;
     answer->status = (unsigned)status;
-    return status == 200 || status == 202;
+    return status == 200 || status == 202 || status == 303;
 }
 
 static size_t line_size(const char *at, size_t size)

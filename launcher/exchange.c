@@ -69,11 +69,16 @@ static int64_t now(void)
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-static int64_t milliseconds(void)
+/* A status line is drawn while a person looks; a wait takes what the daemon said, and a little for the way. */
+static int64_t milliseconds(const struct call *call)
 {
     const char *set = getenv("FAIRLEAD_DEADLINE_MS");
     uint64_t number;
-    return set && read_number(set, strlen(set), 60000, &number) && number > 0 ? (int64_t)number : 2000;
+    if (call->wait.token[0])
+        return (int64_t)call->wait.milliseconds + 2000;
+    if (set && read_number(set, strlen(set), 60000, &number) && number > 0)
+        return (int64_t)number;
+    return call->status_line ? 300 : 2000;
 }
 
 static bool ready(int fd, short events, int64_t deadline)
@@ -152,12 +157,27 @@ static bool receive(int fd, struct answer *answer, struct bytes *got, int64_t de
     return got->size == whole;
 }
 
-bool exchange(int daemon, const struct call *call, struct answer *answer, struct bytes *got)
+static bool exchange(int daemon, const struct call *call, struct answer *answer, struct bytes *got)
 {
     static char memory[(size_t)192 << 10]; /* every value at its longest, and each byte of it encoded */
     struct text head = text_in(memory, sizeof memory);
     if (!request_head(&head, call))
         return false;
-    int64_t deadline = now() + milliseconds();
-    return send_all(daemon, head, call->payload, deadline) && receive(daemon, answer, got, deadline);
+    int64_t deadline = now() + milliseconds(call);
+    struct bytes body = call->wait.token[0] ? (struct bytes){0} : call->payload;
+    return send_all(daemon, head, body, deadline) && receive(daemon, answer, got, deadline);
+}
+
+/* Ask until there is an answer: the daemon may say instead what to ask for, and how long that may take. Hangs up. */
+bool ask(int daemon, struct call *call, struct answer *answer, struct bytes *got)
+{
+    for (unsigned waits = 0; daemon >= 0; waits++) {
+        bool answered = exchange(daemon, call, answer, got);
+        close(daemon);
+        if (!answered || answer->status != 303 || call->then)
+            return answered;
+        call->wait = answer->wait;
+        daemon = waits < MAX_WAITS ? dial() : -1;
+    }
+    return false;
 }

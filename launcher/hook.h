@@ -17,21 +17,37 @@
 #define MAX_HEAD ((size_t)16 << 10)
 #define MAX_VALUE ((size_t)4096)
 #define MAX_PATH ((size_t)8192)
+#define MAX_TOKEN ((size_t)64)
+#define MAX_WAIT ((uint64_t)2000000000) /* milliseconds: 23 days, which `poll` can count */
+#ifndef MAX_WAITS
+#define MAX_WAITS 100000 /* one after the other, for one event */
+#endif
 
 struct bytes {
     char *at;
     size_t size;
 };
 
+/* What the daemon wants to be asked again for, by which name, and how long that may take; no name: nothing. */
+struct wait {
+    uint64_t milliseconds;
+    char token[72];
+};
+
 /* What we were called with, and what came in. */
 struct call {
     const char *event, *client, *python; /* python: NULL if it is to be looked for */
-    char **words;                        /* ours, without --python and its value */
+    const char *then;                    /* the person's own status line, to be run behind us; NULL if there is none */
+    char **words;                        /* ours, without what is for the launcher alone */
     int count;
     bool plain; /* nothing in it but what a daemon can answer */
     bool gate;  /* PreToolUse: what fails must block */
-    bool taken; /* stdin was read, and is in payload */
+    bool wake;        /* Stop --wake: the client does not wait for us, our end wakes its session */
+    bool status_line; /* StatusLine: what fails must be silent, for a person would read it */
+    bool taken;       /* stdin was read, and is in payload */
+    bool whole;       /* to its end */
     struct bytes payload;
+    struct wait wait;
     char id[40];
 };
 
@@ -48,6 +64,7 @@ bool add_number(struct text *text, uint64_t number, unsigned base, unsigned digi
 bool add_encoded(struct text *text, const char *at);
 bool read_number(const char *at, size_t size, uint64_t most, uint64_t *number);
 bool same_letters(const char *at, size_t size, const char *lower);
+bool is_name(const char *at, size_t size, const char *also);
 
 /* places.c */
 bool runtime_folder(struct text *path);
@@ -61,12 +78,13 @@ enum state { PARTIAL, WHOLE, GARBAGE };
 struct answer {
     unsigned status, exit_code;
     size_t head, body, stdout_size; /* bytes; head counts the empty line too */
+    struct wait wait;               /* of a 303 */
 };
 enum state read_head(const char *at, size_t size, struct answer *answer);
 
 /* exchange.c: the daemon's end */
 int dial(void);
-bool exchange(int daemon, const struct call *call, struct answer *answer, struct bytes *got);
+bool ask(int daemon, struct call *call, struct answer *answer, struct bytes *got);
 
 /* io.c */
 void *reserve(size_t size);
@@ -77,9 +95,10 @@ bool read_payload(struct call *call);
 int as_file(struct bytes content, const char *name);
 bool as_stdin(const struct call *call);
 
-/* python.c: none of these comes back */
+/* python.c: none of the first four comes back */
 _Noreturn void cold_road(const struct call *call);
 _Noreturn void act(const struct call *call, struct bytes plan);
+_Noreturn void go_on(const struct call *call);
 _Noreturn void leave(int code);
 void complain(struct text *line);
 const char *reason_of(int error);

@@ -18,13 +18,19 @@ MAX_PAYLOAD = 64 << 20
 MAX_BODY = 80 << 20
 MAX_HEAD = 16 << 10
 MAX_VALUE = 4096
+MAX_WAIT = 2_000_000_000
+MAX_WAITS = 100_000
+WAITS = b"/v1/waits/"
+SHELL = "/bin/sh"
 COLD = "import sys; from fairlead.cli.main import main; sys.exit(main())"
 ACT = "from fairlead.act import main; main()"
 PASSED_ON = (
     b"FAIRLEAD_HOME HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR XDG_STATE_HOME "
-    b"CLAUDE_CONFIG_DIR CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE TMUX TMUX_PANE"
+    b"CLAUDE_CONFIG_DIR CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE TMUX TMUX_PANE "
+    b"FAIRLEAD_STAY CLAUDE_CODE_ENTRYPOINT"
 ).split()
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+NAME = LETTERS + "0123456789_-"
 REASONS = {
     errno.ENOENT: "no such file",
     errno.ENOTDIR: "no such folder",
@@ -48,14 +54,46 @@ class Call:
     def __init__(self, argv: list[str]) -> None:
         self.id = f"{time.time_ns():016x}-{posix.getpid():x}"
         self.payload: bytes | None = None  # None: stdin is as it was
-        pythons, self.words = sorted_out(argv, "--python")
-        self.python = pythons[-1] if pythons else ""
+        self.whole = False
+        self.token, self.milliseconds = b"", 0
+        self.then: str | None = None
+        self.sort_words(argv)
+        self.read_wait()
         self.event = self.words[0] if self.words else ""
         self.gate = any(word.replace("_", "").replace("-", "").lower() == "pretooluse" for word in self.words)
-        clients, others = sorted_out(self.words[1:], "--client")
+        self.wake = "--wake" in self.words
+        clients, others = sorted_out([word for word in self.words[1:] if word != "--wake"], "--client")
         self.client = clients[-1] if clients else "claude"
-        names = all(is_name(client, LETTERS + "0123456789_-") for client in clients)
-        self.plain = is_name(self.event, LETTERS) and names and not others
+        names = all(is_name(client, NAME) for client in clients)
+        self.plain = is_name(self.event, LETTERS) and names and (not others or bool(self.token))
+
+    def sort_words(self, argv: list[str]) -> None:
+        """Take out what is for us: --python, --then of a status line, --id of a wait."""
+        own = {"--python"}
+        values: dict[str, str] = {}
+        self.words: list[str] = []
+        while argv:
+            name, equals, value = argv[0].partition("=")
+            if name in own and (equals or len(argv) > 1):
+                values[name] = value if equals else argv[1]
+                argv = argv[1:] if equals else argv[2:]
+                continue
+            self.words.append(argv[0])
+            argv = argv[1:]
+            own |= {"StatusLine": {"--then"}, "--wait": {"--id"}}.get(self.words[0], set())
+        self.python = values.get("--python", "")
+        self.then = values.get("--then")
+        self.status_line = self.words[:1] == ["StatusLine"]
+        if len(own_id := values.get("--id", "")) < 40 and is_name(own_id, NAME):
+            self.id = own_id
+
+    def read_wait(self) -> None:
+        """Read what to wait for, which stands before the event."""
+        if len(self.words) < 4 or self.words[0] != "--wait" or not is_name(self.words[1], NAME):
+            return
+        if number := read_number(self.words[2].encode("utf-8", "surrogateescape"), MAX_WAIT):
+            self.token, self.milliseconds = self.words[1].encode(), number
+            self.words = self.words[3:]
 
 
 def sorted_out(words: list[str], name: str) -> tuple[list[str], list[str]]:
@@ -147,22 +185,50 @@ def read_payload(call: Call) -> bool:
         except OSError:
             break
         if not more:
-            call.payload = bytes(got)
+            call.payload, call.whole = bytes(got), True
             return True
         got += more
     call.payload = bytes(got) if got else None
     return False
 
 
-def exchange(daemon: _socket.socket, call: Call) -> tuple[int, int, int, bytes] | None:
+class Answer:
+    """What the daemon answers; of a 303, what to wait for."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        self.exit_code = self.stdout_size = self.size = self.milliseconds = 0
+        self.token = self.body = b""
+
+
+def ask(daemon: _socket.socket | None, call: Call) -> Answer | None:
+    waits = 0
+    while daemon is not None:
+        answer = exchange(daemon, call)
+        daemon.close()
+        if answer is None or answer.status != 303 or call.then is not None:
+            return answer
+        call.token, call.milliseconds = answer.token, answer.milliseconds
+        daemon = dial() if waits < MAX_WAITS else None
+        waits += 1
+    return None
+
+
+def exchange(daemon: _socket.socket, call: Call) -> Answer | None:
     try:
         head = request_head(call)
-        deadline = time.monotonic() + (read_number(env.get(b"FAIRLEAD_DEADLINE_MS", b""), 60000) or 2000) / 1000
+        deadline = time.monotonic() + milliseconds(call) / 1000
         daemon.settimeout(left_until(deadline))
-        daemon.sendall(head + (call.payload or b""))
+        daemon.sendall(head if call.token else head + (call.payload or b""))
         return receive(daemon, deadline)
     except (OSError, ValueError):
         return None
+
+
+def milliseconds(call: Call) -> int:
+    if call.token:
+        return call.milliseconds + 2000
+    return read_number(env.get(b"FAIRLEAD_DEADLINE_MS", b""), 60000) or (300 if call.status_line else 2000)
 
 
 def left_until(deadline: float) -> float:
@@ -179,11 +245,12 @@ def request_head(call: Call) -> bytes:
         raise ValueError
     pid = client_pid()
     start = start_of(pid)
+    event, client, size = call.event.encode(), call.client.encode(), len(call.payload or b"")
+    path = b"/v1/wakes" if call.wake else b"/v1/events/" + event
+    post = [b"POST %s?client=%s HTTP/1.1" % (path, client), b"content-type: application/json"]
     lines = [
-        b"POST /v1/events/%s?client=%s HTTP/1.1" % (call.event.encode(), call.client.encode()),
+        *([b"GET %s%s HTTP/1.1" % (WAITS, call.token)] if call.token else [*post, b"content-length: %d" % size]),
         b"host: fairlead",
-        b"content-type: application/json",
-        b"content-length: %d" % len(call.payload or b""),
         b"connection: close",
         b"fairlead-version: " + VERSION.encode(),
         b"fairlead-id: " + call.id.encode(),
@@ -213,7 +280,7 @@ def start_of(pid: int) -> bytes:
     return fields[19] if len(fields) > 20 and fields[19].isdigit() else b""
 
 
-def receive(daemon: _socket.socket, deadline: float) -> tuple[int, int, int, bytes] | None:
+def receive(daemon: _socket.socket, deadline: float) -> Answer | None:
     got, end, whole = bytearray(), -1, MAX_HEAD
     while end < 0 or len(got) < whole:
         daemon.settimeout(left_until(deadline))
@@ -225,37 +292,60 @@ def receive(daemon: _socket.socket, deadline: float) -> tuple[int, int, int, byt
             continue
         end = got.find(b"\r\n\r\n", 0, MAX_HEAD)
         if end >= 0:
-            status, exit_code, stdout_size, size = read_head(bytes(got[:end]))
-            whole = end + 4 + size
+            answer = read_head(bytes(got[:end]))
+            whole = end + 4 + answer.size
         elif len(got) >= MAX_HEAD:
             return None
-    return (status, exit_code, stdout_size, bytes(got[end + 4 :])) if len(got) == whole else None
+    answer.body = bytes(got[end + 4 :])
+    return answer if len(got) == whole else None
 
 
-def read_head(head: bytes) -> tuple[int, int, int, int]:
-    """Give status, exit code, size of stdout and of the body; ValueError for all but the two answers we know."""
+NUMBERS = {b"content-length": MAX_BODY, b"fairlead-exit": 255, b"fairlead-stdout": MAX_BODY}
+
+
+def read_head(head: bytes) -> Answer:
+    """Read the head; ValueError for all but the three answers we know."""
     first, *lines = head.split(b"\r\n")
     text = head.replace(b"\r\n", b"")
-    found: dict[bytes, int | None] = {}
+    if first[:9] != b"HTTP/1.1 " or first[9:12] not in {b"200", b"202", b"303"} or first[12:13] not in {b"", b" "}:
+        raise ValueError
+    if b"\0" in text or b"\r" in text or b"\n" in text:
+        raise ValueError
+    answer = Answer(int(first[9:12]))
+    found: dict[bytes, int] = {}
     for line in lines:
         name, colon, value = line.partition(b":")
-        key = name.lower()
-        if not name or not colon or any(c <= 0x20 or c >= 0x7F for c in name) or key == b"transfer-encoding":
+        if not name or not colon or any(c <= 0x20 or c >= 0x7F for c in name):
             raise ValueError
-        if key in {b"content-length", b"fairlead-exit", b"fairlead-stdout"}:
-            twice = key in found
-            most = 255 if key == b"fairlead-exit" else MAX_BODY
-            found[key] = None if twice else read_number(value.strip(b" \t"), most)
-    numbers = [found.get(key, -1) for key in (b"fairlead-exit", b"fairlead-stdout", b"content-length")]
-    code, stdout_size, size = (-2 if number is None else number for number in numbers)
-    if first[:12] not in {b"HTTP/1.1 200", b"HTTP/1.1 202"} or first[12:13] not in {b"", b" "} or None in numbers:
+        take(answer, found, name.lower(), value.strip(b" \t"))
+    answer.size, answer.stdout_size = found.get(b"content-length", -1), found.get(b"fairlead-stdout", -1)
+    answer.exit_code = found.get(b"fairlead-exit", -1)
+    sound = {
+        200: answer.exit_code >= 0 and 0 <= answer.stdout_size <= answer.size,
+        202: answer.size > 0,
+        303: answer.size == 0 and answer.milliseconds > 0 and answer.token,
+    }
+    if not sound[answer.status]:
         raise ValueError
-    plan = first[9:12] == b"202"
-    if b"\0" in text or b"\r" in text or b"\n" in text or size < plan or not (plan or 0 <= stdout_size <= size):
+    return answer
+
+
+def take(answer: Answer, found: dict[bytes, int], name: bytes, value: bytes) -> None:
+    most = MAX_WAIT if name == b"fairlead-wait" and answer.status == 303 else NUMBERS.get(name)
+    if most is not None:
+        number = None if name in found else read_number(value, most)
+        if number is None:
+            raise ValueError
+        found[name] = number
+        if name == b"fairlead-wait":
+            answer.milliseconds = number
+    elif name == b"location" and answer.status == 303:
+        token = value.removeprefix(WAITS)
+        if answer.token or token == value or not is_name(token.decode("latin-1"), NAME):
+            raise ValueError
+        answer.token = token
+    elif name == b"transfer-encoding":
         raise ValueError
-    if code < 0 and not plan:
-        raise ValueError
-    return int(first[9:12]), code, stdout_size, size
 
 
 def read_number(word: bytes, most: int) -> int | None:
@@ -304,14 +394,28 @@ def new_file(folder: bytes | None, name: str) -> int:
     return fd
 
 
-def fed_by_process(content: bytes) -> int:
+def pour(source: int, to: int) -> None:
+    while True:
+        try:
+            some = posix.read(source, 64 << 10)
+        except BlockingIOError:
+            wait_for(source, writing=False)
+            continue
+        except OSError:
+            return
+        if not some or write_all(to, some):
+            return
+
+
+def fed_by_process(call: Call) -> int:
     reading, writing = map(above_standard, posix.pipe())
     child = posix.fork()
     if child == 0:
         if posix.fork() == 0:
-            posix.closerange(0, 3)
+            posix.closerange(0 if call.whole else 1, 3)
             posix.close(reading)
-            write_all(writing, content)
+            if write_all(writing, call.payload or b"") == 0 and not call.whole:
+                pour(0, writing)
         posix._exit(0)
     posix.close(writing)
     posix.waitpid(child, 0)
@@ -321,8 +425,8 @@ def fed_by_process(content: bytes) -> int:
 def as_stdin(call: Call) -> bool:
     try:
         if call.payload is not None:
-            fd = as_file(call.payload, call.id)
-            fd = fd if fd >= 0 else fed_by_process(call.payload)
+            fd = as_file(call.payload, call.id) if call.whole else -1
+            fd = fd if fd >= 0 else fed_by_process(call)
             posix.dup2(fd, 0)
             posix.close(fd)
     except OSError:
@@ -331,6 +435,8 @@ def as_stdin(call: Call) -> bool:
 
 
 def fail(call: Call, what: str, *, printed: bool) -> None:
+    if call.status_line:
+        posix._exit(0)
     begin = "fairlead cannot check this call, so it is blocked" if call.gate else "fairlead cannot handle this event"
     reason = f"{begin}: {what}. Run: fairlead doctor"
     if call.gate and not printed:
@@ -376,9 +482,15 @@ def run(call: Call, words: list[str]) -> None:
 
 
 def watch(call: Call, child: int, before: set[int]) -> None:
+    def pass_on(number: int, _: object) -> None:
+        try:
+            posix.kill(child, number)
+        except OSError:
+            return  # it had the signal too, and has ended by now
+
     for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
         if _signal.getsignal(number) is not _signal.SIG_IGN:
-            _signal.signal(number, lambda number, _: posix.kill(child, number))
+            _signal.signal(number, pass_on)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
     if code in {0, 2}:
@@ -391,7 +503,8 @@ def cold_road(call: Call) -> None:
     pid = client_pid()
     start = start_of(pid).decode()
     launched = f"{call.id},{pid},{start}" if start else f"{call.id},{pid}"
-    run(call, [COLD, *call.words, *(["--launched", launched] if call.words else [])])
+    waited = ["--waited"] if call.token and not call.gate else []  # what was done before is not to be done again
+    run(call, [COLD, *call.words, *waited, *(["--launched", launched] if call.words else [])])
 
 
 def act(call: Call, plan: bytes) -> None:
@@ -401,8 +514,32 @@ def act(call: Call, plan: bytes) -> None:
     run(call, [ACT, call.event, "--client", call.client, "--id", call.id, "--plan-fd", str(fd)])
 
 
+def go_on(call: Call) -> None:
+    as_stdin(call)
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # this Python ignores them, and who comes after us would, too
+        _signal.signal(number, _signal.SIG_DFL)
+    try:
+        posix.execve(SHELL, [SHELL, "-c", call.then or ""], environment())
+    finally:
+        posix._exit(127)
+
+
+def environment() -> dict[bytes, bytes]:
+    """Give the environment that we were started with: in a plain C locale, Python has put LC_CTYPE into it."""
+    try:
+        fd = posix.open("/proc/self/environ", posix.O_RDONLY | posix.O_CLOEXEC)
+        text = b"".join(iter(lambda: posix.read(fd, 1 << 20), b""))
+        posix.close(fd)
+    except OSError:
+        return env
+    pairs = [item.partition(b"=") for item in text.split(b"\0") if b"=" in item]
+    return {name: value for name, _, value in pairs}
+
+
 def print_answer(call: Call, stdout: bytes, stderr: bytes, code: int) -> None:
     if error := write_all(1, stdout):
+        if call.status_line:
+            posix._exit(0)
         write_all(2, f"fairlead: cannot write the answer: {REASONS.get(error, 'it is refused')}\n".encode())
         posix._exit(2 if call.gate else 1)
     write_all(2, stderr)
@@ -410,17 +547,21 @@ def print_answer(call: Call, stdout: bytes, stderr: bytes, code: int) -> None:
 
 
 def main(call: Call) -> None:
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # or the exit code of our child could be lost
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # it ends us, as it does any other program
     daemon = dial() if call.plain else None
-    if daemon is None:
-        cold_road(call)
-        return
-    answer = exchange(daemon, call) if not posix.isatty(0) and read_payload(call) else None
-    if answer and answer[0] == 200:
-        print_answer(call, answer[3][: answer[2]], answer[3][answer[2] :], answer[1])
-    daemon.close()
+    asks = daemon is not None and (call.token or (not posix.isatty(0) and read_payload(call)))
+    if daemon is not None and not asks:
+        daemon.close()
+    answer = ask(daemon, call) if asks else None
+    if call.then is not None:
+        go_on(call)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # or the exit code of our child could be lost
+    if answer and answer.status == 200:
+        at = answer.stdout_size
+        print_answer(call, answer.body[:at], answer.body[at:], answer.exit_code)
     if answer:
-        act(call, answer[3])
+        act(call, answer.body)
     cold_road(call)
 
 

@@ -65,7 +65,7 @@ int write_all(int fd, const char *at, size_t size)
     return 0;
 }
 
-/* Read stdin to its end. What is cut off, by an error or the limit, is no whole JSON document: Python refuses it. */
+/* Read stdin to its end. What is cut off, by an error or the limit, is for no daemon. */
 bool read_payload(struct call *call)
 {
     static char first[(size_t)64 << 10];
@@ -85,7 +85,7 @@ bool read_payload(struct call *call)
         if (size < 0 && !waited(0, POLLIN))
             return false;
         if (size == 0)
-            return call->taken = true;
+            return call->taken = call->whole = true;
         got->size += size > 0 ? (size_t)size : 0;
         call->taken = got->size > 0;
     }
@@ -130,8 +130,19 @@ int as_file(struct bytes content, const char *name)
     return fd;
 }
 
+/* What is left of stdin, if it was not read to its end. */
+static void pour(int from, int to)
+{
+    static char some[(size_t)64 << 10];
+    for (;;) {
+        ssize_t size = read(from, some, sizeof some);
+        if (size == 0 || (size < 0 && !waited(from, POLLIN)) || (size > 0 && write_all(to, some, (size_t)size)))
+            return;
+    }
+}
+
 /* The last resort: a process of nobody's that writes into a pipe, and ends when nobody reads it. */
-static int fed_by_process(struct bytes content)
+static int fed_by_process(const struct call *call)
 {
     int ends[2];
     if (!new_pipe(ends, true))
@@ -140,10 +151,12 @@ static int fed_by_process(struct bytes content)
     if (child == 0) {
         if (fork() == 0) {
             close(ends[0]);
-            close(0);
+            if (call->whole)
+                close(0);
             close(1);
             close(2);
-            write_all(ends[1], content.at, content.size);
+            if (write_all(ends[1], call->payload.at, call->payload.size) == 0 && !call->whole)
+                pour(0, ends[1]);
         }
         _exit(0);
     }
@@ -160,9 +173,9 @@ bool as_stdin(const struct call *call)
 {
     if (!call->taken)
         return true;
-    int fd = as_file(call->payload, call->id);
+    int fd = call->whole ? as_file(call->payload, call->id) : -1;
     if (fd < 0)
-        fd = fed_by_process(call->payload);
+        fd = fed_by_process(call);
     if (fd < 0 || dup2(fd, 0) < 0)
         return false;
     close(fd);

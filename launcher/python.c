@@ -1,4 +1,6 @@
-/* Runs Python where the daemon is not enough, and shuts the gate where Python is not either. */
+/* Runs what comes after us: Python where the daemon is not enough, or a person's own status line.
+ * Shuts the gate where Python is not enough either.
+ */
 #include "hook.h"
 
 #include <errno.h>
@@ -13,6 +15,7 @@
 
 static char COLD[] = "import sys; from fairlead.cli.main import main; sys.exit(main())";
 static char ACT[] = "from fairlead.act import main; main()";
+static char SHELL[] = "/bin/sh";
 
 _Noreturn void leave(int code)
 {
@@ -69,6 +72,8 @@ static _Noreturn void fail(const struct call *call, const char *what, bool print
     char reason_memory[2048], memory[4096];
     struct text reason = text_in(reason_memory, sizeof reason_memory);
     struct text json = text_in(memory, sizeof memory);
+    if (call->status_line)
+        leave(0);
     signal(SIGPIPE, SIG_IGN);
     add(&reason, call->gate ? "fairlead cannot check this call, so it is blocked: " : "fairlead cannot handle this event: ");
     add(&reason, what);
@@ -219,10 +224,10 @@ static _Noreturn void run(const struct call *call, char **args)
 
 _Noreturn void cold_road(const struct call *call)
 {
-    static char launched[] = "--launched";
+    static char launched[] = "--launched", waited[] = "--waited";
     static char memory[128];
     struct text caller = text_in(memory, sizeof memory);
-    char **args = reserve(((size_t)call->count + 8) * sizeof *args);
+    char **args = reserve(((size_t)call->count + 9) * sizeof *args);
     if (!args)
         fail(call, reason_of(ENOMEM), false);
     char *first[] = {COLD, "-E", "-P", "-c", COLD};
@@ -230,6 +235,8 @@ _Noreturn void cold_road(const struct call *call)
     memcpy(args, first, sizeof first);
     for (int i = 0; i < call->count; i++)
         args[count++] = call->words[i];
+    if (call->wait.token[0] && !call->gate) /* what was done before the wait is not to be done again */
+        args[count++] = waited;
     if (call->count) {
         args[count++] = launched;
         add(&caller, call->id);
@@ -250,4 +257,13 @@ _Noreturn void act(const struct call *call, struct bytes plan)
     char *args[] = {ACT,        "-E",   "-P",           "-c",          ACT,    (char *)call->event, "--client",
                     (char *)call->client, "--id", (char *)call->id, "--plan-fd", memory, NULL};
     run(call, args);
+}
+
+/* Become what would have been run without us, as the client runs it. */
+_Noreturn void go_on(const struct call *call)
+{
+    char *args[] = {SHELL, "-c", (char *)call->then, NULL};
+    as_stdin(call);
+    execv(SHELL, args);
+    leave(127);
 }

@@ -9,6 +9,7 @@
 static const char *const PASSED_ON[] = {
     "FAIRLEAD_HOME",     "HOME",               "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
     "CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "TMUX",            "TMUX_PANE",
+    "FAIRLEAD_STAY",     "CLAUDE_CODE_ENTRYPOINT",
 };
 
 static uint64_t client_pid(void)
@@ -68,19 +69,31 @@ bool add_caller(struct text *text)
     return add(text, ",") && add_number(text, pid, 10, 1) && add_start(text, ",", pid);
 }
 
+/* What is asked for: an answer to the event, or the one that was promised. */
+static void add_line(struct text *head, const struct call *call)
+{
+    if (call->wait.token[0]) {
+        add(head, "GET /v1/waits/");
+        add(head, call->wait.token);
+        add(head, " HTTP/1.1");
+        return;
+    }
+    add(head, call->wake ? "POST /v1/wakes" : "POST /v1/events/");
+    add(head, call->wake ? "" : call->event);
+    add(head, "?client=");
+    add(head, call->client);
+    add(head, " HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: ");
+    add_number(head, call->payload.size, 10, 1);
+}
+
 bool request_head(struct text *head, const struct call *call)
 {
     char here[MAX_VALUE];
     uint64_t pid = client_pid();
     if (!getcwd(here, sizeof here) || here[0] != '/')
         return false;
-    add(head, "POST /v1/events/");
-    add(head, call->event);
-    add(head, "?client=");
-    add(head, call->client);
-    add(head, " HTTP/1.1\r\nhost: fairlead\r\ncontent-type: application/json\r\ncontent-length: ");
-    add_number(head, call->payload.size, 10, 1);
-    add(head, "\r\nconnection: close\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-id: ");
+    add_line(head, call);
+    add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-id: ");
     add(head, call->id);
     add(head, "\r\nfairlead-pid: ");
     add_number(head, pid, 10, 1);

@@ -78,6 +78,18 @@ bool read_number(const char *at, size_t size, uint64_t most, uint64_t *number)
     return sum <= most;
 }
 
+/* Up to 64 letters, and what else may be among them. */
+bool is_name(const char *at, size_t size, const char *also)
+{
+    for (size_t i = 0; i < size; i++) {
+        char c = at[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && (!c || !strchr(also, c)))
+            return false;
+    }
+    return size > 0 && size <= MAX_TOKEN;
+}
+
 /* ASCII only, as it must be for the names of headers; the other side is in lower case already. */
 bool same_letters(const char *at, size_t size, const char *lower)
 {

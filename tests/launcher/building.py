@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,10 +44,10 @@ def load(file: Path) -> Any:
     return module
 
 
-def sanitized(program: Path) -> str:
+def sanitized(program: Path, *flags: str) -> str:
     """Compile it so that each slip ends it, and with files in folders in place of memory."""
     sources = [file for file in SOURCES.glob("*.c") if file.name != "linux.c"]
-    return compiled(program, *sources, flags=(f'-DFAIRLEAD_VERSION="{VERSION}"', "-DFAIRLEAD_NO_MEMFD"))
+    return compiled(program, *sources, flags=(f'-DFAIRLEAD_VERSION="{VERSION}"', "-DFAIRLEAD_NO_MEMFD", *flags))
 
 
 def compiled(program: Path, *sources: Path, flags: tuple[str, ...] = ()) -> str:
@@ -66,9 +67,12 @@ def warnings() -> str:
     return subprocess.run([*words, *files], capture_output=True, text=True, check=False).stderr
 
 
-def write_twin(program: Path) -> str:
-    """Write it as pip does: with this Python in its first line."""
+def write_twin(program: Path, **numbers: int) -> str:
+    """Write it as pip does: with this Python in its first line. It may have other numbers than in earnest."""
     text = (SOURCES / "hook.py").read_text(encoding="utf-8").replace("@VERSION@", VERSION)
+    for name, number in numbers.items():
+        text, count = re.subn(rf"^{name} = .*$", f"{name} = {number}", text, flags=re.MULTILINE)
+        assert count == 1, name
     program.write_text(f"#!{sys.executable}\n{text.partition(chr(10))[2]}", encoding="utf-8")
     program.chmod(0o755)
     return ""  # nothing is wrong

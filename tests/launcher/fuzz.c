@@ -14,11 +14,15 @@ static const char *const SEEDS[] = {
     "HTTP/1.1 202 Accepted\r\ndate: x\r\ncontent-length: 2\r\n\r\n{}",
     "HTTP/1.1 200\r\nContent-Length:0\r\nFAIRLEAD-EXIT:255\r\nfairlead-stdout:\t0 \r\n\r\n",
     "HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 303 See Other\r\nlocation: /v1/waits/aZ_-9\r\nfairlead-wait: 30000\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 303\r\nFairlead-Wait:86400000\r\ncontent-length:0\r\nLOCATION:\t/v1/waits/"
+    "0123456789012345678901234567890123456789012345678901234567890123 \r\n\r\n",
     "HTTP/1.1 200 OK\r\nfairlead-exit: 2\r\nfairlead-stdout: 83886080\r\ncontent-length: 83886080\r\n\r\nabcde",
 };
 static const char *const PIECES[] = {
     "\r\n", "\r", "\n", ":", " ", "\r\n\r\n", "0", "255", "256", "18446744073709551616", "-1", "content-length: 1\r\n",
     "fairlead-exit: 1\r\n", "fairlead-stdout: 1\r\n", "transfer-encoding: chunked\r\n", "HTTP/1.1 ", "200", "\xff",
+    "303", "location: /v1/waits/x\r\n", "fairlead-wait: 1\r\n", "/v1/waits/", "/", "86400001",
 };
 
 static uint64_t state;
@@ -66,11 +70,23 @@ static enum state parse(const char *at, size_t size, struct answer *answer)
     return found;
 }
 
+static bool sound(const struct answer *answer)
+{
+    const struct wait *wait = &answer->wait;
+    size_t size = strnlen(wait->token, sizeof wait->token);
+    if (answer->status == 303)
+        return answer->body == 0 && wait->milliseconds > 0 && wait->milliseconds <= MAX_WAIT && size <= MAX_TOKEN &&
+               is_name(wait->token, size, "0123456789_-");
+    if (size > 0 || wait->milliseconds > 0)
+        return false;
+    return answer->status == 202 ? answer->body > 0 : answer->status == 200 && answer->stdout_size <= answer->body;
+}
+
 static bool holds(const char *at, size_t size, const struct answer *answer)
 {
     return answer->head <= size && answer->head >= 4 && memcmp(at + answer->head - 4, "\r\n\r\n", 4) == 0 &&
            answer->body <= MAX_BODY && answer->stdout_size <= MAX_BODY && answer->exit_code <= 255 &&
-           (answer->status == 202 ? answer->body > 0 : answer->status == 200 && answer->stdout_size <= answer->body);
+           sound(answer);
 }
 
 /* What is known of the beginning must be true of the whole: bytes come in pieces. */
@@ -115,7 +131,8 @@ static int tell(void)
     while (scanf("%zu", &size) == 1 && getchar() == '\n' && size <= sizeof at && fread(at, 1, size, stdin) == size) {
         struct answer answer = {0};
         if (parse(at, size, &answer) == WHOLE)
-            printf("%u %u %zu %zu %zu\n", answer.status, answer.exit_code, answer.stdout_size, answer.body, answer.head);
+            printf("%u %u %zu %zu %zu %u %s\n", answer.status, answer.exit_code, answer.stdout_size, answer.body,
+                   answer.head, (unsigned)answer.wait.milliseconds, answer.wait.token);
         else
             puts("none");
     }

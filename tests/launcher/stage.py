@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    Say = bytes | Callable[[socket.socket], object]
+
 FAKE_PYTHON = """\
 #!{python} -IS
 import json, os, signal, sys
@@ -73,12 +75,16 @@ class Launcher:
 
     def went_cold(self, *words: str, stdin: bytes = b"{}") -> bool:
         """Whether Python was run to decide, with these words and this stdin; it can only be asked once."""
+        return self.went_cold_as("[0-9a-f]{16}-[0-9a-f]+", *words, stdin=stdin)
+
+    def went_cold_as(self, name: str, *words: str, stdin: bytes = b"{}") -> bool:
+        """Likewise, and under an id that looks like this."""
         argv = self.ran()["argv"]
         assert argv[1:4] == ["-E", "-P", "-c"]
         assert argv[4] == "import sys; from fairlead.cli.main import main; sys.exit(main())"
         assert argv[5:-2] == list(words)
         assert argv[-2] == "--launched"
-        assert re.fullmatch(r"[0-9a-f]{16}-[0-9a-f]+,[0-9]+(,[0-9]+)?", argv[-1])
+        assert re.fullmatch(rf"{name},[0-9]+(,[0-9]+)?", argv[-1])
         assert self.stdin() == stdin
         self.record.unlink()
         return True
@@ -90,7 +96,9 @@ class Daemon:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.requests: list[bytes] = []
-        self.answer: bytes | Callable[[socket.socket], None] = b""
+        self.answer: Say = b""
+        self.answers: list[Say] = []
+        """What is answered first, one each; then `answer`."""
         self.over = threading.Event()
         """Set when the test is over: what never answers waits for it."""
 
@@ -120,10 +128,11 @@ class Daemon:
     def _talk(self, connection: socket.socket) -> None:
         try:
             self.requests.append(whole_request(connection))
-            if callable(self.answer):
-                self.answer(connection)
+            answer = self.answers.pop(0) if self.answers else self.answer
+            if callable(answer):
+                answer(connection)
             else:
-                connection.sendall(self.answer)
+                connection.sendall(answer)
         except OSError:
             pass  # the launcher went: it is what some tests are about
 
@@ -136,7 +145,7 @@ def whole_request(connection: socket.socket) -> bytes:
             return got
         got += more
     head, _, body = got.partition(b"\r\n\r\n")
-    size = int(head.lower().partition(b"content-length:")[2].split()[0])
+    size = int((head.lower().partition(b"content-length:")[2].split() or [b"0"])[0])
     chunks, left = [got], size - len(body)
     while left > 0:
         more = connection.recv(min(left, 1 << 20))
@@ -157,6 +166,16 @@ def answer_200(stdout: bytes = b"", stderr: bytes = b"", code: int = 0) -> bytes
 
 def answer_202(plan: bytes) -> bytes:
     return b"HTTP/1.1 202 Accepted\r\ncontent-length: %d\r\n\r\n%s" % (len(plan), plan)
+
+
+def answer_303(name: str, milliseconds: int = 30_000) -> bytes:
+    lines = [
+        "HTTP/1.1 303 See Other",
+        f"location: /v1/waits/{name}",
+        f"fairlead-wait: {milliseconds}",
+        "content-length: 0",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 def headers(request: bytes) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from launcher.building import ROOT, SOURCES, compiled, load, unavailable, warnings
-from launcher.stage import answer_200, answer_202
+from launcher.stage import answer_200, answer_202, answer_303
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,8 +62,10 @@ def test_both_launchers_read_answers_alike(parts: Path, twin: Any) -> None:
 
 def mutations(count: int) -> list[bytes]:
     chance = random.Random(7)  # noqa: S311 - to be the same each time
-    seeds = [answer_200(b"abc", b"de", 2), answer_202(b"{}"), answer_200().replace(b": ", b":\t")]
-    pieces = [b"\r\n", b"\r", b"\n", b":", b" ", b"\0", b"\xff", b"1", b"256", b"content-length: 1\r\n", b"\xb2", b""]
+    plain, plan, wait = answer_200(b"abc", b"de", 2), answer_202(b"{}"), answer_303("a_Z-0", 86_400_000)
+    seeds = [plain, plan, plain.replace(b": ", b":\t"), wait, answer_303("x" * 64, 1)]
+    lines = [b"content-length: 1\r\n", b"location: /v1/waits/x\r\n", b"fairlead-wait: 7\r\n", b"303", b"200", b"/v1/"]
+    pieces = [b"\r\n", b"\r", b"\n", b":", b" ", b"\0", b"\xff", b"1", b"256", b"\xb2", b"_", b"/", b"", *lines]
     made = []
     for _ in range(count):
         answer = chance.choice(seeds)
@@ -79,10 +81,11 @@ def twin_says(twin: Any, answer: bytes) -> str:
     if end < 0:
         return "none"
     try:
-        status, code, stdout, size = twin.read_head(answer[:end])
+        got = twin.read_head(answer[:end])
     except ValueError:
         return "none"
-    return f"{status} {max(code, 0)} {max(stdout, 0)} {size} {end + 4}"
+    sizes = f"{max(got.exit_code, 0)} {max(got.stdout_size, 0)} {got.size} {end + 4}"
+    return f"{got.status} {sizes} {got.milliseconds} {got.token.decode()}"
 
 
 def by_places(env: Mapping[str, str], cwd: Path) -> str:
