@@ -78,7 +78,7 @@ def _team() -> list[Session]:
             *("5f0c8a4e", 125, 125, ("PermissionRequest", "Bash", "")),
             cwd=_SHOP,
             title="Pay by invoice",
-            state=AttentionNeeded("Permission"),
+            state=AttentionNeeded("Permission for Bash"),
             usage=_usage(_OPUS, 41, 1.2),
             pid=48213,
             pane="%3",
@@ -96,7 +96,7 @@ def _team() -> list[Session]:
             agent_type="Explore",
             description="who calls load_orders",
             state=Working("Grep"),
-            model=_HAIKU,
+            usage=Usage(model=_HAIKU, context_tokens=31_000),
         ),
         _session(
             *("77aa12bc/a2", 1, 41, ("PostToolUse", "Bash", "")),
@@ -104,13 +104,13 @@ def _team() -> list[Session]:
             agent_type="tester",
             description="measure before and after",
             state=Working("Thinking"),
-            model=_HAIKU,
+            usage=Usage(model=_HAIKU, context_tokens=12_400),
         ),
         _session(
             *("c0ffee00", 31, 31, ("PreToolUse", "AskUserQuestion", "")),
             cwd=_FIX,
             title="Meetings across time zones",
-            state=AttentionNeeded("Question: store UTC or local time?"),
+            state=AttentionNeeded("AskUserQuestion"),
             usage=_usage(_OPUS, 12, 0.4),
         ),
         _session(

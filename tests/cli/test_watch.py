@@ -29,8 +29,8 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
-def run(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "FAIRLEAD_HOME": str(home), "COLUMNS": "80"}
+def run(home: Path, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "FAIRLEAD_HOME": str(home), "COLUMNS": "80", **more}
     command = [sys.executable, "-c", START, *args]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
@@ -49,7 +49,7 @@ def test_without_a_terminal_the_rows_are_printed(home: Path, args: tuple[str, ..
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].strip().startswith("! 1 waits for you")
-    assert [line.split()[:4] for line in lines[3:]] == [
+    assert [[*line.split()[:3], *line.split()[4:5]] for line in lines[3:]] == [
         ["NEEDS", "YOU"],
         ["!", "needs", "you", "shop"],
         [],
@@ -59,6 +59,38 @@ def test_without_a_terminal_the_rows_are_printed(home: Path, args: tuple[str, ..
     assert done.stderr == (
         "" if args else "fairlead: no terminal here, so this is the view as it is now, as of --once\n"
     )
+
+
+def test_an_encoding_without_our_signs_gets_others(home: Path) -> None:
+    (home / "run").mkdir()
+    speaker = Speaker(home / "run/daemon.sock", [session("s1", title="Clean up")])
+    speaker.start()
+
+    done = run(home, "--once", PYTHONIOENCODING="ascii")
+
+    speaker.stop()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "? 0 working" in done.stdout
+
+
+def test_a_dumb_terminal_gets_the_rows_too(home: Path) -> None:
+    (home / "run").mkdir()
+    speaker = Speaker(home / "run/daemon.sock", [session("s1", title="Clean up")])
+    speaker.start()
+    ours, theirs = os.openpty()
+    env = {**os.environ, "FAIRLEAD_HOME": str(home), "TERM": "dumb"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", START], env=env, check=False, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE
+    )
+
+    speaker.stop()
+    os.close(theirs)
+    told = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert (done.returncode, b"TERM=dumb" in done.stderr) == (0, True)
+    assert "Clean up" in told
+    assert "\x1b" not in told
 
 
 def test_no_daemon_is_an_error_that_says_what_to_do(home: Path) -> None:
@@ -77,7 +109,7 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     ("args", "said"),
     [
         (["--nope"], "unknown option '--nope'"),
-        (["--theme", "pink"], "--theme: expected light or dark, got 'pink'"),
+        (["--theme", "pink"], "--theme: expected light, dark or plain, got 'pink'"),
         (["--theme"], "--theme needs a value"),
         (["--project=/no/such"], "--project: no such folder: /no/such"),
     ],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.sessions import Session
     from fairlead.tui._source import Source
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 def look(folder: str) -> Place:

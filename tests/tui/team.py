@@ -60,7 +60,7 @@ def team() -> list[Session]:
             evidence=Evidence("PreToolUse", NOW - 2, "Grep"),
             started=NOW - 95,
             since=NOW - 95,
-            model=MODELS[2],
+            usage=Usage(model=MODELS[2], tokens=412_000, context_tokens=31_250),
         ),
         session(
             "77aa12bc-2222/a2",

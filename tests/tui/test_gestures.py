@@ -6,17 +6,19 @@ import inspect
 from typing import TYPE_CHECKING
 
 import pytest
+from textual.events import MouseScrollDown, MouseScrollUp, Paste
 from tui.screens import lines_of, until, watching
 from tui.team import NOW, session, team
 
 from fairlead.sessions import AttentionNeeded, Idle, Working
 from fairlead.tui._actions import Actions
-from fairlead.tui._help import HelpScreen, help_text
+from fairlead.tui._help import HelpScreen, help_lines
 from fairlead.tui._keys import GROUPS, KeyReader, hints
 from fairlead.tui._source import Changed, Gone, Link
 
 if TYPE_CHECKING:
     from fairlead.tui._app import WatchApp
+    from fairlead.tui._layout import Piece
 
 
 def chosen(app: WatchApp) -> str:
@@ -103,13 +105,28 @@ async def test_keys_in_the_filter_are_letters() -> None:
         assert app.is_running
 
 
+async def test_what_is_typed_into_the_filter_can_be_taken_back() -> None:
+    async with watching() as (app, pilot):
+        whole = app.list.lines
+        await pilot.press("/", *"slow", "space", *"quarry", "ctrl+w", *"x日", "backspace", "backspace")
+        assert app.box.value == "slow"
+        app.box.post_message(Paste(" query\nof\x1b[31m"))
+        await until(lambda: app.box.value == "slowquery of\ufffd[31m")
+        assert "slowquery of" in lines_of(app)[-1]
+        await pilot.press("ctrl+u")
+        await until(lambda: app.list.lines == whole)
+        await pilot.press(*"slow", "ctrl+c")
+        await until(lambda: app.focused is app.list and app.list.lines == whole)
+        assert app.is_running
+
+
 async def test_sorting_goes_round_and_says_by_what() -> None:
     async with watching() as (app, pilot):
         said = []
         for _ in range(5):
             await pilot.press("s")
             said.append(app.bars["hints"].text.split()[-1])
-        assert said == ["state", "activity", "cost", "context", "name"]
+        assert said == ["state", "activity", "cost", "context", "start"]
 
 
 async def test_showing_those_that_have_ended() -> None:
@@ -135,9 +152,12 @@ def test_every_key_is_in_the_help_and_does_something() -> None:
     made = {name.removeprefix("do_") for name, _ in inspect.getmembers(Actions) if name.startswith("do_")}
 
     assert {key.does for group in GROUPS.values() for key in group} == made
-    assert all(key.words in help_text() for group in GROUPS.values() for key in group)
-    assert hints(80, "name").endswith("? help")
-    assert len(hints(30, "name")) <= 30
+    for cells in (30, 80):
+        told = "".join(text for line in help_lines(cells) for text, _ in line)
+        assert all(key.words in told for group in GROUPS.values() for key in group)
+    assert hints(80, "start").endswith("q quit  ? help")
+    assert len(hints(80, "activity")) <= 80
+    assert hints(30, "start") == " n next  q quit  ? help"
     names = [name for group in GROUPS.values() for key in group for name in key.keys]
     assert len(names) == len(set(names))
     reader = KeyReader()
@@ -162,6 +182,56 @@ async def test_a_click_chooses_a_line() -> None:
     async with watching() as (app, pilot):
         await pilot.click(type(app.list), offset=(20, 2))
         assert chosen(app) == SECOND
+
+
+async def test_the_wheel_and_the_bar_scroll_and_leave_the_choice() -> None:
+    async with watching([session(f"s{number}") for number in range(100)]) as (app, pilot):
+        app.list.post_message(MouseScrollDown(app.list, 5, 5, 0, 1, 0, *(False,) * 3))
+        await until(lambda: app.list.top == 3)
+        app.list.post_message(MouseScrollUp(app.list, 5, 5, 0, -1, 0, *(False,) * 3))
+        await until(lambda: app.list.top == 0)
+        high = app.list.size.height
+        await pilot.mouse_down(app.list, offset=(79, high - 1))
+        assert app.list.top == app.list.last_top == 101 - high
+        await pilot.hover(app.list, offset=(79, 0))
+        await pilot.mouse_up(app.list, offset=(79, 0))
+        assert app.list.top == 0
+        await pilot.hover(app.list, offset=(79, 5))
+        assert app.list.top == 0
+        assert chosen(app) == "/code/webshop"
+
+
+async def test_the_panel_scrolls_by_keys_and_stays_where_somebody_reads() -> None:
+    async with watching() as (app, pilot):
+        await pilot.press("t")
+        lines: list[list[Piece]] = [[(f"event {number}", "plain")] for number in range(100)]
+        app.panel.show("many", lines)
+        await pilot.pause()
+        assert "event 99" in lines_of(app)[19]
+        await pilot.press("K", "K", "J", "shift+up")
+        await pilot.pause()
+        assert "event 97" in lines_of(app)[19]
+
+        app.panel.show("many", [*lines, [("one more", "plain")]])
+        await pilot.pause()
+        assert "event 97" in lines_of(app)[19]
+        await pilot.press("ctrl+f")
+        await pilot.pause()
+        assert "one more" in lines_of(app)[19]
+        app.panel.show("many", [*lines, [("one more", "plain")], [("and another", "plain")]])
+        await pilot.press(*["ctrl+b"] * 30)
+        await pilot.pause()
+        assert any("event 0" in line for line in lines_of(app))
+        assert app.list.chosen is not None
+        assert app.list.chosen.key == ("need", FIRST)
+
+
+async def test_the_chosen_line_is_told_by_a_sign_and_in_full_below() -> None:
+    async with watching() as (app, pilot):
+        await pilot.press("j")
+        await pilot.pause()
+        assert [line[:14] for line in lines_of(app) if line.startswith(">")] == [">  ! needs you"]
+        assert any(line.startswith("─ build the live view of the sessions ──") for line in lines_of(app))
 
 
 async def test_a_session_without_a_pane_says_so() -> None:
@@ -196,7 +266,23 @@ async def test_one_who_needs_the_person_is_above_all_at_once_and_gone_when_answe
             app.deliver(Changed(session(each, state=Idle())))
         await until(lambda: app.list.lines[0].kind == "project")
         await pilot.pause()
-        assert "0 wait for you" in lines_of(app)[0]
+        assert "nobody waits for you" in lines_of(app)[0]
+
+
+async def test_the_first_who_needs_the_person_comes_into_sight_wherever_the_choice_is() -> None:
+    async with watching([session(f"s{number}", started=number) for number in range(50)]) as (app, pilot):
+        await pilot.press("j", "j")
+        app.deliver(Changed(session("s40", started=40, title="Me first", state=AttentionNeeded("Plan"))))
+        await until(lambda: app.list.lines[0].kind == "heading")
+        await pilot.pause()
+        assert "Me first" in lines_of(app)[3]
+        assert chosen(app) == "s1"
+        await pilot.press("G")
+        await until(lambda: chosen(app) == "s49")
+        top = app.list.top
+        app.deliver(Changed(session("s41", started=41, title="Me too", state=AttentionNeeded("Plan"))))
+        await until(lambda: app.list.lines[2].id == "s41")
+        assert (app.list.top, chosen(app)) == (top + 1, "s49")
 
 
 async def test_a_session_that_is_gone_is_no_reason_to_fall() -> None:

@@ -69,9 +69,9 @@ async def test_the_timeline_of_the_chosen_session(speaker: Speaker) -> None:
         await pilot.press("t")
         await until(lambda: "no rm here" in app.panel.text)
         assert app.panel.text.splitlines() == [
-            " 14:13:20  UserPromptSubmit             ",
-            " 14:13:23  PreToolUse         Bash       blocked no rm here",
-            " 14:13:29  PostToolUse        Read       2s",
+            " 14:13:20  UserPromptSubmit               ",
+            " 14:13:23  PreToolUse         Bash         blocked no rm here",
+            " 14:13:29  PostToolUse        Read         2s",
         ]
         await pilot.press("G")
         await until(lambda: any("a1/events" in path or "%2Fa1/events" in path for path in speaker.asked))

@@ -13,7 +13,7 @@ from fairlead.sessions import AttentionNeeded, Working
 from fairlead.tui._source import Link
 
 PICTURES = Path(__file__).parent / "pictures"
-SIZES = [(80, 24), (120, 40), (20, 5)]
+SIZES = [(80, 24), (120, 40), (200, 50), (20, 5)]
 
 
 def compare(name: str, drawn: str) -> None:
@@ -40,6 +40,20 @@ async def test_no_daemon(size: tuple[int, int]) -> None:
         compare(f"no-daemon-{size[0]}x{size[1]}", picture_of(app))
 
 
+async def test_a_terminal_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every style is bold, faint or reversed; the same is said by signs and words."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with watching(theme="plain") as (app, _):
+        drawn = picture_of(app)
+        assert "#" not in drawn
+        compare("team-80x24-plain", drawn)
+
+
+async def test_nobody_there_yet() -> None:
+    async with watching([]) as (app, _):
+        compare("nobody-80x24", picture_of(app))
+
+
 async def test_hostile_texts() -> None:
     texts = ["\x1b[31mred\x1b[0m[bold]x[/]", "\u202eback\u200b", "日本語のとても長い題名です、とても", "a\nb\tc"]
     sessions = [
@@ -57,10 +71,10 @@ async def test_help() -> None:
         compare("help-80x24", picture_of(app))
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_a_panel_stands_beside_the_list_or_below_it(size: tuple[int, int]) -> None:
     async with watching(size=size) as (app, pilot):
         await pilot.press("j", "p")
-        await until(lambda: "does not run in tmux" in app.panel.text)
+        await until(lambda: "does not run in tmux" in " ".join(app.panel.text.split()))
         await pilot.pause()
         compare(f"panel-{size[0]}x{size[1]}", picture_of(app))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.tui._projects import Place, Surveyor, find_place
-from fairlead.tui._rows import short_model
+from fairlead.tui._rows import count_of, short_model
 from fairlead.tui._text import fit, fit_end, harmless, money, span, width
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def test_costs_and_models_are_short() -> None:
     assert [money(cost) for cost in (0, 1.234, 999.99, 12_345)] == ["$0.00", "$1.23", "$999.99", "$12.3k"]
     assert short_model("claude-opus-4-8-20260701") == "opus-4-8"
     assert short_model("other/model") == "other/model"
+    assert [count_of(tokens) for tokens in (999, 31_250, 999_499, 1_200_000)] == ["999", "31k", "999k", "1.2M"]
 
 
 def git(folder: Path, *words: str) -> None:
@@ -88,16 +90,15 @@ def test_what_is_no_repository_is_its_own_project(tmp_path: Path) -> None:
 
 def test_a_folder_is_looked_at_once_in_a_while() -> None:
     looked: list[str] = []
-    told: list[str] = []
+    told: SimpleQueue[str] = SimpleQueue()
 
     def look(folder: str) -> Place:
         looked.append(folder)
         return Place(folder, folder)
 
-    surveyor = Surveyor(lambda folder, _place: told.append(folder), look)
+    surveyor = Surveyor(lambda folder, _place: told.put(folder), look)
     for now, folder in ((1.0, "/a"), (2.0, "/a"), (8.0, "/a"), (8.0, "/b")):
         surveyor.ask(folder, now)
-    while len(told) < 2:
-        pass
 
-    assert (looked, told) == (["/a", "/a", "/b"], ["/a", "/b"])
+    assert [told.get(timeout=30), told.get(timeout=30)] == ["/a", "/b"]
+    assert looked == ["/a", "/a", "/b"]

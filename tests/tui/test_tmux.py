@@ -42,7 +42,7 @@ class Tmux:
         return self.run("capture-pane", "-p", "-t", pane)
 
     def wait(self, holds: Callable[[], object]) -> None:
-        deadline = monotonic() + 20
+        deadline = monotonic() + 60
         while not holds():
             assert monotonic() < deadline, self.screen("watch:0")
             sleep(0.02)
@@ -55,7 +55,17 @@ def tmux() -> Iterator[Tmux]:
         pytest.skip("there is no tmux here")
     with tempfile.TemporaryDirectory(prefix="fl") as folder:
         made = Tmux(Path(folder))
-        made.run("new-session", "-d", "-s", "agent", "-x", "100", "-y", "30", "printf 'may I run rm?\\n'; exec cat")
+        made.run(
+            "new-session",
+            "-d",
+            "-s",
+            "agent",
+            "-x",
+            "100",
+            "-y",
+            "30",
+            "printf 'may I run rm?\\n  1. yes    \\342\\224\\202\\n'; exec cat",
+        )
         try:
             yield made
         finally:
@@ -87,10 +97,14 @@ def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: Speaker) 
 
     tmux.run("send-keys", "-t", watch, "p")
     tmux.wait(lambda: "may I run rm?" in tmux.screen(watch))
+    tmux.wait(lambda: "   1. yes    │" in tmux.screen(watch))  # a picture keeps its spaces
     tmux.run("send-keys", "-t", watch, "p")
     tmux.run("send-keys", "-t", watch, "Enter")
     tmux.wait(lambda: tmux.run("list-clients", "-F", "#{session_name}") == "agent")
     tmux.wait(lambda: "went to agent:0" in tmux.screen(watch))
+
+    tmux.run("send-keys", "-t", watch, "y")
+    tmux.wait(lambda: "s1" in tmux.run("list-buffers", "-F", "#{buffer_sample}"))
 
     one = waiting.sessions["s1"]
     waiting.put(replace(one, pane="%99", title="Gone by now"))
@@ -98,7 +112,9 @@ def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: Speaker) 
     tmux.run("send-keys", "-t", watch, "Enter")
     tmux.wait(lambda: "the pane %99 is gone" in tmux.screen(watch))
     tmux.run("resize-window", "-t", watch, "-x", "20", "-y", "5")
-    tmux.wait(lambda: "! Gone by now" in tmux.screen(watch))
+    tmux.wait(lambda: "Gone by n…" in tmux.screen(watch))
+    tmux.run("resize-window", "-t", watch, "-x", "80", "-y", "24")
+    tmux.wait(lambda: "doing, needs" in tmux.screen(watch))
     tmux.run("send-keys", "-t", watch, "q")
     tmux.wait(lambda: "watch" not in tmux.run("list-sessions", "-F", "#{session_name}"))
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tui.team import LEAD, NOW, PLACES, SHOP, TREE, session, team, usage
+from tui.team import LEAD, MODELS, NOW, PLACES, SHOP, TREE, session, team, usage
 
 from fairlead.sessions import AttentionNeeded, Evidence, Idle, Session, Working
-from fairlead.tui._layout import columns, laid_out
+from fairlead.tui._layout import columns, headings, laid_out, summary
+from fairlead.tui._projects import Place
 from fairlead.tui._rows import row_of
+from fairlead.tui._sums import Sums
 from fairlead.tui._text import width
-from fairlead.tui._tree import Sums, Tree
+from fairlead.tui._tree import Tree
 from fairlead.tui._view import Folds, Line, View
 
 DAY = NOW - 10 * 3600
@@ -19,29 +21,29 @@ DAY = NOW - 10 * 3600
 
 def shown(sessions: list[Session], view: View | None = None, cells: int = 80) -> list[str]:
     tree = Tree(sessions, PLACES)
-    cols = columns(cells)
     lines = tree.lines(view or View(), NOW)
-    return ["".join(text for text, _ in laid_out(row_of(line, tree, NOW), cols)).rstrip() for line in lines]
+    cols = columns(cells, has_usage=tree.has_usage)
+    return ["".join(text for text, _ in laid_out(row_of(tree.facts(line), NOW), cols)).rstrip() for line in lines]
 
 
 def test_the_team_is_a_tree_with_what_needs_the_person_above_it() -> None:
     assert shown(team()) == [
         " NEEDS YOU",
-        " ! needs you webshop  Checkout: pay… Permission Bash          2m05s  41%   $1.20",
-        " ! needs you fairlead…  build the l… Question: which colour…    31s  12%   $0.40",
+        "   ! needs you 2m05s webshop  Checkout: pay by invoice   Permission for Bash",
+        "   ! needs you   31s fairlead/issu…  build the live vie… Question: which colour…",
         "",
         " ▾ fairlead !1                                                             $2.45",
-        "   ▾ main                                                                  $2.05",
-        "     ○ idle      Release notes                                  15m  96%   $2.05",
-        "     ~ stale     Yesterday                                    9h00m",
-        "   ▾ issue-5 !1  fairlead-issue-5                                          $0.40",
-        "   ▾ ! needs you build the live view … Question: which colo…    31s  12%   $0.40",
-        "     ▾ ● working   reviewer: read the… Read src/app.py          40s",
-        "         ● working   Explore           Glob                     20s",
+        "  ▾ main                                                                   $2.05",
+        "   ○ idle        15m   Release notes                                 96%   $2.05",
+        "   ~ stale     9h00m   Yesterday",
+        "  ▾ issue-5 !1  fairlead-issue-5                                           $0.40",
+        "   ! needs you   31s ▾ build the live view of th… Question: which …  12%   $0.40",
+        "   ● working     40s   ▾ reviewer: read the diff  Read src/app.py",
+        "   ● working     20s     └ Explore                Glob",
         " ▾ webshop !1  main                                                        $4.95",
-        "     ! needs you Checkout: pay by inv… Permission Bash        2m05s  41%   $1.20",
-        "   ▾ ● working   Find the slow query   Edit src/orders/quer…    10m  83%   $3.75",
-        "       ● working   Explore: who calls… Grep                   1m35s",
+        "   ! needs you 2m05s   Checkout: pay by invoice   Permission for B…  41%   $1.20",
+        "   ● working     10m ▾ Find the slow query        Edit src/orders/…  83%   $3.75",
+        "   ● working   1m35s   └ Explore: who calls load… Grep               31k",
     ]
 
 
@@ -49,17 +51,17 @@ def test_a_wide_row_has_evidence_model_context_bar_cost_and_age() -> None:
     row = next(line for line in shown(team(), cells=140) if "Find the slow" in line)
 
     assert row == (
-        "   ▾ ● working   Find the slow query          Edit src/orders/query.py  PreToolUse 4s ago"
-        "          10m  sonnet-5  ████▏  83%   $3.75  1h00m"
+        "   ● working     10m ▾ Find the slow query                Edit src/orders/query… "
+        "PreToolUse 4s          sonnet-5   ████▏  83%   $3.75  1h00m"
     )
 
 
 def test_who_has_ended_is_shown_when_asked_for_and_comes_last() -> None:
     lines = shown(team(), View(show_ended=True))
 
-    assert lines[-1] == "     x ended     Done long ago         prompt_input_exit         0s"
+    assert lines[-1] == "   x ended     8m20s   Done long ago              prompt_input_exit"
     assert [line for line in lines if "test-writer" in line] == [
-        "       x ended     test-writer: tests… completed                 0s"
+        "   x ended     1m00s   └ test-writer: tests for … completed"
     ]
 
 
@@ -73,7 +75,7 @@ def test_who_waits_longest_comes_first_and_who_is_stale_comes_last() -> None:
     needs = [line for line in Tree(sessions).lines(View(), NOW) if line.kind == "need"]
 
     assert [line.id for line in needs] == ["long", "new", "old"]
-    assert [row_of(line, Tree(sessions), NOW).blinks for line in needs] == [True, True, False]
+    assert [row_of(Tree(sessions).facts(line), NOW).blinks for line in needs] == [True, True, False]
 
 
 def test_a_subagent_that_needs_the_person_names_its_session_and_alarms_all_above_it() -> None:
@@ -82,10 +84,10 @@ def test_a_subagent_that_needs_the_person_names_its_session_and_alarms_all_above
 
     assert shown([parent, child], View(folds=Folds(others=frozenset({("session", "p")}))), 100) == [
         " NEEDS YOU",
-        " ! needs you webshop  coder of Big job   Permission                   10s                      1h00m",
+        "   ! needs you   10s webshop  coder of Big job             Permission                          1h00m",
         "",
         " ▾ webshop !1  main",
-        "   ▸ ● working   !1 Big job                Agent                      10s                      1h00m",
+        "   ● working     10s ▸ !1 Big job                          Agent                               1h00m",
     ]
 
 
@@ -93,14 +95,48 @@ def test_the_summary_counts_main_sessions_and_each_who_waits() -> None:
     tree = Tree(team(), PLACES)
     tree.lines(View(today=DAY), NOW)
 
-    assert tree.sums == Sums(working=1, waiting=2, idle=1, stale=1, cost=1.2 + 3.75 + 0.4 + 2.05)
+    told = tree.sums._replace(cost=round(tree.sums.cost, 6), today=round(tree.sums.today, 6))
+    assert told == Sums(working=1, waiting=2, idle=1, stale=1, ended=1, cost=7.4, today=7.4)
 
 
 def test_the_cost_of_today_leaves_out_who_did_nothing_today() -> None:
     tree = Tree([session("a", usage=usage(1, 5.0), last_activity=NOW - 7200), session("b", usage=usage(1, 1.0))])
     tree.lines(View(today=NOW - 3600), NOW)
 
-    assert tree.sums.cost == 1.0
+    assert (tree.sums.today, tree.sums.cost) == (1.0, 6.0)
+    assert said_of(tree) == " nobody waits for you   ● 0 working   ○ 2 idle   $1.00 today"
+
+
+def test_what_was_spent_today_by_one_that_began_earlier_is_told_as_at_most() -> None:
+    tree = Tree([session("a", started=NOW - 90_000, usage=usage(1, 5.0)), session("b", usage=usage(1, 1.0))])
+    tree.lines(View(today=DAY), NOW)
+
+    assert said_of(tree).endswith("≤ $6.00 today")
+
+
+def test_a_view_that_is_open_at_midnight_knows_what_each_had_cost_by_then() -> None:
+    tree = Tree([session("a", usage=usage(1, 5.0)), session("b", usage=usage(1, 1.0))])
+    tree.lines(View(today=DAY), NOW)
+    midnight = NOW + 60
+    tree.lines(View(today=midnight), midnight + 5)
+    assert tree.sums.today == 0
+
+    tree.put(session("a", last_activity=midnight + 10, usage=usage(1, 7.5)))
+    tree.reset(tree.sessions.values())
+    tree.lines(View(today=midnight), midnight + 11)
+    assert (tree.sums.today, tree.sums.older) == (2.5, 0)
+
+
+def said_of(tree: Tree) -> str:
+    return "".join(text for text, _ in summary(tree.sums, 100, "")).rstrip()
+
+
+def test_columns_for_what_nobody_has_told_are_left_to_the_names() -> None:
+    plain = [session("a", title="A title that needs its room", state=Working("Edit"), model=MODELS[0])]
+
+    assert shown(plain, cells=96)[-1] == (
+        "   ● working     10s   A title that needs its room       Edit                   opus-4-8   1h00m"
+    )
 
 
 def test_folds_hide_what_is_below_and_say_what_it_is() -> None:
@@ -113,11 +149,20 @@ def test_folds_hide_what_is_below_and_say_what_it_is() -> None:
 def test_a_filter_shows_what_has_all_its_words_with_those_above_and_below_it() -> None:
     assert [line for line in shown(team(), View(filter="explore GREP")) if line] == [
         " ▾ webshop !1  main                                                        $4.95",
-        "   ▾ ● working   Find the slow query   Edit src/orders/quer…    10m  83%   $3.75",
-        "       ● working   Explore: who calls… Grep                   1m35s",
+        "   ● working     10m ▾ Find the slow query        Edit src/orders/…  83%   $3.75",
+        "   ● working   1m35s   └ Explore: who calls load… Grep               31k",
     ]
-    assert shown(team(), View(filter="nobody")) == ["  nothing to show with this filter"]
-    assert shown([]) == ["  no sessions yet: they come with the first event of an agent"]
+
+
+def test_where_there_is_nothing_to_show_it_is_said_why_and_what_to_do() -> None:
+    over = [session("a", ended=NOW - 5), session("b", ended=NOW - 5)]
+
+    assert shown([])[0] == " no sessions yet"
+    assert any("fairlead hooks install" in line for line in shown([]))
+    assert shown(over) == [" all 2 sessions have ended; e shows them"]
+    assert shown(over[:1]) == [" the only session has ended; e shows it"]
+    assert shown(team(), View(filter="nobody")) == [" nothing has these words; Esc shows all again"]
+    assert shown(team(), View(project="/elsewhere"))[0].startswith(" no session works in this project")
 
 
 def test_one_project_can_be_asked_for() -> None:
@@ -135,10 +180,10 @@ def test_sorts() -> None:
     ]
     orders = {
         sort: "".join(line.id for line in Tree(some, PLACES).lines(View(sort=sort), NOW) if line.kind == "session")
-        for sort in ("name", "state", "activity", "cost", "context")
+        for sort in ("start", "state", "activity", "cost", "context")
     }
 
-    assert orders == {"name": "abc", "state": "cba", "activity": "cab", "cost": "acb", "context": "bca"}
+    assert orders == {"start": "abc", "state": "cba", "activity": "cab", "cost": "acb", "context": "bca"}
 
 
 def test_a_subagent_without_its_maker_stands_alone_until_that_comes() -> None:
@@ -158,52 +203,53 @@ def test_sessions_that_made_each_other_are_shown_once() -> None:
     assert sorted(line.id for line in tree.lines(View(), NOW) if line.kind == "session") == ["a", "b", "c"]
 
 
+ELSEWHERE = Place(SHOP, "/code/webshop-two", "other")
 IDS = st.sampled_from(["a", "b", "a/1", "a/2", "b/1", "a/1/x", "z"])
 STATES = st.sampled_from([Idle(), Working("Edit"), AttentionNeeded("Permission")])
-CHANGES = st.lists(
-    st.one_of(
-        st.tuples(st.just("drop"), IDS),
-        st.builds(
-            lambda name, parent, state, cwd, ended: session(
-                name, parent=parent, state=state, cwd=cwd, ended=ended, evidence=Evidence("Stop", NOW)
-            ),
-            IDS,
-            st.one_of(st.just(""), IDS),
-            STATES,
-            st.sampled_from([SHOP, LEAD, TREE, ""]),
-            st.sampled_from([None, None, NOW - 1]),
+CHANGE = st.one_of(
+    IDS,
+    st.sampled_from([ELSEWHERE, PLACES[LEAD]]),
+    st.builds(
+        lambda name, parent, state, cwd, ended: session(
+            name, parent=parent, state=state, cwd=cwd, ended=ended, evidence=Evidence("Stop", NOW)
         ),
+        IDS,
+        st.one_of(st.just(""), IDS),
+        STATES,
+        st.sampled_from([SHOP, LEAD, TREE, ""]),
+        st.sampled_from([None, None, NOW - 1]),
     ),
-    max_size=25,
 )
 VIEWS = st.builds(
     View,
     show_ended=st.booleans(),
-    sort=st.sampled_from(["name", "state"]),
-    filter=st.sampled_from(["", "edit", "a/1"]),
+    sort=st.sampled_from(["start", "state", "activity"]),
+    filter=st.sampled_from(["", "edit", "a/1", "issue permission"]),
     folds=st.builds(Folds, st.booleans(), st.frozensets(st.tuples(st.just("session"), IDS), max_size=2)),
+    project=st.sampled_from(["", "", LEAD]),
 )
 
 
 @settings(deadline=None, max_examples=150)
-@given(CHANGES, VIEWS)
-def test_the_lines_do_not_depend_on_how_the_sessions_came(changes: list[object], view: View) -> None:
-    """Change by change, with a look after each, gives what all of it at once gives; and every session is there once."""
-    tree = Tree((), PLACES)
-    for change in changes:
+@given(st.lists(st.tuples(CHANGE, VIEWS), max_size=25))
+def test_the_lines_do_not_depend_on_how_the_sessions_came(steps: list[tuple[object, View]]) -> None:
+    """Change by change, seen in another way after each, they are what all of it at once gives."""
+    tree, places = Tree((), PLACES), dict(PLACES)
+    for change, view in steps:
         if isinstance(change, Session):
             tree.put(change)
+        elif isinstance(change, Place):
+            places[LEAD] = change
+            tree.set_place(LEAD, change)
         else:
-            assert isinstance(change, tuple)
-            tree.drop(change[1])
-        tree.lines(view, NOW)
-    fresh = Tree(tree.sessions.values(), PLACES)
-
-    assert tree.lines(view, NOW) == fresh.lines(view, NOW)
-    assert tree.sums == fresh.sums
-    everything = replace(view, show_ended=True, filter="", folds=Folds())
-    found = [line.id for line in tree.lines(everything, NOW) if line.kind == "session"]
-    assert sorted(found) == sorted(tree.sessions)
+            tree.drop(str(change))
+        lines, fresh = tree.lines(view, NOW), Tree(tree.sessions.values(), places)
+        assert lines == fresh.lines(view, NOW)
+        assert tree.sums == fresh.sums
+        assert [tree.facts(line) for line in lines] == [fresh.facts(line) for line in lines]
+        everything = replace(view, show_ended=True, filter="", folds=Folds(), project="")
+        found = [line.id for line in tree.lines(everything, NOW) if line.kind == "session"]
+        assert sorted(found) == sorted(tree.sessions)
 
 
 HOSTILE = [
@@ -232,6 +278,7 @@ def test_hostile_texts_never_change_the_width_of_a_row() -> None:
         tree = Tree(sessions)
         for cells in (1, 5, 20, 43, 60, 80, 120, 200):
             for line in tree.lines(View(), NOW):
-                row = "".join(part for part, _ in laid_out(row_of(line, tree, NOW), columns(cells)))
-                assert width(row) == cells
+                cols = columns(cells, has_usage=bool(len(text) % 2))
+                row = "".join(part for part, _ in laid_out(row_of(tree.facts(line), NOW), cols))
+                assert width(row) == cells == width(headings(cols))
                 assert not set(row) & set("\x1b\n\r\t\x00\x07\u202e\u2066\u200f\u200b\u200d\ufeff\ufe0f\ud800")

@@ -6,14 +6,14 @@ import gc
 import os
 import shutil
 import sys
-from time import localtime, mktime, monotonic, sleep, time
+from io import TextIOWrapper
+from time import localtime, mktime, time
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.daemon.remote import NoDaemon, ask
-from fairlead.daemon.starting import start
-from fairlead.errors import FairleadError, UsageError
+from fairlead.cli.beginning import begin
+from fairlead.errors import UsageError
 from fairlead.places import socket_file
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairlead.tui import View
 
 USAGE = """\
-usage: fairlead watch [--project DIR] [--all] [--theme light|dark] [--start] [--once]
+usage: fairlead watch [--project DIR] [--all] [--theme light|dark|plain] [--start] [--once]
 
 Shows every session and its subagents, live: what needs you first, with why and for how long; then project by project
 what each is doing, how that is known, its model, context, cost and age. Press ? in it for all keys; Enter goes to the
@@ -30,9 +30,11 @@ session's tmux pane, / filters, q leaves.
 
   --project DIR        only the project to which that folder belongs, with all its worktrees
   --all                those that have ended, too
-  --theme light|dark   the colours (default: by the terminal's COLORFGBG, else dark)
+  --theme light|dark|plain
+                       the colours; plain has none (default: plain if NO_COLOR is set, light if the terminal's
+                       COLORFGBG says so, else dark)
   --start              begin a daemon if none is running; otherwise the view waits for one
-  --once               print the rows as plain text and end; so it does where there is no terminal
+  --once               print the rows as plain text and end; so it does where there is no terminal, or a dumb one
 
 example:
   fairlead watch --project .
@@ -40,8 +42,6 @@ example:
 exit codes: 0 shown; 1 the command line is wrong, or (with --once) no daemon answers
 """
 
-_PATIENCE = 10.0
-_TURN = 0.02
 _PIPE = 120
 """Columns where there is no terminal to ask."""
 
@@ -67,13 +67,20 @@ def run(args: Sequence[str]) -> int:
         return 0
     wishes = _wishes(args)
     if wishes.start:
-        _begin(wait=wishes.once)
+        begin(wait=wishes.once)
     if wishes.once:
         return _print(wishes)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("fairlead: no terminal here, so this is the view as it is now, as of --once", file=sys.stderr)
+    if lacking := _what_is_lacking():
+        print(f"fairlead: {lacking}, so this is the view as it is now, as of --once", file=sys.stderr)
         return _print(wishes)
     return _watch(wishes)
+
+
+def _what_is_lacking() -> str:
+    """Say why there can be no live view here; "" if there can."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return "no terminal here"
+    return "this terminal cannot move its cursor (TERM=dumb)" if os.environ.get("TERM") == "dumb" else ""
 
 
 def _watch(wishes: Wishes) -> int:
@@ -81,6 +88,9 @@ def _watch(wishes: Wishes) -> int:
 
     for size in ("COLUMNS", "LINES"):  # where a shell exports them, the view would keep that size for ever
         os.environ.pop(size, None)
+    for stream in (sys.__stdout__, sys.__stderr__):  # without a locale Python would write escapes, of another width
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
     gc.set_threshold(*_COLLECTED)
     app = WatchApp(Source(socket_file()), _view(wishes), theme=wishes.theme or _usual_theme())
     app.run()
@@ -92,6 +102,8 @@ def _print(wishes: Wishes) -> int:
 
     now = time()
     columns = shutil.get_terminal_size((_PIPE, 24)).columns
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a sign that its encoding has not is no reason to fall
     for line in plain_view(fetch_once(socket_file()), _view(wishes), now, columns):
         print(line)
     return 0
@@ -106,28 +118,10 @@ def _view(wishes: Wishes) -> View:
     return View(project=project, show_ended=wishes.all, today=today)
 
 
-def _begin(*, wait: bool) -> None:
-    """Begin a daemon if there is none. The view finds it by itself; what is printed once must wait for it."""
-    if _answers():
-        return
-    start()
-    deadline = monotonic() + _PATIENCE
-    while wait and not _answers():
-        if monotonic() > deadline:
-            raise FairleadError(f"the daemon did not come up within {_PATIENCE:g} s; see: fairlead doctor")
-        sleep(_TURN)
-
-
-def _answers() -> bool:
-    try:
-        ask("GET", "/v1/status")
-    except NoDaemon:
-        return False
-    return True
-
-
 def _usual_theme() -> str:
     """Some terminals say which colours they have: `15;0` is light on dark."""
+    if os.environ.get("NO_COLOR"):
+        return "plain"
     ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     return "light" if ground in {"7", "15"} else "dark"
 
@@ -145,8 +139,8 @@ def _wishes(args: Sequence[str]) -> Wishes:
         value = value if equals else next(words, "")
         if not value:
             raise UsageError(f"{key} needs a value")
-        if key == "--theme" and value not in {"light", "dark"}:
-            raise UsageError(f"--theme: expected light or dark, got {value!r}")
+        if key == "--theme" and value not in {"light", "dark", "plain"}:
+            raise UsageError(f"--theme: expected light, dark or plain, got {value!r}")
         if key == "--project" and not os.path.isdir(value):  # noqa: PTH112 - text
             raise UsageError(f"--project: no such folder: {value}")
         given[key.removeprefix("--")] = value

@@ -10,6 +10,7 @@ from fairlead.errors import FairleadError
 from fairlead.tui import _tmux
 from fairlead.tui._help import HelpScreen
 from fairlead.tui._rows import name_of
+from fairlead.tui._text import harmless
 from fairlead.tui._timeline import timeline
 from fairlead.tui._view import SORTS, Folds
 
@@ -112,8 +113,10 @@ class Actions:
     def do_copy(self) -> None:
         """Copy the session's id."""
         if (session := self._session()) is not None:
-            self._app.copy_to_clipboard(session.id)
-            self._app.say(f"copied: {session.id}")
+            text = harmless(session.id)
+            self._app.copy_to_clipboard(text)
+            self._app.say(f"copied: {text}")
+            self._app.run_worker(_tmux.keep(text), group="copy", exclusive=True)
 
     def do_peek(self) -> None:
         """Show the last lines of the pane, or close them."""
@@ -123,11 +126,27 @@ class Actions:
         """Show the session's events, or close them."""
         self._open("timeline")
 
+    def do_panel_down(self) -> None:
+        """Scroll what the panel shows."""
+        self._app.panel.scroll(1)
+
+    def do_panel_up(self) -> None:
+        """Scroll it back."""
+        self._app.panel.scroll(-1)
+
+    def do_panel_page_down(self) -> None:
+        """Scroll it by a page."""
+        self._app.panel.scroll_page(1)
+
+    def do_panel_page_up(self) -> None:
+        """Scroll it back by a page."""
+        self._app.panel.scroll_page(-1)
+
     def _open(self, what: Literal["peek", "timeline"]) -> None:
         self._panel = "" if self._panel == what else what
         self._shown = None
         self._app.panel.display = bool(self._panel)
-        self._app.call_after_refresh(self._app.draw)
+        self._app.middle.set_class(bool(self._panel), "open")
         self._fill()
 
     # -- the view --------------------------------------------------------------------------------------
@@ -158,7 +177,7 @@ class Actions:
 
     def do_help(self) -> None:
         """Show all keys."""
-        self._app.push_screen(HelpScreen())
+        self._app.push_screen(HelpScreen(self._app.palette))
 
     def do_leave(self) -> None:
         """End the view."""
@@ -189,7 +208,7 @@ class Actions:
         try:
             lines = await _tmux.peek(*self._pane_of(session), _PEEKED)
         except FairleadError as error:
-            self._app.panel.show(f"pane of {name_of(session)}", [[(f" {error}", "needs")]])
+            self._app.panel.say(f"pane of {name_of(session)}", str(error))
             return
         self._app.panel.show(f"pane of {name_of(session)}", [[(f" {line}", "plain")] for line in lines])
 
@@ -201,7 +220,7 @@ class Actions:
         try:
             events = await self._app.source.timeline(session.id)
         except (FairleadError, ValueError) as error:
-            self._app.panel.show(f"events of {name_of(session)}", [[(f" {error}", "needs")]])
+            self._app.panel.say(f"events of {name_of(session)}", str(error))
             return
         self._app.panel.show(f"events of {name_of(session)}", timeline(events))
 

@@ -1,7 +1,8 @@
-"""`fairlead watch` itself: takes news in, draws at most ten times a second, and does what keys ask for."""
+"""`fairlead watch` itself: takes news in, draws at most a dozen times a second, and does what keys ask for."""
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
 from functools import partial
 from time import localtime, mktime, monotonic, time
 from typing import TYPE_CHECKING, ClassVar
@@ -9,36 +10,44 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 from textual.app import App
 from textual.containers import Container
-from textual.widgets import Input
 
 from fairlead.tui._actions import Actions
 from fairlead.tui._bar import Bar
 from fairlead.tui._detail import detail_of
+from fairlead.tui._family import folder_of
+from fairlead.tui._filter import FilterBox
 from fairlead.tui._keys import hints
 from fairlead.tui._layout import columns, headings, summary
 from fairlead.tui._list import SessionList
 from fairlead.tui._panel import Panel
 from fairlead.tui._projects import Place, Surveyor, find_place
 from fairlead.tui._source import Changed, Gone, Link, News, Reset, Source
-from fairlead.tui._text import fit
+from fairlead.tui._text import fit, width
 from fairlead.tui._themes import THEMES, Palette
-from fairlead.tui._tree import Tree, folder_of
+from fairlead.tui._tree import Tree
 from fairlead.tui._view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from textual.app import ComposeResult
-    from textual.events import Key, Resize
+    from textual.events import Resize
 
-PACE = 0.1
-"""Seconds between two drawings, at the least. The first change after a pause is drawn at once."""
+PACE = 0.08
+"""Seconds between two drawings, at the least: so much that a change is on the screen within a tenth of a second. The
+first change after a pause is drawn at once."""
 
 BLINK = 0.5
 _SURVEY = 20
 """Blinks between two looks at what only time changes: the day, who is stale, branches."""
 
-_BARS = ("summary", "link", "headings", "known", "where", "hints")
+_BARS = ("summary", "link", "headings", "name", "known", "where", "hints")
+_SHORT = 8
+"""Below this height, headings are left out."""
+
+_LOW = 12
+"""Below this height, a panel leaves the list one line."""
+
 _WIDE = 110
 """From this width on, the panel stands beside the list."""
 
@@ -52,8 +61,9 @@ class WatchApp(App[None]):
     #middle { height: 1fr; layout: horizontal; }
     #middle.stacked { layout: vertical; }
     #middle.stacked Panel { width: 100%; height: 50%; border-left: none; border-top: solid $panel; }
+    #middle.low.stacked.open SessionList { height: 1; }
+    #middle.low.stacked.open Panel { height: 1fr; border-top: none; }
     #link { display: none; }
-    #filter { display: none; height: 1; border: none; padding: 0 1; background: $panel; }
     """
 
     def __init__(  # noqa: PLR0913 - a test holds the clock and the folders
@@ -66,7 +76,7 @@ class WatchApp(App[None]):
         look: Callable[[str], Place] = find_place,
         blinks: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(ansi_color=THEMES[theme].ansi)
         self.source = source
         self.view = view or View()
         self.team = Tree()
@@ -81,13 +91,14 @@ class WatchApp(App[None]):
         self._drawn = 0.0
         self._is_due = False
         self._message = ""
+        self._high = 0
         self._surveyor = Surveyor(self._found_place, look)
         self.actions = Actions(self)
         self.bars = {name: Bar(self.palette, id=name) for name in _BARS}
         self.list = SessionList(self.palette)
         self.panel = Panel(self.palette)
         self.middle = Container(id="middle")
-        self.box = Input(id="filter", compact=True, placeholder="words; Enter keeps them, Esc shows all again")
+        self.box = FilterBox(self.palette, id="filter")
 
     def compose(self) -> ComposeResult:
         """Put the parts together, from top to bottom."""
@@ -95,7 +106,7 @@ class WatchApp(App[None]):
         with self.middle:
             yield self.list
             yield self.panel
-        yield from (self.bars[name] for name in ("known", "where"))
+        yield from (self.bars[name] for name in ("name", "known", "where"))
         yield self.box
         yield self.bars["hints"]
 
@@ -127,13 +138,13 @@ class WatchApp(App[None]):
         self.soon()
 
     def soon(self) -> None:
-        """Draw what there is: now, or when a tenth of a second has passed since the last time."""
+        """Draw what there is: now, or when a moment has passed since the last time."""
         if self._is_due or not self.is_running:
             return
         self._is_due = True
         wait = self._drawn + PACE - monotonic()
         if wait > 0:
-            self.set_timer(wait, self.draw)
+            get_running_loop().call_later(wait, self.call_later, self.draw)
         else:
             self.call_later(self.draw)
 
@@ -173,6 +184,8 @@ class WatchApp(App[None]):
         if today != self.view.today:
             self.view = replace(self.view, today=today)
         lines = self.team.lines(self.view, now)
+        if self.size.height < _SHORT:
+            lines = [line for line in lines if line.kind != "heading"]
         self.list.show(lines, self.team, now)
         self._draw_bars(now)
 
@@ -183,15 +196,20 @@ class WatchApp(App[None]):
         link = self.bars["link"]
         link.display = not self.link.is_live and self.size.height > 3  # noqa: PLR2004 - the list needs the rest
         link.show([(fit(f" {self.link.words}", cells), "needs")])
-        room = self.list.scrollable_content_region.width or cells
-        self.bars["headings"].show([(fit(headings(columns(room)), cells), "dim")])
+        cols = columns(self.list.cells or cells, has_usage=self.team.has_usage)
+        self.bars["headings"].show([(fit(headings(cols) if self.team.sessions else "", cells), "dim")])
         self._draw_detail(now)
         self._draw_hints()
 
     def _draw_detail(self, now: float) -> None:
-        known, where = detail_of(self.list.chosen, self.team, now)
-        self.bars["known"].show([(fit(f" {known}", self.size.width), "plain")])
-        self.bars["where"].show([(fit(f" {where}", self.size.width), "dim")])
+        cells, detail = self.size.width, detail_of(self.list.chosen, self.team, now)
+        name = fit(detail.name, min(width(detail.name), max(0, cells - 6)))
+        rule = "─" * max(0, cells - width(name) - 4)
+        self.bars["name"].show(
+            [("─ ", "dim"), (name, "group"), (f" {rule}─", "dim")] if name else [("─" * cells, "dim")]
+        )
+        self.bars["known"].show([(fit(f" {detail.known}", cells), "plain")])
+        self.bars["where"].show([(fit(f" {detail.where}", cells), "dim")])
 
     def _draw_hints(self) -> None:
         cells, told = self.size.width, self._message
@@ -203,16 +221,23 @@ class WatchApp(App[None]):
     def say(self, message: str) -> None:
         """Say something in the last line, until the next key."""
         self._message = message
+        self._show_hints()
         self._draw_hints()
 
     def on_resize(self, event: Resize) -> None:
         """Leave out what there is no room for."""
         wide, high = event.size
+        self._high = high
         self.bars["headings"].display = high >= 10 and wide >= 44  # noqa: PLR2004 - what fits
-        self.bars["known"].display = self.bars["where"].display = high >= 14  # noqa: PLR2004 - likewise
-        self.bars["hints"].display = high >= 7  # noqa: PLR2004 - likewise
+        for name in ("name", "known", "where"):
+            self.bars[name].display = high >= 15  # noqa: PLR2004 - likewise
+        self._show_hints()
         self.middle.set_class(wide < _WIDE, "stacked")
-        self.call_after_refresh(self.draw)
+        self.middle.set_class(high < _LOW, "low")
+
+    def on_session_list_resized(self) -> None:
+        """Draw for the room that there is."""
+        self.draw()
 
     # -- the person ------------------------------------------------------------------------------------
 
@@ -232,36 +257,29 @@ class WatchApp(App[None]):
         self.view = view
         self.draw()
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_filter_box_changed(self, event: FilterBox.Changed) -> None:
         """Filter while it is typed."""
         self.see(replace(self.view, filter=event.value))
 
-    def on_input_submitted(self) -> None:
+    def on_filter_box_left(self) -> None:
         """Go back to the list, with what the filter left."""
-        self._leave_filter()
-
-    def on_key(self, event: Key) -> None:
-        """Leave the filter, and show all again."""
-        if event.key == "escape" and self.focused is self.box:
-            event.stop()
-            self.box.value = ""
-            self._leave_filter()
+        self._show_hints()
+        self.list.focus()
+        self._draw_hints()
 
     def ask_filter(self) -> None:
-        """Let the person type a filter."""
-        self.box.display = True
-        self.box.value = self.view.filter
-        self.box.focus()
+        """Let the person type a filter, where the hints are otherwise."""
+        self.box.ask(self.view.filter)
+        self._show_hints()
 
     def clear_filter(self) -> None:
         """Show all again."""
-        self.box.value = ""
         self.see(replace(self.view, filter=""))
 
-    def _leave_filter(self) -> None:
-        self.box.display = False
-        self.list.focus()
-        self._draw_hints()
+    def _show_hints(self) -> None:
+        """Let the last line be there if it has something to say that cannot wait, or if there is room."""
+        is_wanted = self._high >= 7 or bool(self._message)  # noqa: PLR2004 - what fits
+        self.bars["hints"].display = is_wanted and not self.box.display
 
 
 def _day_of(now: float) -> float:

@@ -1,10 +1,10 @@
-"""All there is to say of the chosen line, in two lines below the list. No screen."""
+"""All there is to say of the chosen line, in three lines below the list. No screen."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.tui._rows import SIGNS, WORDS, mood_of, near_path, what_of
+from fairlead.tui._rows import SIGNS, WORDS, count_of, counted, mood_of, name_of, near_path, what_of
 from fairlead.tui._text import harmless, span
 
 if TYPE_CHECKING:
@@ -14,29 +14,42 @@ if TYPE_CHECKING:
     from fairlead.tui._tree import Tree
     from fairlead.tui._view import Line
 
+_A_WHILE = 5.0
+"""Seconds by which a sign of life must be newer than the evidence to be worth a word."""
 
-def detail_of(line: Line | None, tree: Tree, now: float) -> tuple[str, str]:
-    """Give what is known and how, and where that is."""
+
+class Detail(NamedTuple):
+    """Three lines: who it is, what is known of it and how, and where that is."""
+
+    name: str = ""
+    known: str = ""
+    where: str = ""
+
+
+def detail_of(line: Line | None, tree: Tree, now: float) -> Detail:
+    """Say all there is to say of a line."""
     if line is None or line.kind in ("note", "heading"):
-        return "", ""
+        return Detail()
     session = tree.sessions.get(line.id)
     if session is None:
-        return harmless(near_path(line.id, "")), ""
-    return " · ".join(_known(session, now)), " · ".join(_where(session, tree))
+        sums = tree.facts(line).sums
+        return Detail(harmless(near_path(line.id, "")), counted(sums) if sums else "")
+    return Detail(name_of(session), " · ".join(_known(session, now)), " · ".join(_where(session, tree)))
 
 
 def _known(session: Session, now: float) -> Iterator[str]:
     mood = mood_of(session, now)
     yield f"{SIGNS[mood]} {WORDS[mood]} for {span(session.in_state(now))}"
-    if told := what_of(session):
+    told, evidence = what_of(session), session.evidence
+    if told:
         yield told
-    evidence = session.evidence
     if evidence is not None:
-        tool = f" {harmless(evidence.tool)}" if evidence.tool else ""
+        tool = harmless(evidence.tool)
+        tool = f" {tool}" if tool and tool not in told else ""
         yield f"seen by {harmless(evidence.event)}{tool} ({evidence.source}) {span(now - evidence.at)} ago"
         if evidence.why:
             yield f"believed because {harmless(evidence.why)}"
-    if session.last_activity:
+    if session.last_activity > (evidence.at if evidence else 0.0) + _A_WHILE:
         yield f"last sign of life {span(now - session.last_activity)} ago"
 
 
@@ -56,6 +69,8 @@ def _where(session: Session, tree: Tree) -> Iterator[str]:
         return
     if usage.lines_added is not None or usage.lines_removed is not None:
         yield f"+{usage.lines_added or 0} -{usage.lines_removed or 0} lines"
+    if usage.tokens:
+        yield f"{count_of(usage.tokens)} tokens in all"
     if usage.five_hour_percent is not None:
         yield f"5 h limit {usage.five_hour_percent:.0f}%"
     if usage.seven_day_percent is not None:

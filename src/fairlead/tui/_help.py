@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-from textual.containers import VerticalScroll
+from textual.containers import Container
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from fairlead.tui._keys import GROUPS, shown
 from fairlead.tui._rows import SIGNS, WORDS
+from fairlead.tui._scroll import Lines
+from fairlead.tui._text import fit, width
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.events import Click, Key
+    from textual.events import Click, Key, Resize
+
+    from fairlead.tui._keys import Key as OfTable
+    from fairlead.tui._layout import Piece
+    from fairlead.tui._themes import Palette
+
+_COLUMN = 37
+_LEFT = ("Move", "Fold")
+"""The groups that stand in the first column; the others stand in the second."""
+
+_PAGE = 8
 
 
-def help_text() -> str:
-    """Write down every key, and what the signs mean."""
-    parts: list[str] = []
-    for group, keys in GROUPS.items():
-        parts += [group, *(f"  {shown(key):<12} {key.words}" for key in keys), ""]
-    parts += ["Signs", *(f"  {SIGNS[mood]:<12} {word}" for mood, word in WORDS.items())]
-    return "\n".join(parts)
+def help_lines(cells: int) -> list[list[Piece]]:
+    """Write down every key, and what the signs mean: in two columns if there is room."""
+    left = [line for name, keys in GROUPS.items() if name in _LEFT for line in _group(name, keys)]
+    right = [line for name, keys in GROUPS.items() if name not in _LEFT for line in _group(name, keys)]
+    signs: list[Piece] = [(f"{SIGNS[mood]} {word}  ", "plain") for mood, word in WORDS.items()]
+    if cells < 2 * _COLUMN:
+        return [*left, *right, *([sign] for sign in signs)]
+    none: list[Piece] = [(" " * _COLUMN, "plain")]
+    return [*([*one, *other] for one, other in zip_longest(left, right, fillvalue=none)), signs]
+
+
+def _group(name: str, keys: tuple[OfTable, ...]) -> list[list[Piece]]:
+    """Give the lines of a group, each as wide as a column, and one that is empty."""
+    lines: list[list[Piece]] = [[(fit(name, _COLUMN), "group")]]
+    lines += [[(fit(f" {shown(key)}", 13), "needs"), (fit(key.words, _COLUMN - 13), "plain")] for key in keys]
+    return [*lines, [(" " * _COLUMN, "plain")]]
 
 
 class HelpScreen(ModalScreen[None]):
@@ -31,27 +51,37 @@ class HelpScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
-    HelpScreen VerticalScroll {
-        width: auto; min-width: 20; max-width: 100%; height: auto; max-height: 100%; padding: 0 2;
-        border: round $primary; background: $surface; scrollbar-size-vertical: 1;
+    HelpScreen Container {
+        width: auto; max-width: 100%; height: auto; max-height: 100%; padding: 0 1;
+        border: round $primary; background: $background;
     }
-    HelpScreen Static { width: auto; }
+    HelpScreen Lines { max-width: 100%; max-height: 100%; }
     """
+
+    def __init__(self, palette: Palette) -> None:
+        super().__init__()
+        self._lines = Lines(palette, follows=False)
 
     def compose(self) -> ComposeResult:
         """Put the text into a box."""
-        with VerticalScroll():
-            yield Static(Text(help_text(), no_wrap=True))
+        with Container():
+            yield self._lines
+
+    def on_resize(self, event: Resize) -> None:
+        """Use the room that there is."""
+        lines = help_lines(event.size.width - 5)
+        self._lines.styles.height = min(len(lines), max(1, event.size.height - 2))
+        self._lines.styles.width = 1 + max(width("".join(text for text, _ in line)) for line in lines)
+        self._lines.show(lines)
 
     def on_key(self, event: Key) -> None:
         """Scroll, or close."""
         event.stop()
         event.prevent_default()
-        box = self.query_one(VerticalScroll)
         if event.key in ("j", "down", "ctrl+d", "pagedown"):
-            box.scroll_relative(y=1 if event.key in ("j", "down") else 8, animate=False)
+            self._lines.go(self._lines.top + (1 if event.key in ("j", "down") else _PAGE))
         elif event.key in ("k", "up", "ctrl+u", "pageup"):
-            box.scroll_relative(y=-1 if event.key in ("k", "up") else -8, animate=False)
+            self._lines.go(self._lines.top - (1 if event.key in ("k", "up") else _PAGE))
         else:
             self.dismiss()
 

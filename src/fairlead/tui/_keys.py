@@ -25,35 +25,52 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key(("G", "end"), "bottom", "last line"),
         Key(("ctrl+d", "pagedown"), "half_down", "half a screen down"),
         Key(("ctrl+u", "pageup"), "half_up", "half a screen up"),
-        Key(("n", "tab"), "next_need", "next one that needs you", "next"),
-        Key(("N", "shift+tab"), "previous_need", "the one before that needs you"),
+        Key(("n", "tab"), "next_need", "next that needs you", "next"),
+        Key(("N", "shift+tab"), "previous_need", "previous that needs you"),
     ),
     "Fold": (
-        Key(("h", "left"), "fold", "close, or go to the line above it"),
-        Key(("l", "right"), "unfold", "open, or go into it"),
+        Key(("h", "left"), "fold", "close, or go up a level"),
+        Key(("l", "right"), "unfold", "open, or go in"),
         Key(("z a", "space"), "turn", "open or close"),
         Key(("z M",), "fold_all", "close all"),
         Key(("z R",), "unfold_all", "open all"),
     ),
     "Session": (
-        Key(("enter",), "go", "go to its tmux pane; opens or closes a group", "go"),
-        Key(("p",), "peek", "the last lines of its pane", "peek"),
-        Key(("t",), "timeline", "its events", "timeline"),
+        Key(("enter",), "go", "go to its tmux pane", "go"),
+        Key(("p",), "peek", "last lines of its pane", "peek"),
+        Key(("t",), "timeline", "its events", "events"),
         Key(("y",), "copy", "copy its id"),
     ),
+    "Panel (of p and t)": (
+        Key(("J", "shift+down"), "panel_down", "a line down"),
+        Key(("K", "shift+up"), "panel_up", "a line up"),
+        Key(("ctrl+f",), "panel_page_down", "a page down"),
+        Key(("ctrl+b",), "panel_page_up", "a page up"),
+    ),
     "View": (
-        Key(("/",), "filter", "show only what has these words", "filter"),
-        Key(("s",), "sort", "sort by name, state, activity, cost, context", "sort"),
-        Key(("e",), "ended", "show or hide those that have ended", "ended"),
-        Key(("escape",), "back", "close the panel, then clear the filter"),
-        Key(("?",), "help", "this help", "help"),
+        Key(("/",), "filter", "show only these words", "filter"),
+        Key(("s",), "sort", "sort by something else", "sort"),
+        Key(("e",), "ended", "those that have ended", "ended"),
+        Key(("escape",), "back", "close panel, then filter"),
         Key(("q", "ctrl+c"), "leave", "leave", "quit"),
+        Key(("?",), "help", "this help", "help"),
     ),
 }
 
 _ACTIONS = {name: key.does for group in GROUPS.values() for key in group for name in key.keys}
 _BEGINNINGS = {name.split()[0] for name in _ACTIONS if " " in name}
-_SHOWN = {"down": "↓", "up": "↑", "left": "←", "right": "→", "pagedown": "PgDn", "pageup": "PgUp", "enter": "Enter"}
+_SHOWN = {
+    "down": "↓",
+    "up": "↑",
+    "left": "←",
+    "right": "→",
+    "pagedown": "PgDn",
+    "pageup": "PgUp",
+    "shift+tab": "Shift-Tab",
+    "shift+down": "Shift-↓",
+    "shift+up": "Shift-↑",
+    "escape": "Esc",
+}
 
 
 class KeyReader:
@@ -84,19 +101,18 @@ def _shown(name: str) -> str:
         return _SHOWN[name]
     if name.startswith("ctrl+"):
         return f"^{name[5:]}"
-    return name.replace(" ", "") if " " in name or len(name) == 1 else name.capitalize().replace("+", "-")
+    return name.replace(" ", "") if " " in name or len(name) == 1 else name.capitalize()
 
 
 def hints(cells: int, sort: str) -> str:
-    """Give the last line: as many hints as have room, the help among them."""
-    last = "? help"
-    parts: list[str] = []
-    used = len(last) + 1
-    for key in (key for group in GROUPS.values() for key in group if key.hint and key.does != "help"):
-        said = f"{key.hint}: {sort}" if key.does == "sort" else key.hint
-        part = f"{_shown(key.keys[0])} {said}"
-        if used + len(part) + 3 > cells:
-            continue
-        parts.append(part)
-        used += len(part) + 3
-    return " " + "   ".join([*parts, last])
+    """Give the last line: as many hints as have room, how to get help and how to leave among them."""
+    every = [key for group in GROUPS.values() for key in group if key.hint]
+    last = [key for key in every if key.does in ("leave", "help")]
+    said = {key: f"{_shown(key.keys[0])} {key.hint}{f': {sort}' if key.does == 'sort' else ''}" for key in every}
+    kept: list[Key] = []
+    left = cells - 1
+    for key in (*reversed(last), *(key for key in every if key not in last)):
+        if len(said[key]) <= left:
+            kept.append(key)
+            left -= len(said[key]) + 2
+    return " " + "  ".join(said[key] for key in every if key in kept)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
-from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fairlead.tui._keys import KeyReader
-from fairlead.tui._layout import columns, laid_out
+from fairlead.tui._layout import CURSOR, columns, laid_out
 from fairlead.tui._rows import row_of
-from fairlead.tui._tree import Tree
+from fairlead.tui._scroll import Scroller
+from fairlead.tui._tree import Facts, Tree
 
 if TYPE_CHECKING:
     from textual.events import Click, Key, Resize
 
+    from fairlead.tui._layout import Columns
     from fairlead.tui._themes import Palette
     from fairlead.tui._view import Line
 
@@ -25,12 +25,10 @@ _SILENT = frozenset({"heading", "note"})
 """Lines that cannot be chosen."""
 
 
-class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
+class SessionList(Scroller, can_focus=True, inherit_bindings=False):
     """Shows lines of a tree, one of which is chosen."""
 
-    DEFAULT_CSS = """
-    SessionList { width: 1fr; height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
-    """
+    DEFAULT_CSS = "SessionList { width: 1fr; height: 1fr; }"
 
     class Asked(Message):
         """A key asked for something."""
@@ -42,19 +40,24 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     class Chosen(Message):
         """Another line is chosen."""
 
+    class Resized(Message):
+        """There is another room for the lines."""
+
     def __init__(self, palette: Palette) -> None:
-        super().__init__()
-        self._palette = palette
+        super().__init__(palette)
         self._keys = KeyReader()
         self._tree = Tree()
         self._lines: list[Line] = []
-        self._painted: dict[int, Strip] = {}
-        """What is on the screen, by its lines."""
-        self._fresh: dict[int, Strip] = {}
-        """What was computed to find out what has changed, and not drawn yet."""
+        self._made: dict[Line, tuple[tuple[Facts, int, Columns, bool, bool], Strip]] = {}
+        """The strips of the lines that are seen, and what they were made from."""
         self._index = 0
-        self._now = 0.0
+        self._now = 0
         self._lit = True
+
+    @property
+    def count(self) -> int:
+        """How many lines there are."""
+        return len(self._lines)
 
     @property
     def chosen(self) -> Line | None:
@@ -71,33 +74,42 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     # -- what is shown ---------------------------------------------------------------------------------
 
     def show(self, lines: list[Line], tree: Tree, now: float) -> None:
-        """Show these lines. The chosen one stays chosen, and where it is on the screen."""
-        before, old, top = self.chosen, self._index, self.scroll_offset.y
-        self._lines, self._tree, self._now = lines, tree, now
+        """Show these lines. The chosen one stays chosen, and where it is on the screen.
+
+        Who looks at the top goes on to do so while the chosen line is in sight: what needs the person comes there.
+        """
+        before, old, high = self.chosen, self._index, self.size.height
+        was_seen = self.top <= old < self.top + high
+        self._lines, self._tree, self._now = lines, tree, int(now)
         self._index = self._found(before, old)
-        if len(lines) != self.virtual_size.height:
-            self.virtual_size = Size(0, len(lines))
-        if self._index != old and top <= old < top + self.size.height:
-            self.scroll_to(y=max(0, top + self._index - old), animate=False, force=True)
-        self._draw_changes()
+        if was_seen and (self.top or self._index >= high):
+            self.top = max(0, self.top + self._index - old)
+        self.draw_changes()
         if before is None or self.chosen is None or before.key != self.chosen.key:
             self.post_message(self.Chosen())
 
     def tick(self, now: float, *, is_lit: bool) -> None:
         """Let time pass: only rows that say or look something else are drawn."""
-        self._now, self._lit = now, is_lit
-        self._draw_changes()
+        self._now, self._lit = int(now), is_lit
+        self.draw_changes()
+
+    def draw_changes(self) -> None:
+        """Draw what has changed, and forget what is not seen any more."""
+        super().draw_changes()
+        if len(self._made) > 4 * self.size.height + 100:
+            self._made.clear()
 
     def _found(self, before: Line | None, old: int) -> int:
+        """Look for the chosen line: it is where it was, or not far from there."""
         lines = self._lines
         if before is None:
             return next((n for n, line in enumerate(lines) if line.kind not in _SILENT), 0)
-        if old < len(lines) and lines[old].key == before.key:
-            return old
         kind, name = before.key
-        same = next((n for n, line in enumerate(lines) if line.id == name and line.kind == kind), None)
-        if same is not None:
-            return same
+        near = range(max(0, old - 50), min(len(lines), old + 50))
+        for places in (range(old, min(len(lines), old + 1)), near, range(len(lines))):
+            for n in places:
+                if lines[n].id == name and lines[n].kind == kind:
+                    return n
         return self._nearest(min(old, len(lines) - 1))
 
     def _nearest(self, index: int) -> int:
@@ -105,38 +117,35 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         ways = (*range(index, len(self._lines)), *range(index, -1, -1))
         return next((n for n in ways if self._lines[n].kind not in _SILENT), 0)
 
-    def _draw_changes(self) -> None:
-        top = self.scroll_offset.y
-        self._fresh.clear()
-        for y in range(self.size.height):
-            strip = self._fresh[top + y] = self._strip(top + y)
-            if self._painted.get(y) != strip:
-                self.refresh_line(top + y)
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one line of the screen."""
-        index = self.scroll_offset.y + y
-        strip = self._fresh.pop(index) if index in self._fresh else self._strip(index)
-        self._painted[y] = strip
+    def strip(self, index: int, cells: int) -> Strip:
+        """Draw a line, unless nothing has changed that it is made from. Time counts in whole seconds."""
+        line = self._lines[index]
+        is_chosen = index == self._index and line.kind not in _SILENT
+        is_lit = self._lit and line.kind == "need"
+        cols = columns(cells, has_usage=self._tree.has_usage)
+        made_from = (self._tree.facts(line), self._now, cols, is_chosen, is_lit)
+        known = self._made.get(line)
+        if known is not None and known[0] == made_from:
+            return known[1]
+        strip = self._drawn(made_from[0], cols, is_chosen=is_chosen, is_lit=is_lit)
+        self._made[line] = made_from, strip
         return strip
 
-    def _strip(self, index: int) -> Strip:
-        cells = self.scrollable_content_region.width
-        if index >= len(self._lines):
-            return Strip.blank(cells, self._palette.style("plain"))
-        is_chosen = index == self._index
-        row = row_of(self._lines[index], self._tree, self._now)
-        is_lit = row.blinks and self._lit
-        style = self._palette.style
-        pieces = laid_out(row, columns(cells))
+    def _drawn(self, facts: Facts, cols: Columns, *, is_chosen: bool, is_lit: bool) -> Strip:
+        row = row_of(facts, self._now)
+        style = self.palette.style
+        pieces = laid_out(row, cols)
+        if is_chosen and pieces[0][0].startswith(" "):
+            pieces[:1] = [(CURSOR, "group"), (pieces[0][0][1:], pieces[0][1])]
+        is_lit = is_lit and row.blinks
         made = [Segment(text, style(part, is_chosen=is_chosen, is_lit=is_lit)) for text, part in pieces if text]
-        return Strip(made).adjust_cell_length(cells, style("plain", is_chosen=is_chosen))
+        return Strip(made).adjust_cell_length(cols.width, style("plain", is_chosen=is_chosen))
 
     def on_resize(self, _event: Resize) -> None:
         """Nothing that was drawn for another width holds."""
-        self._painted.clear()
-        self._fresh.clear()
+        self.draw_all()
         self.keep_in_sight()
+        self.post_message(self.Resized())
 
     # -- moving ----------------------------------------------------------------------------------------
 
@@ -150,15 +159,13 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def choose(self, index: int) -> None:
         """Choose a line, and bring it into sight."""
-        if not (0 <= index < len(self._lines)) or self._lines[index].kind in _SILENT or index == self._index:
-            self.keep_in_sight()
-            return
-        old, self._index = self._index, index
-        self._fresh.clear()
-        self.refresh_line(old)
-        self.refresh_line(index)
+        is_other = index != self._index and 0 <= index < len(self._lines) and self._lines[index].kind not in _SILENT
+        if is_other:
+            self._index = index
         self.keep_in_sight()
-        self.post_message(self.Chosen())
+        self.draw_changes()
+        if is_other:
+            self.post_message(self.Chosen())
 
     def choose_above(self) -> None:
         """Choose the line to which the chosen one belongs."""
@@ -185,12 +192,12 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def keep_in_sight(self) -> None:
         """Scroll as little as is needed; with the first line that can be chosen, its heading is seen, too."""
-        top, height = self.scroll_offset.y, max(1, self.size.height)
-        first = 0 if self._index <= 1 else self._index
-        if first < top:
-            self.scroll_to(y=first, animate=False, force=True)
-        elif self._index >= top + height:
-            self.scroll_to(y=self._index - height + 1, animate=False, force=True)
+        height = max(1, self.size.height)
+        first = 0 if self._index <= 1 < height else self._index
+        if first < self.top:
+            self.go(first)
+        elif self._index >= self.top + height:
+            self.go(self._index - height + 1)
 
     # -- the person ------------------------------------------------------------------------------------
 
@@ -206,4 +213,5 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_click(self, event: Click) -> None:
         """Choose what was clicked."""
-        self.choose(self.scroll_offset.y + event.y)
+        if event.x < self.cells:
+            self.choose(self.top + event.y)

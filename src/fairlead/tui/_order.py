@@ -17,13 +17,26 @@ def needs_person(session: Session) -> bool:
     return session.ended is None and isinstance(session.state, AttentionNeeded)
 
 
-def text_of(session: Session, place: Place) -> str:
-    """Give all that a filter may look for."""
+def text_of(session: Session) -> str:
+    """Give all that a filter may look for in a session; its place comes to that."""
     state = session.state
     told = state.reason if isinstance(state, AttentionNeeded) else (getattr(state, "detail", "") or "")
     said = "needs you" if needs_person(session) else type(state).__name__
     parts = (session.id, session.title, session.first_prompt, session.description, session.agent_type, session.model)
-    return "\n".join((*parts, session.cwd, place.project, place.branch, session.pane, said, told)).casefold()
+    return "\n".join((*parts, session.cwd, session.pane, said, told)).casefold()
+
+
+def text_of_place(place: Place) -> str:
+    """Give all that a filter may look for in the place of a session."""
+    return f"{place.project}\n{place.branch}".casefold()
+
+
+def has_all(text: str, words: tuple[str, ...]) -> bool:
+    """Tell whether a text has all the words."""
+    for word in words:  # noqa: SIM110 - three times as fast, and asked 10 000 times for one key
+        if word not in text:
+            return False
+    return True
 
 
 def order_of(session: Session, needs: int, sort: Sort, now: float) -> tuple[float | str, ...]:

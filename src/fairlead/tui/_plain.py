@@ -22,9 +22,9 @@ def plain_view(sessions: Iterable[Session], view: View, now: float, cells: int) 
     tree = Tree(sessions)
     for folder in list(tree.folders()):
         tree.set_place(folder, find_place(folder))
-    cols = columns(cells)
+    cols = columns(cells, has_usage=tree.has_usage)
     lines = tree.lines(view, now)
-    rows = ["".join(text for text, _ in laid_out(row_of(line, tree, now), cols)) for line in lines]
+    rows = ["".join(text for text, _ in laid_out(row_of(tree.facts(line), now), cols)) for line in lines]
     told = "".join(text for text, _ in summary(tree.sums, cells, ""))
     return [line.rstrip() for line in (told, "", headings(cols), *rows)]
 

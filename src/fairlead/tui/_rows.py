@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from fairlead.sessions import AttentionNeeded, Working
+from fairlead.tui._sums import Sums
 from fairlead.tui._text import harmless, money, span
 
 if TYPE_CHECKING:
     from fairlead.sessions import Session
     from fairlead.tui._projects import Place
-    from fairlead.tui._tree import Sums, Tree
+    from fairlead.tui._tree import Facts
     from fairlead.tui._view import Line
 
 Mood: TypeAlias = Literal["needs", "working", "idle", "stale", "ended", "group", "note"]
@@ -32,6 +33,13 @@ WORDS: dict[Mood, str] = {
     "stale": "stale",
     "ended": "ended",
 }
+
+_QUESTIONS = {
+    "AskUserQuestion": "a question for you",
+    "ExitPlanMode": "a plan to approve",
+    "EnterPlanMode": "leave to make a plan",
+}
+"""The client's tools whose call is a question."""
 
 _DATED = re.compile(r"-20\d{6}$")
 
@@ -51,10 +59,12 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     ago: str = ""
     """How long ago that was."""
     lasts: str = ""
-    """For how long it has been so."""
+    """For how long it has been so; of one that has ended, since when."""
     model: str = ""
     percent: float | None = None
     """Of the context window."""
+    context: str = ""
+    """Tokens in it, where it is not known of how many: so it is with subagents."""
     cost: str = ""
     age: str = ""
     alarm: int = 0
@@ -62,14 +72,14 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     blinks: bool = False
 
 
-def row_of(line: Line, tree: Tree, now: float) -> Row:
+def row_of(facts: Facts, now: float) -> Row:
     """Say what a line says."""
+    line, session = facts.line, facts.session
     if line.kind in ("project", "worktree"):
-        return _group(line, tree)
-    session = tree.sessions.get(line.id)
+        return _group(facts)
     if session is None:
         return Row(line, "note", line.id)
-    return _need(line, session, tree, now) if line.kind == "need" else _session(line, session, tree, now)
+    return _need(facts, session, now) if line.kind == "need" else _session(facts, session, now)
 
 
 def mood_of(session: Session, now: float) -> Mood:
@@ -83,55 +93,50 @@ def mood_of(session: Session, now: float) -> Mood:
     return "working" if isinstance(session.state, Working) else "idle"
 
 
-def _session(line: Line, session: Session, tree: Tree, now: float) -> Row:
-    mood = mood_of(session, now)
-    below = sum(1 for child in tree.below(session.id) if child.id in tree.needing) if tree.needing else 0
+def _session(facts: Facts, session: Session, now: float) -> Row:
     usage = session.usage
     return Row(
-        line,
-        mood,
+        facts.line,
+        mood_of(session, now),
         name_of(session),
         what=what_of(session),
         seen=seen_of(session),
         ago=span(now - session.evidence.at) if session.evidence else "",
-        lasts=span(session.in_state(now)),
+        lasts=span(session.in_state(now) if session.ended is None else now - session.ended),
         model=short_model((usage and usage.model) or session.model),
         percent=usage.context_percent if usage else None,
+        context=count_of(usage.context_tokens) if usage and usage.context_tokens else "",
         cost=money(usage.cost_usd) if usage and usage.cost_usd is not None else "",
         age=span(session.duration(now)),
-        alarm=below,
+        alarm=facts.alarm,
     )
 
 
-def _need(line: Line, session: Session, tree: Tree, now: float) -> Row:
+def _need(facts: Facts, session: Session, now: float) -> Row:
     """Say who needs the person so that it can be understood without the tree."""
-    row = _session(line, session, tree, now)
-    name, root = row.name, tree.sessions.get(tree.root(session.id))
-    if root is not None and root is not session:
-        name = f"{name} of {name_of(root)}"
-    place = tree.place(session.id)
-    return msgspec.structs.replace(
-        row, name=name, note=project_name(place), alarm=0, blinks=not session.is_stale(now), mood="needs"
-    )
+    row = _session(facts, session, now)
+    name = row.name if facts.main in (None, session) else f"{row.name} of {name_of(facts.main)}"
+    note = project_name(facts.place) if facts.place else ""
+    blinks = not session.is_stale(now)
+    return msgspec.structs.replace(row, name=name, note=note, alarm=0, blinks=blinks, mood="needs")
 
 
-def _group(line: Line, tree: Tree) -> Row:
-    sums = tree.groups.get(line.key)
-    name, note = _group_name(line, tree)
-    cost = money(sums.cost) if sums and sums.cost else ""
-    waiting = sums.waiting if sums else 0
-    return Row(line, "group", name, note=note, what=counted(sums) if sums else "", cost=cost, alarm=waiting)
+def _group(facts: Facts) -> Row:
+    sums = facts.sums or Sums()
+    name, note = _group_name(facts)
+    cost = money(sums.cost) if sums.cost else ""
+    return Row(facts.line, "group", name, note=note, what=counted(sums), cost=cost, alarm=facts.alarm)
 
 
-def _group_name(line: Line, tree: Tree) -> tuple[str, str]:
-    place = tree.found.get(line.id)
-    if line.kind == "worktree":
+def _group_name(facts: Facts) -> tuple[str, str]:
+    place, folder = facts.place, facts.line.id
+    if facts.line.kind == "worktree":
         is_main = place is None or place.project == place.worktree
-        folder = "" if is_main else harmless(line.id.rpartition("/")[2])
+        last = "" if is_main else harmless(folder.rpartition("/")[2])
         branch = harmless(place.branch) if place else ""
-        return branch or folder or "main folder", folder if folder not in ("", branch) else ""
-    name = harmless(line.id.rpartition("/")[2] or line.id) or "no folder"
-    return name, harmless(place.branch) if place and line.id not in tree.split else ""
+        return branch or last or "main folder", last if last not in ("", branch) else ""
+    name = harmless(folder.rpartition("/")[2] or folder) or "no folder"
+    return name, harmless(place.branch) if place and not facts.is_split else ""
 
 
 def project_name(place: Place) -> str:
@@ -165,20 +170,34 @@ def what_of(session: Session) -> str:
     """Say what a session is doing, or what it needs; of an ended one, why it ended."""
     if session.ended is not None:
         return harmless(session.end_reason)
-    state, evidence = session.state, session.evidence
-    if isinstance(state, AttentionNeeded):
-        told = harmless(state.reason)
-    elif isinstance(state, Working):
-        told = harmless(state.detail or "")
-    else:
+    if isinstance(session.state, AttentionNeeded):
+        return _asked(session, session.state.reason)
+    if not isinstance(session.state, Working):
         return _in_background(session)
-    if evidence is None or (isinstance(state, AttentionNeeded) and " " in told):
-        return told  # a question says enough by itself
-    tool, path = harmless(evidence.tool), harmless(near_path(evidence.path, session.cwd))
-    if isinstance(state, Working) and told and tool not in told:
+    told, evidence = harmless(session.state.detail or ""), session.evidence
+    if evidence is None:
+        return told
+    tool = harmless(evidence.tool)
+    if told and tool not in told:
         return told  # as "Thinking" after a tool: that one is over
-    parts = (told, tool if tool not in told else "", path if path not in told else "")
-    return " ".join(part for part in parts if part)
+    return _joined(told or tool, harmless(near_path(evidence.path, session.cwd)))
+
+
+def _asked(session: Session, reason: str) -> str:
+    """Say what the person is asked: a tool that asks by itself in words, a permission with what it is for."""
+    if reason in _QUESTIONS:
+        return _QUESTIONS[reason]
+    told, evidence = harmless(reason), session.evidence
+    if evidence is None or not told.startswith("Permission"):
+        return told
+    tool = harmless(evidence.tool)
+    return _joined(
+        told if not tool or tool in told else f"{told} for {tool}", harmless(near_path(evidence.path, session.cwd))
+    )
+
+
+def _joined(told: str, path: str) -> str:
+    return f"{told} {path}" if path and path not in told else told
 
 
 def _in_background(session: Session) -> str:
@@ -200,6 +219,13 @@ def near_path(path: str, folder: str) -> str:
         return path[len(folder.rstrip("/")) + 1 :]
     home = os.path.expanduser("~")  # noqa: PTH111 - paths are text here
     return f"~{path[len(home) :]}" if len(home) > 1 and path.startswith(f"{home}/") else path
+
+
+def count_of(tokens: int) -> str:
+    """Tell a number of tokens in at most 4 cells, as long as it is one of a model."""
+    if tokens < 1000:  # noqa: PLR2004 - a thousand
+        return str(tokens)
+    return f"{tokens / 1000:.0f}k" if tokens < 999_500 else f"{tokens / 1e6:.1f}M"  # noqa: PLR2004 - a million
 
 
 def short_model(model: str) -> str:

@@ -1,11 +1,12 @@
-"""Two themes, and what each part of a row looks like in them. All of it is said in words and signs as well."""
+"""The themes, and what each part of a row looks like in them. All of it is said in words and signs as well."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.style import Style
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 if TYPE_CHECKING:
     from fairlead.tui._layout import Part
@@ -36,41 +37,68 @@ LIGHT = Theme(
     panel="#e6eaef",
     dark=False,
 )
-THEMES = {"dark": DARK, "light": LIGHT}
+_NONE = "ansi_default"
+PLAIN = replace(
+    BUILTIN_THEMES["ansi-dark"],
+    name="fairlead-plain",
+    primary=_NONE,
+    secondary=_NONE,
+    warning=_NONE,
+    error=_NONE,
+    success=_NONE,
+    accent=_NONE,
+)
+"""The terminal's own two colours: bold, faint and reversed have to do."""
+
+THEMES = {"dark": DARK, "light": LIGHT, "plain": PLAIN}
 
 
 class Palette:
-    """The styles of one theme."""
+    """The styles of one theme; amber is for what needs the person, and for nothing else."""
 
     def __init__(self, theme: Theme) -> None:
-        """Take the colours of the theme; amber is for what needs the person, and for nothing else."""
-        text, quiet = theme.foreground, "#8b949e" if theme.dark else "#59636e"
-        loud = Style(color="#161b22" if theme.dark else "#ffffff", bgcolor=theme.warning, bold=True)
-        self._styles: dict[Part, Style] = {
-            "plain": Style(color=text),
-            "dim": Style(color=quiet),
-            "heading": Style(color=theme.warning, bold=True),
-            "needs": Style(color=theme.warning, bold=True),
-            "chip": Style(color=theme.warning, bold=True),
-            "alarm": Style(color=theme.warning, bold=True),
-            "working": Style(color=theme.success),
-            "idle": Style(color=theme.primary),
-            "stale": Style(color=quiet),
-            "ended": Style(color=quiet),
-            "group": Style(color=text, bold=True),
-            "fair": Style(color=theme.primary),
-            "tight": Style(color=theme.error),
-            "full": Style(color=theme.error, bold=True),
-        }
-        self._lit: dict[Part, Style] = {"chip": loud}
-        self._ground = Style(bgcolor=theme.background)
-        self._chosen = Style(bgcolor="#2f3b4b" if theme.dark else "#d6e4f5")
+        self._styles = _plain() if theme is PLAIN else _coloured(theme)
+        self._ground = Style() if theme is PLAIN else Style(bgcolor=theme.background)
+        self._chosen = Style(reverse=True) if theme is PLAIN else Style(bgcolor="#363c47" if theme.dark else "#d6e4f5")
         self._made: dict[tuple[Part, bool, bool], Style] = {}
 
     def style(self, part: Part, *, is_chosen: bool = False, is_lit: bool = False) -> Style:
         """Give the style of a part of a row that is chosen or not, and lit or not while it blinks."""
         key = (part, is_chosen, is_lit)
         if key not in self._made:
-            own = self._lit.get(part, self._styles[part]) if is_lit else self._styles[part]
-            self._made[key] = (self._chosen if is_chosen else self._ground) + own
+            name: str = part
+            if is_lit and part == "chip":
+                name = "lit, chosen" if is_chosen else "lit"
+            self._made[key] = (self._chosen if is_chosen else self._ground) + self._styles[name]
         return self._made[key]
+
+
+def _coloured(theme: Theme) -> dict[str, Style]:
+    text, quiet, loud = theme.foreground, "#8b949e" if theme.dark else "#59636e", theme.warning
+    lit = Style(color="#161b22" if theme.dark else "#ffffff", bgcolor=loud, bold=True)
+    return {
+        "plain": Style(color=text),
+        "dim": Style(color=quiet),
+        "heading": Style(color=loud, bold=True),
+        "needs": Style(color=loud, bold=True),
+        "chip": Style(color=loud, bold=True),
+        "lit": lit,
+        "lit, chosen": lit,
+        "alarm": Style(color=loud, bold=True),
+        "working": Style(color=theme.success),
+        "idle": Style(color=theme.primary),
+        "stale": Style(color=quiet),
+        "ended": Style(color=quiet),
+        "group": Style(color=text, bold=True),
+        "fair": Style(color=theme.primary),
+        "tight": Style(color=theme.error),
+        "full": Style(color=theme.error, bold=True),
+    }
+
+
+def _plain() -> dict[str, Style]:
+    faint, bold = Style(dim=True), Style(bold=True)
+    quiet = dict.fromkeys(("dim", "stale", "ended"), faint)
+    loud = dict.fromkeys(("heading", "needs", "chip", "alarm", "group", "full"), bold)
+    usual = dict.fromkeys(("plain", "working", "idle", "fair", "tight"), Style())
+    return {**quiet, **loud, **usual, "lit": bold + Style(reverse=True), "lit, chosen": bold + Style(reverse=False)}

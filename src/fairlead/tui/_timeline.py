@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import localtime, strftime
 from typing import TYPE_CHECKING
 
-from fairlead.tui._text import harmless
+from fairlead.tui._text import fit, harmless, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairlead.tui._source import Happening
 
 _LOUD = {"blocked", "failed", "asked"}
+_EVENT, _TOOL = 18, 12
 
 
 def timeline(events: Sequence[Happening]) -> list[list[Piece]]:
@@ -25,8 +26,9 @@ def _line(event: Happening) -> Iterator[Piece]:
     verdict = harmless(event.verdict or "")
     loud: Part = "needs" if verdict in _LOUD else "dim"
     yield f" {strftime('%H:%M:%S', localtime(event.at))}  ", "dim"
-    yield f"{harmless(event.event):<18} ", "plain"
-    yield f"{harmless(event.tool or event.agent or ''):<10}", "plain"
+    yield f"{fit(harmless(event.event), _EVENT)} ", "plain"
+    tool = harmless(event.tool or event.agent or "")
+    yield fit(tool, max(_TOOL, min(width(tool), 2 * _TOOL))), "plain"
     if verdict not in ("", "none"):
         yield f" {verdict}", loud
     if event.exit:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from contextlib import suppress
 
 from fairlead.errors import FairleadError
 from fairlead.tui._text import harmless
 
 _PANE = re.compile(r"%\d+")
+_SPACES = re.compile("( +)")
 _PATIENCE = 3.0
 
 
@@ -42,11 +44,21 @@ async def peek(tmux: str, pane: str, lines: int) -> list[str]:
     return shown[-lines:]
 
 
+async def keep(text: str) -> None:
+    """Put a text where tmux pastes from, and into the clipboard, if the view runs in one.
+
+    A tmux with its usual settings does not let those in it reach the clipboard by themselves. Older ones know no `-w`.
+    """
+    tmux = os.environ.get("TMUX", "")
+    for words in (("-w", "--", text), ("--", text)) if tmux else ():
+        with suppress(NoPane):
+            await _Server(tmux, os.environ.get("TMUX_PANE", "%0")).tell("set-buffer", *words)
+            return
+
+
 def _line(line: str) -> str:
-    """Keep what stands at the beginning of a line in its place: it is a picture."""
-    bare = line.rstrip()
-    indent = len(bare) - len(bare.lstrip(" "))
-    return " " * indent + harmless(bare)
+    """Make a line harmless, and leave all of it where it stands: it is a picture, made with spaces."""
+    return "".join(part if part.isspace() else harmless(part) for part in _SPACES.split(line.rstrip()))
 
 
 class _Server:

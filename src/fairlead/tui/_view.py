@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 Kind: TypeAlias = Literal["heading", "need", "project", "worktree", "session", "note"]
-Sort: TypeAlias = Literal["name", "state", "activity", "cost", "context"]
+Sort: TypeAlias = Literal["start", "state", "activity", "cost", "context"]
 
-SORTS: tuple[Sort, ...] = ("name", "state", "activity", "cost", "context")
-"""By name nothing jumps when something happens: what needs the person has its own part, above."""
+SORTS: tuple[Sort, ...] = ("start", "state", "activity", "cost", "context")
+"""By their start nothing jumps when something happens: what needs the person has its own part, above."""
 
 
 class Line(NamedTuple):
@@ -50,7 +50,7 @@ class View(msgspec.Struct, frozen=True):
     """How the sessions are shown."""
 
     filter: str = ""
-    sort: Sort = "name"
+    sort: Sort = "start"
     show_ended: bool = False
     folds: Folds = Folds()
     project: str = ""
