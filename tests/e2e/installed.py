@@ -79,11 +79,22 @@ class Machine:
         """The program that the client starts for each event."""
         return self.folder / "venv/bin/fairlead-hook"
 
+    @property
+    def program(self) -> Path:
+        """What a person starts."""
+        return self.folder / "venv/bin/fairlead"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a program sees here, beside what every sealed one does."""
+        path = f"{self.client.parent}{os.pathsep}{os.environ['PATH']}"
+        return {"FAIRLEAD_HOME": str(self.state), "PATH": path, **self.env}
+
     # -- what happens on it ----------------------------------------------------------------------------
 
     def fairlead(self, *words: str) -> sealed.Run:
         """Run a command of a person's; the client is on the PATH."""
-        return self._sealed([self.folder / "venv/bin/fairlead", *words], ())
+        return self._sealed([self.program, *words], ())
 
     def prompt(
         self,
@@ -108,12 +119,9 @@ class Machine:
         subagent: Sequence[Turn] = (),
         timeout: float = sealed.TIMEOUT,
     ) -> sealed.Run:
-        env = {
-            "FAIRLEAD_HOME": str(self.state),
-            "PATH": f"{self.client.parent}{os.pathsep}{os.environ['PATH']}",
-            **self.env,
-        }
-        return sealed.run(argv, folder=self.folder, script=script, subagent=subagent, env=env, timeout=timeout)
+        return sealed.run(
+            argv, folder=self.folder, script=script, subagent=subagent, env=self.environment, timeout=timeout
+        )
 
     def policy(self, text: str) -> None:
         """Write the project's policy."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
@@ -14,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 
 class ToolCall(TypedDict):
@@ -33,6 +34,9 @@ class Meanwhile(TypedDict):
 
 Turn: TypeAlias = "str | list[ToolCall] | Meanwhile"
 """One answer: a text, which ends the turn, or tool calls, whose results are then awaited."""
+
+Subagents: TypeAlias = Sequence[Turn] | Mapping[str, Sequence[Turn]]
+"""What each subagent plays from the start: all of them the same, or by what their prompts hold."""
 
 Who: TypeAlias = Literal["main", "subagent", "other"]
 """Who asks; `other` is a request that is no turn of an agent."""
@@ -89,7 +93,7 @@ class Request:
 class Model:
     """The scripted model. As a context manager it serves; `url` says where."""
 
-    def __init__(self, script: Sequence[Turn], subagent: Sequence[Turn] = ()) -> None:
+    def __init__(self, script: Sequence[Turn], subagent: Subagents = ()) -> None:
         """Take the turns of the main agent, and those that every subagent plays from the start."""
         self.requests: list[Request] = []
         self.answered: list[float] = []
@@ -127,9 +131,15 @@ class Model:
             number = len(self.requests)
             played = self._played.get(agent, 0)
             self._played[agent] = played + 1
-        turns = self._subagent if agent else self._main
+        turns = self._turns_of_subagent(body) if agent else self._main
         turn = self._meanwhile(turns[played] if played < len(turns) else OVER)
         return _message(turn, number, str(body.get("model")))
+
+    def _turns_of_subagent(self, body: dict[str, Any]) -> Sequence[Turn]:
+        if not isinstance(self._subagent, Mapping):
+            return self._subagent
+        prompt = "".join(block.get("text", "") for block in _blocks(body["messages"][0]))
+        return next((turns for about, turns in self._subagent.items() if about in prompt), ())
 
     def _meanwhile(self, turn: Turn) -> str | list[ToolCall]:
         if not isinstance(turn, dict):

@@ -1,7 +1,8 @@
 """Runs a program where no network is: in namespaces of its own, with a scripted model on loopback.
 
 The program is the real client, or one that drives it. It gets a home, a project and an environment made
-for the run, and everything that it leaves behind is killed when the run ends.
+for the run, and everything that it leaves behind is killed when the run ends. (`room` keeps the namespaces
+open, for any number of programs.)
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import socket
 import struct
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from e2e.model import Model, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from e2e.model import Turn, Who
+    from e2e.model import Subagents, Turn, Who
 
 TIMEOUT = 45.0
 """Seconds: under pytest's own, so that a run that hangs is reported with what it printed."""
@@ -68,18 +70,24 @@ class Run:
         return any(request.holds(text) for request in self.requests)
 
 
+def network() -> str:
+    """Name the network namespace of this process."""
+    return str(Path("/proc/self/ns/net").readlink())
+
+
 @dataclass(frozen=True)
 class Job:
     """What the inner process is told, through a file."""
 
     argv: list[str]
+    """The program; none if the namespaces are to stay until the inner process's stdin ends."""
     folder: str
     script: list[Turn]
-    subagent: list[Turn]
-    settings: dict[str, Any] | None
-    timeout: float
-    outer_network: str
+    subagent: Subagents
+    settings: dict[str, Any] | None = None
+    timeout: float = TIMEOUT
     env: dict[str, str] = field(default_factory=dict)
+    outer_network: str = field(default_factory=network)
 
     @property
     def project(self) -> Path:
@@ -97,7 +105,7 @@ def run(  # noqa: PLR0913 - one parameter for each thing a run can differ in
     *,
     folder: Path,
     script: Sequence[Turn] = (),
-    subagent: Sequence[Turn] = (),
+    subagent: Subagents = (),
     settings: Mapping[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
@@ -111,15 +119,12 @@ def run(  # noqa: PLR0913 - one parameter for each thing a run can differ in
         argv=[str(part) for part in argv],
         folder=str(folder.resolve()),
         script=list(script),
-        subagent=list(subagent),
+        subagent=dict(subagent) if isinstance(subagent, Mapping) else list(subagent),
         settings=None if settings is None else dict(settings),
         timeout=timeout,
-        outer_network=_network(),
         env=dict(env or {}),
     )
-    file = folder / "job.json"
-    file.write_text(json.dumps(asdict(job)))
-    done = subprocess.run([*_unshare(), *inner(file)], check=False, capture_output=True, text=True)
+    done = subprocess.run(sealing(job), check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise NotSealed(done.stdout + done.stderr)
     result = _read_result(folder)
@@ -131,6 +136,13 @@ def run(  # noqa: PLR0913 - one parameter for each thing a run can differ in
 def claude(client: Path, prompt: str, *arguments: str) -> list[str]:
     """Write the command line of a client that answers one prompt and asks for no permission."""
     return [str(client), "-p", prompt, "--permission-mode", "bypassPermissions", *arguments]
+
+
+def sealing(job: Job) -> list[str]:
+    """Write a job down, and the command line that does it in namespaces of its own."""
+    file = Path(job.folder, "job.json")
+    file.write_text(json.dumps(asdict(job)))
+    return [*_unshare(), *inner(file)]
 
 
 def inner(job: Path) -> list[str]:
@@ -153,11 +165,6 @@ def impossible() -> str | None:
 def _unshare() -> list[str]:
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     return ["unshare", *as_root, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-
-
-def _network() -> str:
-    """Name the network namespace of this process."""
-    return str(Path("/proc/self/ns/net").readlink())
 
 
 def _read_result(folder: Path) -> Run:
@@ -183,7 +190,7 @@ def inside(file: str) -> None:
     _raise_loopback()
     _furnish(job)
     with Model(job.script, job.subagent) as model:
-        result = _run(job, model.url)
+        result = _run(job, model.url) if job.argv else _stay(job, model.url)
         result |= {"requests": [asdict(request) for request in model.requests], "answered": model.answered}
     if model.troubles:
         raise SystemExit("\n".join(["the script's own commands failed:", *model.troubles]))
@@ -191,7 +198,7 @@ def inside(file: str) -> None:
 
 
 def _refuse_any_network(outer: str) -> None:
-    if _network() == outer:
+    if network() == outer:
         raise SystemExit("not sealed: this is the network of the process that asked for the run")
     names = [name for _, name in socket.if_nameindex()]
     if names != ["lo"]:
@@ -220,19 +227,30 @@ def _furnish(job: Job) -> None:
     (job.home / ".claude.json").write_text(json.dumps(state))
 
 
-def _run(job: Job, url: str) -> dict[str, Any]:
-    """Run the program and tell how it ended; its exit code is `None` if it did not end in time."""
-    folder = Path(job.folder)
-    environment = {
+def _environment(job: Job, url: str) -> dict[str, str]:
+    temporary = str(Path(job.folder, "tmp"))
+    return {
         **_ENVIRONMENT,
         "PATH": os.environ["PATH"],
         "HOME": str(job.home),
-        "TMPDIR": str(folder / "tmp"),
+        "TMPDIR": temporary,
         # without its own, the client shares one by uid, and where that is another's it exits 0 and does nothing
-        "CLAUDE_CODE_TMPDIR": str(folder / "tmp"),
+        "CLAUDE_CODE_TMPDIR": temporary,
         "ANTHROPIC_BASE_URL": url,
         **job.env,
     }
+
+
+def _stay(job: Job, url: str) -> dict[str, Any]:
+    """Say with which environment programs are to be run here, and keep the namespaces until stdin ends."""
+    print(json.dumps(_environment(job, url)), flush=True)
+    sys.stdin.read()
+    return {"pid": 0, "start": 0, "exit_code": 0}
+
+
+def _run(job: Job, url: str) -> dict[str, Any]:
+    """Run the program and tell how it ended; its exit code is `None` if it did not end in time."""
+    folder, environment = Path(job.folder), _environment(job, url)
     with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
         program = subprocess.Popen(
             job.argv, cwd=job.project, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pytest
 from e2e import sealed
 from e2e.conftest import unavailable
 from e2e.model import OVER, bash
+from e2e.room import room
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +54,20 @@ def test_inside_there_is_only_loopback_and_a_home_of_the_run(tmp_path: Path) -> 
     here = f"{tmp_path / 'home'} {tmp_path / 'project'}"
     assert run.stdout == f"['lo']\nNetwork is unreachable\n{here}\n"
     assert (run.exit_code, run.stderr, run.requests) == (3, "", [])
+
+
+@pytest.mark.usefixtures("client")
+def test_a_room_is_sealed_too_and_what_is_left_in_it_is_killed(tmp_path: Path) -> None:
+    with room(tmp_path) as place:
+        looked = place.run(sys.executable, "-c", LOOK_AROUND)
+        left = place.start("sh", "-c", "echo here; exec sleep 600")
+        assert left.stdout is not None
+        assert left.stdout.readline() == "here\n"
+
+    here = f"{tmp_path / 'home'} {tmp_path / 'project'}"
+    assert (looked.returncode, looked.stdout) == (3, f"['lo']\nNetwork is unreachable\n{here}\n")
+    left.communicate(timeout=20)
+    assert (left.returncode, place.requests()) == (-signal.SIGKILL, [])
 
 
 def test_a_prompt_is_answered_by_the_script(client: Path, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def in_background() -> list[Step]:
         (launched("t1", ONE, "sub one", "general-purpose"), THINKING, {ONE: work}),
         (pre_agent("t2", "sub two", "Explore"), Working("Agent"), {ONE: work}),
         (launched("t2", TWO, "sub two", "Explore"), THINKING, {ONE: work, TWO: work}),  # before its start
-        (recorded("SubagentStart-Explore"), Working("Explore"), {ONE: work, TWO: work}),
+        (recorded("SubagentStart-Explore"), THINKING, {ONE: work, TWO: work}),
         (recorded("Stop-background_tasks", **listed(one, two)), bg, {ONE: work, TWO: work}),
         (recorded("PreToolUse-Bash-subagent", agent_id=TWO), bg, {ONE: work, TWO: Working("Bash")}),
         (recorded("PermissionRequest-Bash-subagent", agent_id=ONE), bg, {ONE: bash, TWO: Working("Bash")}),
@@ -113,6 +113,33 @@ def test_subagents_have_type_description_call_model_and_duration() -> None:
     assert two.model == "claude-opus-5-5"
     assert two.duration(play.now) == 7  # from the answer of its call to its stop
     assert (play.main.counters.prompts, play.main.counters.wakes) == (1, 2)
+
+
+def test_a_start_that_comes_after_its_calls_answer_belongs_to_no_other_call() -> None:
+    play = Play(MAIN)
+    first, second = ("t1", "sub one", "general-purpose"), ("t2", "sub two", "general-purpose")
+    both = [pre_agent(*first), pre_agent(*second)]
+    for event in (*both, launched("t1", ONE, *first[1:]), recorded("SubagentStart-general_purpose", agent_id=ONE)):
+        play.now += 1
+        play.take(event)
+    assert play.state == Working("Agent")
+
+    play.now += 1
+    play.take(recorded("SubagentStart-general_purpose", agent_id=TWO))
+    assert [play.child(agent).description for agent in (ONE, TWO)] == ["sub one", "sub two"]
+
+
+def test_a_call_that_is_heard_of_late_tells_what_its_subagent_is_for() -> None:
+    play = Play(MAIN)
+    play("UserPromptSubmit")
+    play.now += 1
+    play.take(recorded("SubagentStart-general_purpose", agent_id=ONE))
+    play.take(pre_agent("t1", "sub one", "Explore"), play.now - 0.5)
+    assert play.child(ONE).description == ""
+
+    play.take(pre_agent("t2", "sub two", "general-purpose"), play.now - 0.4)
+    assert (play.child(ONE).description, play.child(ONE).call) == ("sub two", "t2")
+    assert play.main.calls["t2"].agent == ONE
 
 
 def test_a_teammate_idles_without_ending() -> None:

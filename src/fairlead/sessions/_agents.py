@@ -24,6 +24,9 @@ def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes
         return fresh | _introduced(event) | {"ended": None, "end_reason": ""}
     known = session.agents.get(agent_id)
     rests = not session.in_turn and session.counters.prompts + session.counters.wakes > 0
+    if known is not None and known.background:  # its call was answered before: its maker does something else by now
+        agents = {**session.agents, agent_id: replace(known, type=kind)}
+        return now_doing(session, in_turn=not rests, agents=agents)
     if known is None:
         counters = replace(session.counters, agents=session.counters.agents + 1)
         agent = Agent(kind, at, background=rests)

@@ -136,6 +136,18 @@ class Family(Shelf):
         if after != child:
             self.put(after)
 
+    def claim(self, maker: Session, call_id: str, at: float) -> None:
+        """Give a call that is heard of late the subagent of its type that began meanwhile, if there is one."""
+        call = maker.calls.get(call_id)
+        if call is None or call.agent:
+            return
+        for name in self.children.get(maker.id, ()):
+            child = self.by_id[name]
+            if not child.call and child.ended is None and child.agent_type == call.kind and child.started > at:
+                self.put(replace(child, call=call_id, description=call.about))
+                self.put(replace(maker, calls={**maker.calls, call_id: replace(call, agent=child.agent_id)}))
+                return
+
     # -- parts -----------------------------------------------------------------------------------------
 
     def _born(self, maker: Session, agent_id: str, kind: str, at: float) -> Session:
