@@ -231,7 +231,7 @@ def test_one_of_a_newer_version_is_refused_and_left_alone(file: Path) -> None:
     with pytest.raises(StoreTooNew) as refused:
         Store.open(url(file))
     assert str(refused.value) == (
-        f"{file} was written by a newer Fairlead (it is at revision 9999, this version knows 0001); "
+        f"{file} was written by a newer Fairlead (it is at revision 9999, this version knows 0002); "
         "upgrade Fairlead, or move the file away to begin a new one"
     )
     with closing(sqlite3.connect(file)) as connection:

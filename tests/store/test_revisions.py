@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, create_engine, insert, select
+from sqlalchemy import Connection, Select, Update, create_engine, insert, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 from store.records import at, done, event
 
-from fairlead.store import Store, StoredEvent, _queries, _retention
+from fairlead.mail import USER, Draft, Office
+from fairlead.store import MailStore, Store, StoredEvent, _mail_queries, _mail_writes, _queries, _retention
 from fairlead.store._backend import insert_or_ignore
 from fairlead.store._revisions import HEAD, known_revisions, scripts, upgrade
 from fairlead.store._rows import rows_by_table
@@ -38,9 +39,23 @@ def fill_0001(connection: Connection) -> None:
     connection.execute(insert(positions).values(id=1, segment=1, offset=7, settled=0))
 
 
-FILL = {"0001": fill_0001}
-"""Revision → writes `event(1)`, `done(1)` and the position 7 as that version did. Each new revision adds one, and
-freezes the one before it: plain SQL, if the tables have changed."""
+def fill_0002(connection: Connection) -> None:
+    fill_0001(connection)
+    for statement in MAIL_0002:
+        connection.exec_driver_sql(statement)
+
+
+MAIL_0002 = (
+    """INSERT INTO mail_agents (id, name, session, project, parent, agent_id, created, seen, ended, saved)
+    VALUES (10, 'amber-fox', 's1', '/p', 0, '', 1, 1, 0, '')""",
+    """INSERT INTO mail_messages (id, at, sender, addressed, subject, priority, intent, thread, reply_to, deadline,
+    project, "key", body) VALUES (1, 1, 1, '["amber-fox"]', 'hello', 'normal', 'request', 1, 0, 9, '', 'k', '')""",
+    """INSERT INTO mail_letters (recipient, message, sender, stage, urgent, owed, told, queued, shown, event, event_id,
+    read, answered, bounced, why) VALUES (10, 1, 1, 'queued', 0, 1, 0, 1, 0, '', NULL, 0, 0, 0, '')""",
+)
+FILL = {"0001": fill_0001, "0002": fill_0002}
+"""Revision → writes `event(1)`, `done(1)` and the position 7 as that version did; from 0002 on also a message to
+amber-fox. Each new revision adds one, and freezes the one before it: plain SQL, if the tables have changed."""
 
 
 @pytest.mark.parametrize("revision", known_revisions())
@@ -51,6 +66,22 @@ def test_a_database_of_every_revision_becomes_one_of_today(tmp_path: Path, revis
         assert store.check().revision == HEAD
         assert store.events() == [StoredEvent(event(1), done(1))]
         assert store.position() == at(7)
+
+
+@pytest.mark.parametrize("revision", known_revisions())
+def test_a_box_of_every_revision_becomes_one_of_today(tmp_path: Path, revision: str) -> None:
+    made_at(revision, tmp_path / "mail.db")
+    with closing(MailStore.open(f"sqlite:///{tmp_path}/mail.db")) as box:
+        assert box.warnings == ()
+        assert box.check().revision == HEAD
+        office = Office(box)
+        amber = office.agent_for("s1")
+        if revision >= "0002":
+            assert amber.name == "amber-fox"
+            assert office.waiting(amber) == 1
+            assert not office.send(USER, Draft(to=("amber-fox",), subject="again", key="k")).is_new
+            assert office.due(10.0) == 1
+        assert office.send(USER, Draft(to=(amber.name,), subject="new")).is_new
 
 
 def test_the_migrations_make_what_the_tables_say(tmp_path: Path) -> None:
@@ -84,6 +115,13 @@ STATEMENTS: list[Any] = [
     ),
     *(_retention._OLDEST_FIRST, _retention._LOST_DONES, _retention._TURNS),
     select(positions),
+    *(value for value in vars(_mail_queries).values() if isinstance(value, Select | Update)),
+    _mail_queries.thread_of(7),
+    _mail_queries.thread_of(0),
+    _mail_queries.found("50%", 7),
+    _mail_queries.old(None),
+    _mail_queries.old((1.0, 1)),
+    _mail_writes._TELL,
 ]
 
 

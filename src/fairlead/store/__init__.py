@@ -1,4 +1,4 @@
-"""Where things are kept: the events and what was answered, in a database that is opened by URL."""
+"""Where things are kept: the events and what was answered, and the mail, in databases that are opened by URL."""
 
 from fairlead.store._errors import (
     StoreBusy,
@@ -10,6 +10,7 @@ from fairlead.store._errors import (
     StoreUnwritable,
     StoreURLError,
 )
+from fairlead.store._mail_store import MailStore, default_mail_url
 from fairlead.store._store import Store, default_url
 from fairlead.store._values import Counts, Health, Key, StoredEvent
 
@@ -17,6 +18,7 @@ __all__ = [
     "Counts",
     "Health",
     "Key",
+    "MailStore",
     "Store",
     "StoreBusy",
     "StoreDamaged",
@@ -27,5 +29,6 @@ __all__ = [
     "StoreURLError",
     "StoreUnwritable",
     "StoredEvent",
+    "default_mail_url",
     "default_url",
 ]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from fairlead.store._errors import StoreBusy, StoreURLError
+from fairlead.store._errors import StoreBusy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import URL, Connection, Engine, Table
+    from sqlalchemy import Connection, Engine, Table
 
     from fairlead.store._errors import StoreError
 
@@ -23,9 +23,14 @@ if TYPE_CHECKING:
 WRITES = "fairlead_writes"
 """The option of a connection that is going to write: SQLite must know it when a transaction begins."""
 
+IDS_AT_ONCE = 500
+"""So many values fit into one statement of any database."""
+
+_Item = TypeVar("_Item")
+
 
 class Backend(Protocol):
-    """One kind of database. `_sqlite.py` is the first; another is another file, and a line in `backend_for`."""
+    """One kind of database. `_sqlite.py` is the first; another is another file, and a line in `_urls.py`."""
 
     where: str
     """What messages call it: the file, or the URL without its password."""
@@ -34,6 +39,9 @@ class Backend(Protocol):
 
     def prepare(self) -> tuple[str, ...]:
         """Make it ready and bring it to the newest revision, one process at a time. Give what a person must know."""
+
+    def own(self) -> AbstractContextManager[None]:
+        """Within it, no other process and nobody else in this one owns it; it ends with the process, too."""
 
     def settling(self, connection: Connection) -> AbstractContextManager[None]:
         """Within it, the end of a transaction makes it and all before it outlive a power failure."""
@@ -61,12 +69,9 @@ def insert_or_ignore(dialect: str, table: Table) -> sqlite.Insert | postgresql.I
     return sqlite.insert(table).on_conflict_do_nothing()
 
 
-def unsupported(url: URL) -> StoreURLError:
-    """Refuse a URL that no backend takes."""
-    return StoreURLError(
-        f"{url.render_as_string(hide_password=True)}: a store of the kind {url.drivername!r} cannot be opened; "
-        "use sqlite:///PATH"
-    )
+def parts(items: Sequence[_Item], size: int = IDS_AT_ONCE) -> Iterator[Sequence[_Item]]:
+    """Cut items into parts that fit into a statement."""
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 @contextmanager

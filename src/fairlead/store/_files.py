@@ -21,20 +21,25 @@ SIDES = ("", "-wal", "-shm", "-journal")
 """A database is all of these: a log that is left behind would be played into the next one."""
 
 _LONGEST_WAIT = 60.0
+_FOR_THE_LAST_OWNER = 2.0
+"""Seconds in which an owner that is just ending may end."""
 _TURN = 0.01
 
 
 @contextmanager
 def locked(file: Path, longest: float = _LONGEST_WAIT) -> Iterator[None]:
     """Hold the lock beside a file, so that one process at a time makes it ready. It ends with the process."""
-    with explained(file):
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        _wait_for(descriptor, file, time.monotonic() + longest)
+    busy = StoreBusy(f"{file}: another process has been making it ready for too long; try again")
+    with _held(file, f"{file}.lock", longest, busy):
         yield
-    finally:
-        os.close(descriptor)
+
+
+@contextmanager
+def owned(file: Path, longest: float = _FOR_THE_LAST_OWNER) -> Iterator[None]:
+    """Hold the other lock beside a file, as its only owner. It ends with the process."""
+    busy = StoreBusy(f"{file}: another process owns it, a second daemon perhaps; stop that one first")
+    with _held(file, f"{file}.owner", longest, busy):
+        yield
 
 
 def make(file: Path) -> bool:
@@ -84,13 +89,25 @@ def explained(file: Path) -> Iterator[None]:
         ) from error
 
 
-def _wait_for(descriptor: int, file: Path, deadline: float) -> None:
+@contextmanager
+def _held(file: Path, lock: str, longest: float, busy: StoreBusy) -> Iterator[None]:
+    with explained(file):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _wait_for(descriptor, time.monotonic() + longest, busy)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for(descriptor: int, deadline: float, busy: StoreBusy) -> None:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                raise StoreBusy(f"{file}: another process has been making it ready for too long; try again") from None
+                raise busy from None
             time.sleep(_TURN)
         else:
             return

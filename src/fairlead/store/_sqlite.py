@@ -19,6 +19,7 @@ from fairlead.store._revisions import HEAD, known_revisions, revision_of, upgrad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import URL, Connection
 
@@ -69,6 +70,10 @@ class SQLite:
                 self._prepare()
                 return (f"{damage}; it was set aside as {aside}, and a new one was begun",)
         return ()
+
+    def own(self) -> AbstractContextManager[None]:
+        """Hold a lock beside the file."""
+        return _files.owned(self.file)
 
     @contextmanager
     def settling(self, connection: Connection) -> Iterator[None]:

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import insert, make_url, update
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import insert, update
 
 from fairlead import places
 from fairlead.journal import Position
 from fairlead.store import _queries
-from fairlead.store._backend import WRITES, insert_or_ignore, translated, unsupported, writing
-from fairlead.store._errors import StoreURLError
+from fairlead.store._backend import IDS_AT_ONCE, WRITES, insert_or_ignore, parts, translated, writing
+from fairlead.store._health import health_of
 from fairlead.store._retention import Broom
-from fairlead.store._revisions import HEAD, revision_of
 from fairlead.store._rows import rows_by_table, stored_event, text_of, turn_of
-from fairlead.store._sqlite import SQLite
 from fairlead.store._tables import positions
-from fairlead.store._values import Counts, Health, Key, StoredEvent
+from fairlead.store._urls import backend_for
+from fairlead.store._values import Counts, StoredEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
     from fairlead.journal import Record, Turn
     from fairlead.store._backend import Backend
-
-_Item = TypeVar("_Item")
-
-IDS_AT_ONCE = 500
-"""So many values fit into one statement of any database."""
+    from fairlead.store._values import Health, Key
 
 RECORDS_AT_ONCE = 1000
 """So many rows are built at a time: the memory of a batch stays that of its records."""
@@ -68,7 +62,7 @@ class Store:
 
         Raises `StoreTooNew` for one that a newer version has written, and other `StoreError`s.
         """
-        backend = _backend_for(default_url() if url is None else url)
+        backend = backend_for(default_url() if url is None else url)
         try:
             with translated(backend):
                 return cls(backend, backend.prepare())
@@ -83,7 +77,7 @@ class Store:
     def take(self, records: Sequence[Record], position: Position) -> int:
         """Store records, and how far the journal was read with them. Give how many of them were new."""
         with self._writers, translated(self._backend), writing(self._backend) as connection:
-            count = sum(self._insert(connection, part) for part in _parts(records, RECORDS_AT_ONCE))
+            count = sum(self._insert(connection, part) for part in parts(records, RECORDS_AT_ONCE))
             _move_to(connection, position)
         return count
 
@@ -105,7 +99,7 @@ class Store:
         named = {text_of(name): name for name in ids}
         with translated(self._backend), self._backend.engine.connect() as connection:
             found: set[str] = set()
-            for part in _parts(list(named), IDS_AT_ONCE):
+            for part in parts(list(named), IDS_AT_ONCE):
                 found.update(connection.execute(_queries.stored_among(part)).scalars())
         return {named[name] for name in found}
 
@@ -153,31 +147,13 @@ class Store:
     def check(self) -> Health:
         """Look at every page, which takes its time, and say how the store is."""
         with translated(self._backend), self._backend.engine.connect() as connection:
-            free = self._backend.free(connection)
-            return Health(
-                where=self._backend.where,
-                revision=revision_of(connection, self._backend.where) or "",
-                head=HEAD,
-                size=self._backend.used(connection) + free,
-                free=free,
-                problems=self._backend.problems(connection),
-            )
+            return health_of(self._backend, connection)
 
     def _insert(self, connection: Connection, records: Sequence[Record]) -> int:
         count = 0
         for table, rows in rows_by_table(records):
             count += connection.execute(insert_or_ignore(connection.dialect.name, table), rows).rowcount
         return count
-
-
-def _backend_for(url: str) -> Backend:
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise StoreURLError(f"{url!r} is no URL of a store; use sqlite:///PATH") from error
-    if parsed.drivername != "sqlite":
-        raise unsupported(parsed)
-    return SQLite(parsed)
 
 
 def _position(connection: Connection) -> Position | None:
@@ -189,7 +165,3 @@ def _move_to(connection: Connection, position: Position) -> None:
     place = {"segment": position.segment, "offset": position.offset}
     if connection.execute(update(positions).where(positions.c.id == 1).values(place)).rowcount == 0:
         connection.execute(insert(positions).values(id=1, settled=0, **place))
-
-
-def _parts(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
