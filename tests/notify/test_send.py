@@ -5,8 +5,6 @@ The bus, the desktop's service that listens on it, the web server and the proces
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import shutil
 import socket
@@ -14,18 +12,15 @@ import stat
 import subprocess
 import sys
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
-from threading import Event as Flag
 from threading import Thread
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
-from dbus_fast import Message, MessageType
-from dbus_fast.aio import MessageBus
+from notify.listeners import Desktop, Service, session_bus, unavailable
 
-from fairlead.notify import Note, log_file, send
+from fairlead.notify import NO_CHANNEL, NO_DESKTOP, Note, has_desktop, log_file, send
 from fairlead.notify.__main__ import shorten
 
 if TYPE_CHECKING:
@@ -45,14 +40,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def unavailable(package: str) -> NoReturn:
-    """Skip where a person may lack something; fail where everything should be there."""
-    reason = f"no {package} here: install Debian's package of that name"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 def logged(home: Path, text: str) -> list[str]:
     """The lines of the log, without their times, once one of them has the text."""
     path = home / "notify.log"
@@ -69,78 +56,13 @@ def until(condition: Callable[[], bool]) -> None:
 
 # -- the desktop ---------------------------------------------------------------------------------------
 
-INTERFACE = "org.freedesktop.Notifications"
-DESCRIBED = """
-<node><interface name="org.freedesktop.Notifications">
-<method name="Notify"><arg type="s" direction="in"/><arg type="u" direction="in"/><arg type="s" direction="in"/>
-<arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="as" direction="in"/>
-<arg type="a{sv}" direction="in"/><arg type="i" direction="in"/><arg type="u" direction="out"/></method>
-<method name="GetCapabilities"><arg type="as" direction="out"/></method>
-<method name="GetServerInformation"><arg type="s" direction="out"/><arg type="s" direction="out"/>
-<arg type="s" direction="out"/><arg type="s" direction="out"/></method>
-</interface></node>
-"""
-ANSWERS: dict[str | None, tuple[str, list[Any]]] = {
-    "Introspect": ("s", [DESCRIBED]),
-    "GetCapabilities": ("as", [["body", "body-markup", "actions"]]),
-    "GetServerInformation": ("ssss", ["listener", "tests", "1", "1.2"]),
-    "Notify": ("u", [7]),
-}
-
-
-class Desktop:
-    """A service that listens on the bus as a desktop's does, and keeps what it was asked to show."""
-
-    def __init__(self, *, deaf: bool = False) -> None:
-        self.shown: Queue[dict[str, Any]] = Queue()
-        self._deaf = deaf
-        self._loop = asyncio.new_event_loop()
-        self._ready = Flag()
-        self._thread = Thread(target=self._run)
-        self._thread.start()
-        assert self._ready.wait(20)
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def _run(self) -> None:
-        bus = self._loop.run_until_complete(self._connect())
-        self._loop.call_soon(self._ready.set)
-        self._loop.run_forever()
-        bus.disconnect()
-        self._loop.run_until_complete(asyncio.sleep(0))
-
-    async def _connect(self) -> MessageBus:
-        bus = await MessageBus().connect()
-        bus.add_message_handler(self._answer)
-        await bus.request_name(INTERFACE)
-        return bus
-
-    def _answer(self, message: Message) -> Message | bool:
-        if message.message_type is not MessageType.METHOD_CALL or message.member not in ANSWERS:
-            return False
-        if message.member == "Notify":
-            app, _, icon, title, body, _, hints, _ = message.body
-            urgency = hints["urgency"].value
-            self.shown.put({"app": app, "icon": icon, "title": title, "body": body, "urgency": urgency})
-            if self._deaf:
-                return True
-        return Message.new_method_return(message, *ANSWERS[message.member])
-
 
 @pytest.fixture
 def bus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A session bus of its own."""
-    if not shutil.which("dbus-daemon"):
-        unavailable("dbus")
-    command = ["dbus-daemon", "--session", "--nofork", "--print-address"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as daemon:
-        assert daemon.stdout
-        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", daemon.stdout.readline().strip())
+    with session_bus() as address:
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
         yield
-        daemon.terminate()
 
 
 @pytest.fixture
@@ -246,32 +168,33 @@ def test_a_desktop_that_does_not_answer_is_asked_once(bus: None, home: Path) -> 
         desktop.close()
 
 
+@pytest.mark.parametrize(
+    ("address", "runtime", "is_there"),
+    [
+        ("unix:path={bus},guid=1", "", True),
+        ("unix:path={bus};tcp:host=nowhere", "", True),
+        ("unix:path=/nowhere/bus", "{folder}", False),
+        ("unix:abstract=/tmp/dbus-1", "", True),
+        ("", "{folder}", True),
+        ("", "/nowhere", False),
+        ("", "", False),
+    ],
+)
+def test_a_desktop_may_be_there_if_there_is_a_session_bus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, runtime: str, *, is_there: bool
+) -> None:
+    if sys.platform == "darwin":
+        pytest.skip("there is always a desktop on macOS")
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as bus:
+        bus.bind("bus")  # by a short name: that of the folder may be too long for a socket
+        places = {"bus": tmp_path / "bus", "folder": tmp_path}
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address.format(**places))
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime.format(**places))
+        assert has_desktop() is is_there
+
+
 # -- channels ------------------------------------------------------------------------------------------
-
-
-class Service(ThreadingHTTPServer):
-    """A web service that takes notes, and keeps where each was sent and what it said."""
-
-    daemon_threads = True
-    code = 200
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Taking)
-        self.taken: Queue[tuple[str, dict[str, Any]]] = Queue()
-
-
-class Taking(BaseHTTPRequestHandler):
-    server: Service
-    FIELDS: ClassVar = ("title", "message", "type")
-
-    def do_POST(self) -> None:
-        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.send_response(self.server.code)
-        self.end_headers()
-        self.server.taken.put((self.path, {field: said[field] for field in self.FIELDS}))
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: the test asserts."""
 
 
 @pytest.fixture
@@ -328,6 +251,22 @@ def test_what_is_wrong_with_a_channel_is_logged_without_its_secrets(
         f"{NOTE.title}: apprise: Failed to send JSON POST notification: error=403."
     ]
     assert not [line for line in lines for secret in ("hunter2", "sekret", "swordfish") if secret in line]
+
+
+@pytest.mark.parametrize(
+    ("code", "desktop", "failed"),
+    [(200, False, 0), (200, True, NO_DESKTOP), (500, False, NO_CHANNEL), (500, True, NO_DESKTOP | NO_CHANNEL)],
+)
+def test_who_wants_to_know_hears_what_did_not_work(
+    service: Service, home: Path, code: int, failed: int, *, desktop: bool
+) -> None:
+    service.code = code
+    heard: Queue[int] = Queue()
+
+    send(NOTE, [f"json://127.0.0.1:{service.server_port}"], desktop=desktop, then=heard.put)
+
+    assert heard.get(timeout=60) == failed
+    assert ("desktop" in (home / "notify.log").read_text()) is desktop
 
 
 # -- the hook goes on ----------------------------------------------------------------------------------
@@ -392,8 +331,11 @@ def child(module: str) -> int:
 
 def test_a_process_that_cannot_be_started_is_logged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    heard: list[int] = []
 
-    send(NOTE)
+    send(NOTE, then=heard.append)
+
+    assert heard == [NO_DESKTOP | NO_CHANNEL]
 
     assert (home / "notify.log").read_text() == (
         f"{NOTE.title}: cannot start the process that sends: [Errno 2] No such file or directory: '/nowhere/python'\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 
 from fairlead import HookEvent, Notification, OtherEvent, pre_tool_use, session_start, stop, subagent_start
-from fairlead.notify import Note, Status, is_system_event_hook, note_for
+from fairlead.notify import Note, Status, Waiting, is_system_event_hook, note_for, note_of_waiting
 
 if TYPE_CHECKING:
     from fairlead import Event
@@ -171,3 +171,30 @@ def test_the_name_of_an_event_that_we_do_not_know_is_bounded_too() -> None:
 
     assert note is not None
     assert note.title == f"Fairlead - {'N ' * 29}N… Failed"
+
+
+# -- who needs the person ------------------------------------------------------------------------------
+
+
+def test_one_who_waits_is_told_by_project_agent_reason_and_file() -> None:
+    one = Waiting("shop", "Permission for Edit", "Explore", "cart.py")
+    assert note_of_waiting([one]) == Note(
+        "Fairlead - shop needs you", "Explore: Permission for Edit: cart.py", "warning"
+    )
+    assert note_of_waiting([Waiting("shop", "API error")]).body == "API error"
+
+
+def test_many_are_told_together_the_first_by_name() -> None:
+    many = [Waiting(f"p{number}", "Permission for Bash") for number in range(5)]
+    note = note_of_waiting(many)
+    assert note.title == "Fairlead - 5 sessions need you"
+    assert note.body == "p0: Permission for Bash; p1: Permission for Bash; p2: Permission for Bash; and 2 more"
+    assert note_of_waiting(many[:2]).body == "p0: Permission for Bash; p1: Permission for Bash"
+
+
+def test_what_others_wrote_is_bounded_and_plain() -> None:
+    note = note_of_waiting([Waiting("p" * 900 + "\n", "r\x1b[31m" + "r" * 900, "a" * 900, "f" * 900)] * 5)
+    assert len(note.body) <= 500
+    assert note.body.isprintable()
+    alone = note_of_waiting([Waiting("p" * 900, "x\ny")])
+    assert alone == Note(f"Fairlead - {'p' * 59}… needs you", "x y", "warning")

@@ -14,7 +14,7 @@ import msgspec
 
 from fairlead.notify._channels import publish
 from fairlead.notify._desktop import show
-from fairlead.notify._send import Letter
+from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, Letter
 from fairlead.notify._when import plain
 
 if TYPE_CHECKING:
@@ -27,15 +27,16 @@ LOG_KEPT = 50_000
 LINE_LIMIT = 500
 
 
-def main() -> None:
-    """Tell the person; write down what did not work."""
+def main() -> int:
+    """Tell the person; write down what did not work, and say it by the exit code."""
     os.chdir("/")  # so that no folder is held that somebody wants to remove
     shorten(sys.stderr.fileno())
     letter = msgspec.json.decode(sys.stdin.buffer.read(), type=Letter)
     log = _log_for(letter)
-    _end_in_time(log)
-    show(letter.note, log)
-    publish(letter.note, letter.channels, log)
+    _end_in_time(log, NO_CHANNEL if letter.channels else NO_DESKTOP)
+    is_shown = not letter.desktop or show(letter.note, log)
+    is_sent = publish(letter.note, letter.channels, log)
+    return (0 if is_shown else NO_DESKTOP) | (0 if is_sent else NO_CHANNEL)
 
 
 def shorten(log: int) -> None:
@@ -59,14 +60,14 @@ def _log_for(letter: Letter) -> Callable[[str], None]:
     return log
 
 
-def _end_in_time(log: Callable[[str], None]) -> None:
+def _end_in_time(log: Callable[[str], None], code: int) -> None:
     def give_up(*_: object) -> None:
         log(f"gave up after {LIFETIME} s")
-        os._exit(1)
+        os._exit(code)
 
     signal.signal(signal.SIGALRM, give_up)
     signal.alarm(LIFETIME)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -23,21 +23,20 @@ if TYPE_CHECKING:
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-def publish(note: Note, channels: Sequence[str], log: Callable[[str], None]) -> None:
-    """Send to all at once, so that one which hangs holds up no other."""
+def publish(note: Note, channels: Sequence[str], log: Callable[[str], None]) -> bool:
+    """Send to all at once, so that one which hangs holds up no other. Tells whether each took it."""
     if not channels:
-        return
+        return True
     log = _keeping_secrets(channels, os.environ, log)
     try:
         import apprise  # noqa: F401, PLC0415 - an optional extra
     except ImportError:
         log(f"channels, by apprise: {MISSING}")
-        return
+        return False
     targets = [_opened(number, channel, log) for number, channel in enumerate(channels, 1)]
     _listen(log)  # not before: of a URL that it does not understand, Apprise writes the whole
     with ThreadPoolExecutor(len(targets)) as pool:
-        for target in filter(None, targets):
-            pool.submit(_notify, note, target, log)
+        return all([*pool.map(lambda target: target is not None and _notify(note, target, log), targets)])
 
 
 class _Target(NamedTuple):
@@ -59,15 +58,17 @@ def _opened(number: int, channel: str, log: Callable[[str], None]) -> _Target | 
     return None
 
 
-def _notify(note: Note, target: _Target, log: Callable[[str], None]) -> None:
+def _notify(note: Note, target: _Target, log: Callable[[str], None]) -> bool:
     from apprise import NotifyFormat, NotifyType  # noqa: PLC0415 - an optional extra
 
     kind = NotifyType(_KINDS[note.status])
     try:
-        if not target.service.notify(note.body, note.title, notify_type=kind, body_format=NotifyFormat.TEXT):
-            log(f"{target.name}: not sent")
+        if target.service.notify(note.body, note.title, notify_type=kind, body_format=NotifyFormat.TEXT):
+            return True
+        log(f"{target.name}: not sent")
     except Exception as error:  # noqa: BLE001 - whatever a service's code raises, it is logged
         log(f"{target.name}: {reason(error)}")
+    return False
 
 
 _KINDS: dict[Status, str] = {

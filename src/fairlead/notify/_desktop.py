@@ -27,18 +27,19 @@ PATIENCE = 5.0
 """Seconds for each road: a desktop that does not answer by then will not."""
 
 
-def show(note: Note, log: Callable[[str], None]) -> None:
-    """Take the first road that works; say of each that did not, why."""
+def show(note: Note, log: Callable[[str], None]) -> bool:
+    """Take the first road that works; say of each that did not, why. Tells whether one did."""
     for name, road in _roads():
         try:
             road(note)
         except (TimeoutError, subprocess.TimeoutExpired):
             log(f"desktop, by {name}: no answer within {PATIENCE:g} s")
-            return  # it may yet be shown: another road could show it twice
+            return False  # it may yet be shown: another road could show it twice
         except Exception as error:  # noqa: BLE001 - whatever a library raises, the next road is tried
             log(f"desktop, by {name}: {reason(error)}")
         else:
-            return
+            return True
+    return False
 
 
 def _roads() -> list[tuple[str, Callable[[Note], None]]]:

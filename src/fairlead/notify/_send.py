@@ -6,6 +6,7 @@ Imports nothing that the hook has not already loaded. The other side is `__main_
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from _thread import start_new_thread
 from contextlib import contextmanager, suppress
@@ -17,7 +18,15 @@ from fairlead.notify._when import Note  # noqa: TC001 - msgspec reads the annota
 from fairlead.places import state_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    Then = Callable[[int], None]
+    """Hears, in a thread of its own, how the process that sends has ended: 0, or one or both of the flags below."""
+
+NO_DESKTOP = 1
+"""It was not shown on the desktop."""
+NO_CHANNEL = 2
+"""A channel did not take it."""
 
 
 class Letter(msgspec.Struct, frozen=True):
@@ -25,16 +34,36 @@ class Letter(msgspec.Struct, frozen=True):
 
     note: Note
     channels: list[str]
+    desktop: bool = True
 
 
-def send(note: Note, channels: Sequence[str] = ()) -> None:
+def send(note: Note, channels: Sequence[str] = (), *, desktop: bool = True, then: Then | None = None) -> None:
     """Start telling a person, on the desktop and by the channels. Neither waits nor raises; mishaps are in the log."""
     with _log() as log:
         try:
-            _start(msgspec.json.encode(Letter(note, list(channels))), log)
+            _start(msgspec.json.encode(Letter(note, list(channels), desktop)), log, then)
         except Exception as error:  # noqa: BLE001 - a note is never worth a hook
             with suppress(OSError):
                 os.write(log, f"{note.title}: cannot start the process that sends: {error}\n".encode())
+            if then is not None:
+                then(NO_DESKTOP | NO_CHANNEL)
+
+
+def has_desktop() -> bool:
+    """Tell whether there may be a desktop: but for macOS, where there is a session bus. Opens nothing."""
+    if sys.platform == "darwin":
+        return True
+    usual = f"unix:path={os.environ.get('XDG_RUNTIME_DIR', '')}/bus"
+    address = (os.environ.get("DBUS_SESSION_BUS_ADDRESS") or usual).partition(";")[0]
+    kind, _, path = address.partition(",")[0].partition("path=")
+    return kind != "unix:" or _is_socket(path)
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116 - pathlib is slow to load
+    except (OSError, ValueError):
+        return False
 
 
 def log_file() -> str | None:
@@ -43,7 +72,7 @@ def log_file() -> str | None:
     return f"{folder}/notify.log" if os.path.isabs(folder) else None  # noqa: PTH117 - pathlib is slow to load
 
 
-def _start(letter: bytes, log: int) -> None:
+def _start(letter: bytes, log: int, then: Then | None) -> None:
     reading, writing = os.pipe()
     try:
         try:
@@ -53,7 +82,7 @@ def _start(letter: bytes, log: int) -> None:
         os.write(writing, letter)
     finally:
         os.close(writing)
-    start_new_thread(_bury, (pid,))
+    start_new_thread(_bury, (pid, then))
 
 
 def _spawn(letter: int, log: int) -> int:
@@ -71,10 +100,12 @@ def _spawn(letter: int, log: int) -> int:
     return os.posix_spawn(sys.executable, command, os.environ, file_actions=files, setsid=True)
 
 
-def _bury(pid: int) -> None:
+def _bury(pid: int, then: Then | None) -> None:
     """Take the process's exit status, or it would be a zombie for as long as a daemon lives."""
     with suppress(ChildProcessError):
-        os.waitpid(pid, 0)
+        _, status = os.waitpid(pid, 0)
+        if then is not None:
+            then(os.waitstatus_to_exitcode(status) & (NO_DESKTOP | NO_CHANNEL))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import msgspec
 from fairlead.events import Notification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fairlead.events import Event
 
@@ -22,6 +22,8 @@ TITLE_LIMIT = 100
 BODY_LIMIT = 500
 NAME_LIMIT = 60
 """For each name in a body, so that a long one cannot push out the others."""
+MOST_NAMED = 3
+"""Sessions that are named where one note tells of many."""
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -30,6 +32,17 @@ class Note(msgspec.Struct, frozen=True):
     title: str
     body: str
     status: Status
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Who needs the person, and why: texts of others, as they came."""
+
+    project: str
+    reason: str
+    agent: str = ""
+    """The type of the subagent that asks."""
+    about: str = ""
+    """The file that it is about."""
 
 
 def note_for(  # noqa: PLR0913 - one for each setting of the section
@@ -61,6 +74,17 @@ def note_of_command(event: Event, command: str | None, status: CommandStatus) ->
     return Note(plain(title, TITLE_LIMIT), plain(body, BODY_LIMIT), status)
 
 
+def note_of_waiting(waiting: Sequence[Waiting]) -> Note:
+    """Say who needs the person; of many at once, how many, and the first few of them."""
+    if len(waiting) == 1:
+        title = f"Fairlead - {plain(waiting[0].project, NAME_LIMIT)} needs you"
+        return Note(plain(title, TITLE_LIMIT), plain(_needs(waiting[0]), BODY_LIMIT), "warning")
+    named = [f"{plain(one.project, NAME_LIMIT)}: {_needs(one)}" for one in waiting[:MOST_NAMED]]
+    more = len(waiting) - len(named)
+    body = "; ".join([*named, f"and {more} more"] if more else named)
+    return Note(f"Fairlead - {len(waiting)} sessions need you", plain(body, BODY_LIMIT), "warning")
+
+
 def is_system_event_hook(name: str) -> bool:
     """Whether an event is of a session's life, rather than of its tools and checks. Takes a name in any case."""
     return _fold(name) in _SYSTEM_EVENTS
@@ -90,6 +114,11 @@ def _body(event: Event, status: Status, detail: str | None) -> str:
     about = ", ".join(filter(None, (_agent(event), _subject(event))))
     said = detail if detail and not detail.isspace() else _default(event, status)
     return plain(f"{about}: {said}" if about else said, BODY_LIMIT)
+
+
+def _needs(one: Waiting) -> str:
+    said = [plain(text, NAME_LIMIT) for text in (one.agent, one.reason, one.about)]
+    return ": ".join(filter(None, said))
 
 
 def _agent(event: Event) -> str:

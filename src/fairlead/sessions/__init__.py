@@ -9,41 +9,56 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.sessions._apply import apply
+    from fairlead.sessions._attention import Asked, Book, Manners, decide
     from fairlead.sessions._changes import Change
+    from fairlead.sessions._panes import Terminals
     from fairlead.sessions._processes import dead, is_alive, started
     from fairlead.sessions._registry import Registry
     from fairlead.sessions._session import STALE_AFTER, Agent, Counters, OpenCall, Session, Task
     from fairlead.sessions._snapshot import SnapshotError, rebuild, restore, snapshot, take_record
     from fairlead.sessions._states import AttentionNeeded, Evidence, Idle, State, Working
-    from fairlead.sessions._usage import Usage, read_usage
+    from fairlead.sessions._status_line import STATUS_LINE, line_of, read_status, session_of
+    from fairlead.sessions._transcripts import Transcripts
+    from fairlead.sessions._usage import Usage, read_duration, read_usage
     from fairlead.sessions._witness import Witness, discover, read_witness, reconcile, sessions_folder
 
 __all__ = [
     "STALE_AFTER",
+    "STATUS_LINE",
     "Agent",
+    "Asked",
     "AttentionNeeded",
+    "Book",
     "Change",
     "Counters",
     "Evidence",
     "Idle",
+    "Manners",
     "OpenCall",
     "Registry",
     "Session",
     "SnapshotError",
     "State",
     "Task",
+    "Terminals",
+    "Transcripts",
     "Usage",
     "Witness",
     "Working",
     "apply",
     "dead",
+    "decide",
     "discover",
     "is_alive",
+    "line_of",
+    "read_duration",
+    "read_status",
     "read_usage",
     "read_witness",
     "rebuild",
     "reconcile",
     "restore",
+    "session_of",
     "sessions_folder",
     "snapshot",
     "started",
@@ -52,13 +67,17 @@ __all__ = [
 
 _HOMES = {
     "_apply": {"apply"},
+    "_attention": {"Asked", "Book", "Manners", "decide"},
     "_changes": {"Change"},
+    "_panes": {"Terminals"},
     "_processes": {"dead", "is_alive", "started"},
     "_registry": {"Registry"},
     "_session": {"STALE_AFTER", "Agent", "Counters", "OpenCall", "Session", "Task"},
     "_snapshot": {"SnapshotError", "rebuild", "restore", "snapshot", "take_record"},
     "_states": {"AttentionNeeded", "Evidence", "Idle", "State", "Working"},
-    "_usage": {"Usage", "read_usage"},
+    "_status_line": {"STATUS_LINE", "line_of", "read_status", "session_of"},
+    "_transcripts": {"Transcripts"},
+    "_usage": {"Usage", "read_duration", "read_usage"},
     "_witness": {"Witness", "discover", "read_witness", "reconcile", "sessions_folder"},
 }
 

@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from fairlead.events import (
     Notification,
     PostToolUse,
+    PreToolUse,
     SessionEnd,
     SessionStart,
     SubagentStart,
@@ -127,9 +128,15 @@ class Registry(Family):
                 self._gone(self.by_id[name], now, "the process is gone")
         return self._published()
 
-    def measure(self, session_id: str, usage: Usage) -> list[Change]:
-        """Take in figures of the status line. They come after Stop too: the state is never told from them."""
+    def measure(self, session_id: str, usage: Usage, unknown: Session | None = None) -> list[Change]:
+        """Take in figures of the status line. They come after Stop too: the state is never told from them.
+
+        `unknown` is the session as the status line tells of it, if nobody else has.
+        """
         session = self.by_id.get(session_id)
+        if session is None and unknown is not None:
+            self._make_room()
+            session = self.put(unknown)
         if session is not None:
             known = session.usage.merged(usage) if session.usage else usage
             if known != session.usage:
@@ -212,6 +219,8 @@ class Registry(Family):
     def _told_maker(self, maker: str, event: Event, at: float) -> None:
         if isinstance(event, PostToolUse) and event.tool_name in MAKES_AGENTS and (made := made_agent(event)):
             self.link(self.by_id[maker], made, event, at)
+        elif isinstance(event, PreToolUse) and event.tool_name in MAKES_AGENTS:
+            self.claim(self.by_id[maker], clean(event.tool_use_id or "", LONGEST_ID), at)
 
     def _teammate(self, root: Session, event: TeammateIdle) -> Session | None:
         """Find a teammate by its name, for clients that do not send its id."""
@@ -227,7 +236,7 @@ class Registry(Family):
     def _root(self, event: Event, at: float, caller: Caller, client: str) -> Session:
         name = clean(event.session_id, LONGEST_ID)
         root = self.by_id.get(name)
-        is_new = root is None
+        is_new = root is None or (root.evidence is None and not root.memory.heard)  # only a status line told of it
         if root is None:
             self._make_room()
             root = Session(id=name, client=clean(client), started=at, since=at, last_activity=at)

@@ -1,4 +1,7 @@
-"""What a session has used, as the client's status line tells. It never tells the state: it comes late, after Stop."""
+"""What a session has used, as the client's status line tells, or the transcript of a subagent.
+
+It never tells the state: it comes late, after Stop.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,14 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     lines_removed: int | None = None
     five_hour_percent: float | None = None
     seven_day_percent: float | None = None
+    tokens: int | None = None
+    """All that the model read and wrote for a subagent, message by message, as its transcript tells."""
+    output_tokens: int | None = None
+    """Of these, what it wrote."""
+    cached_tokens: int | None = None
+    """Of these, what it read from its cache."""
+    context_tokens: int | None = None
+    """What the last message took of the context window: the figure that the client itself shows of a subagent."""
 
     def merged(self, newer: Usage) -> Usage:
         """Take over what the newer one tells, and keep what it leaves out."""
@@ -51,6 +62,12 @@ def read_usage(status: Mapping[str, Any]) -> Usage:
         five_hour_percent=_number(_part(limits, "five_hour"), "used_percentage"),
         seven_day_percent=_number(_part(limits, "seven_day"), "used_percentage"),
     )
+
+
+def read_duration(status: Mapping[str, Any]) -> float | None:
+    """Read for how many seconds the client has been running. It is told each time, so it is no news of the session."""
+    figure = _number(_part(status, "cost"), "total_duration_ms")
+    return None if figure is None else figure / 1000
 
 
 def _context_percent(context: Mapping[str, Any], window: float | None) -> float | None:
