@@ -131,3 +131,19 @@ def test_a_gate_that_was_never_shut_is_not_reopened() -> None:
 def test_text_of_others_is_made_harmless() -> None:
     assert harmless("a\x1b[0m\nb\u2028\udc80ä") == "a\\x1b[0m\\nb\\u2028\\udc80ä"
     assert harmless("x" * 500) == "x" * 399 + "…"
+
+
+def test_a_status_line_whose_launcher_is_gone_is_told() -> None:
+    lines = {
+        "user": SettingsFile("user", "/home/settings.json", status_line="/bin/fairlead-hook"),
+        "project": SettingsFile("project", "/p/settings.json", status_line="/gone/fairlead-hook", line_there=False),
+        "local": SettingsFile("local", "/p/local.json"),
+    }
+    assert findings(files=(lines["user"], lines["local"]))["install.status_line"].level == "ok"
+    assert "install.status_line" not in findings(files=(lines["local"],))
+    told = findings(files=tuple(lines.values()))["install.status_line"]
+    assert told.level == "wrong"
+    assert told.found == (
+        "the status line of /p/settings.json starts /gone/fairlead-hook, which is not there: nothing is shown"
+    )
+    assert "fairlead hooks install --scope project" in told.advice

@@ -116,6 +116,19 @@ def check_rivals(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def check_status_line(facts: Facts) -> Iterator[Finding]:
+    """Say whether a status line that goes through our launcher can be shown at all."""
+    for file in facts.files:
+        if file.status_line and file.line_there:
+            yield ok("install.status_line", f"{file.scope}: the status line tells what sessions cost")
+        elif file.status_line:
+            yield wrong(
+                "install.status_line",
+                f"the status line of {file.file} starts {file.status_line}, which is not there: nothing is shown",
+                f"fairlead hooks install --scope {file.scope}; or fairlead hooks uninstall --scope {file.scope}",
+            )
+
+
 # -- what the client makes of its settings ---------------------------------------------------------------
 
 

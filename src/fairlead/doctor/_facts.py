@@ -67,6 +67,9 @@ class SettingsFile(msgspec.Struct, frozen=True):
     """Those variables that it gives to hooks."""
     disables_hooks: bool = False
     managed_only: bool = False
+    status_line: str = ""
+    """The launcher that its status line starts, if that is ours."""
+    line_there: bool = True
 
 
 class Client(msgspec.Struct, frozen=True):

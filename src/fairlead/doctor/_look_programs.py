@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.clients import _claude_programs as programs
-from fairlead.clients._claude_hooks import LAUNCHER
+from fairlead.clients._claude_owners import LAUNCHER
 from fairlead.clients._settings_file import InstallError
 from fairlead.doctor._facts import Client, Program, Ran
 

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.clients import _settings_file as files
-from fairlead.clients._claude_hooks import REPLACEABLE, find, is_blank, is_ours
+from fairlead.clients._claude_hooks import find, is_blank
 from fairlead.clients._claude_install import SCOPES, settings_file
+from fairlead.clients._claude_owners import REPLACEABLE, is_ours
+from fairlead.clients._claude_programs import is_program
 from fairlead.clients._claude_rules import SettingsError, check
+from fairlead.clients._claude_status_line import read_line
 from fairlead.clients._json_text import JsonTextError, parse
 from fairlead.clients._settings_file import InstallError
 from fairlead.doctor._facts import Hook, SettingsFile
@@ -57,6 +60,8 @@ def read(scope: str, file: Path) -> SettingsFile:
         env=_env(root),
         disables_hooks=_is_set(root, "disableAllHooks"),
         managed_only=scope == "managed" and _is_set(root, "allowManagedHooksOnly"),
+        status_line=(line := read_line(root)).hook,
+        line_there=not line.is_ours or is_program(line.hook),
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
+from fairlead.clients._claude_owners import is_wake
 from fairlead.daemon.starting import NEVER
 from fairlead.doctor._facts import SLOW, Played, Road, Run
 from fairlead.doctor._look_daemon import status_of
@@ -63,7 +64,7 @@ class Stage(msgspec.Struct, frozen=True):
 
 def play(hooks: Iterable[Hook], stage: Stage) -> Played:
     """Run each hook once: of those with the same command line the client runs one."""
-    chosen = list({hook.line: hook for hook in hooks}.values())
+    chosen = list({hook.line: hook for hook in hooks if not is_wake(hook.value)}.values())  # that one only waits
     chosen.sort(key=lambda hook: (not hook.is_ours, hook.event == "SessionEnd"))  # a session ends at its end
     scratch = tempfile.mkdtemp(prefix="fairlead-doctor-")
     try:
