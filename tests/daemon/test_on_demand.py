@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections import Counter
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
@@ -100,6 +101,15 @@ def test_many_events_at_once_end_with_one_daemon(open_home: House) -> None:
 
 
 @linux_only
+def test_one_that_comes_second_does_not_wait_to_follow_the_first(home: House) -> None:
+    """Else it would take over when a person has stopped the first. For one that goes it waits for 10 seconds."""
+    with home.daemon() as first:
+        begun = monotonic()
+        second = home.start("--on-demand")
+        assert (second.wait(PATIENCE), first.poll()) == (0, None)
+        assert monotonic() - begun < 9
+
+
 def test_the_daemon_has_no_secrets_of_the_session_that_began_it(open_home: House) -> None:
     home = open_home
     secrets = {"CLAUDE_CODE_MESSAGING_TOKEN": "s3cret", "ANTHROPIC_API_KEY": "s3cret", "XDG_DATA_HOME": "/kept"}

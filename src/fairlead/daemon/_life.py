@@ -50,7 +50,7 @@ def make_folder(folder: str) -> None:
 
 @contextmanager
 def only_one(folder: str, patience: float = 0.0) -> Iterator[None]:
-    """Hold the lock while the daemon lives. Waits so many seconds for one that is about to go."""
+    """Hold the lock while the daemon lives. Waits so many seconds for one that is about to go, and for no other."""
     make_folder(folder)
     path = f"{folder}/daemon.lock"
     try:
@@ -58,7 +58,7 @@ def only_one(folder: str, patience: float = 0.0) -> Iterator[None]:
     except OSError as error:
         raise DaemonError(f"{path}: cannot be made: {error.strerror}") from None
     try:
-        _lock(descriptor, patience)
+        _lock(descriptor, patience, f"{folder}/daemon.sock")
         os.ftruncate(descriptor, 0)
         os.write(descriptor, b"%d\n" % os.getpid())
         yield
@@ -66,18 +66,26 @@ def only_one(folder: str, patience: float = 0.0) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, patience: float) -> None:
+def _lock(descriptor: int, patience: float, place: str) -> None:
     deadline = monotonic() + max(patience, _BLINK)
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            if monotonic() >= deadline:
+            if monotonic() >= deadline or (patience and _is_heard(place)):
                 pid = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
                 raise AlreadyRunning(f"a daemon is running already (pid {pid or 'unknown'})") from None
             sleep(_TURN)
         else:
             return
+
+
+def _is_heard(place: str) -> bool:
+    """Tell whether somebody answers there. One that is about to go does not: to wait for it is not to follow it."""
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.connect(place)
+        return True
+    return False
 
 
 class Place:
@@ -143,6 +151,17 @@ def turn_over(log: str) -> None:
         os.dup2(new, 1)
         os.dup2(new, 2)
         os.close(new)
+
+
+def peer_pid(connection: socket.socket) -> int:
+    """Tell which process is at the other end: the one that connected; 0 if the system does not say."""
+    if connection.family != socket.AF_UNIX:
+        return 0
+    with suppress(OSError):
+        if hasattr(socket, "SO_PEERCRED"):
+            return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+        return int(struct.unpack("i", connection.getsockopt(0, 2, 4))[0])  # LOCAL_PEERPID
+    return 0
 
 
 def peer_uid(connection: socket.socket) -> int | None:
