@@ -23,6 +23,8 @@ from bench import (
     in_client,
     kills,
     launcher,
+    mail,
+    mail_store,
     policy,
     sessions,
     values,
@@ -49,6 +51,8 @@ SUBJECTS = {
     "daemon": daemon.rows,
     "sessions": sessions.rows,
     "watch": watch.rows,
+    "mail": mail.rows,
+    "mail store": mail_store.rows,
     "kills": kills.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from bench._harness import ENVIRONMENT
 from bench.policy import POLICY
@@ -73,6 +73,27 @@ class Daemon:
     def memory(self) -> int:
         """Bytes that it holds in memory."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Clients:
+    """Processes that stand for clients, one for each session: a daemon looks whether they are there."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._running.values():
+            process.kill()
+            process.wait()
+
+    def pid_of(self, session: str) -> int:
+        """Give the process of a session."""
+        if session not in self._running:
+            self._running[session] = subprocess.Popen(["/bin/sleep", "3600"])
+        return self._running[session].pid
 
 
 @contextmanager

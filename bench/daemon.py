@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from bench._harness import Timing
-from bench._home import NO_COMPILER, PATIENCE, bare_server, compiled, daemon, home, on_processor, processors
+from bench._home import NO_COMPILER, PATIENCE, Clients, bare_server, compiled, daemon, home, on_processor, processors
 from bench._sessions import write_sessions
 from bench._table import Row, Target
 
@@ -43,8 +43,8 @@ def rows(effort: Effort) -> list[Row]:
         if not _SCHEDSTAT.exists() or not compiled(_source(), place.folder / "load"):
             return _table(None)
         ours, loads = processors()
-        with daemon(place, ours) as server, bare_server(place, ours) as bare:
-            return _table(_measured(effort, _Bench(place, loads), server, bare))
+        with Clients() as clients, daemon(place, ours) as server, bare_server(place, ours) as bare:
+            return _table(_measured(effort, _Bench(place, clients, loads), server, bare))
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,14 @@ class _Bench:
     """Puts servers under load."""
 
     place: Home
+    clients: Clients
     processor: int | None
 
     def requests(self, sessions: int) -> Path:
         """Give the events of so many sessions, as a file."""
         file = self.place.folder / f"sessions{sessions}"
         if not file.exists():
-            write_sessions(file, self.place, sessions)
+            write_sessions(file, self.place, self.clients, sessions)
         return file
 
     def load(self, server: Daemon, sessions: int, clients: int, events: int, rate: float = 0.0) -> _Load:

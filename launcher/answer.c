@@ -47,6 +47,13 @@ static bool take_place(struct answer *answer, unsigned *seen, const char *at, si
     return true;
 }
 
+static bool take_ack(struct answer *answer, const char *at, size_t size)
+{
+    if (answer->ack || size != 1 || *at != '1')
+        return false;
+    return answer->ack = true;
+}
+
 /* One line without its end. A header that is none of ours may say what it likes, but must be one. */
 static bool read_line(const char *at, size_t size, struct answer *answer, unsigned *seen)
 {
@@ -70,6 +77,8 @@ static bool read_line(const char *at, size_t size, struct answer *answer, unsign
         return take_wait(answer, seen, at + from, size - from);
     if (answer->status == 303 && same_letters(at, name, "location"))
         return take_place(answer, seen, at + from, size - from);
+    if (answer->status == 200 && same_letters(at, name, "fairlead-ack"))
+        return take_ack(answer, at + from, size - from);
     return !same_letters(at, name, "transfer-encoding");
 }
 

@@ -168,11 +168,16 @@ static bool exchange(int daemon, const struct call *call, struct answer *answer,
     return send_all(daemon, head, body, deadline) && receive(daemon, answer, got, deadline);
 }
 
-/* Ask until there is an answer: the daemon may say instead what to ask for, and how long that may take. Hangs up. */
+/* Ask until there is an answer: the daemon may say instead what to ask for, and how long that may take. Hangs up, but
+ * not on one who wants to hear that the answer is printed.
+ */
 bool ask(int daemon, struct call *call, struct answer *answer, struct bytes *got)
 {
     for (unsigned waits = 0; daemon >= 0; waits++) {
         bool answered = exchange(daemon, call, answer, got);
+        call->daemon = daemon;
+        if (answered && answer->ack)
+            return true;
         close(daemon);
         if (!answered || answer->status != 303 || call->then)
             return answered;

@@ -137,7 +137,9 @@ static _Noreturn void print(const struct call *call, const struct answer *answer
         complain(&line);
         leave(call->gate ? 2 : 1);
     }
-    write_all(2, body + answer->stdout_size, answer->body - answer->stdout_size);
+    error = write_all(2, body + answer->stdout_size, answer->body - answer->stdout_size);
+    if (!error && answer->ack)
+        write_all(call->daemon, "\n", 1);
     leave((int)answer->exit_code);
 }
 

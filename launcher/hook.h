@@ -48,6 +48,7 @@ struct call {
     bool whole;       /* to its end */
     struct bytes payload;
     struct wait wait;
+    int daemon; /* who wants to hear that the answer is printed; of no meaning without such an answer */
     char id[40];
 };
 
@@ -79,6 +80,7 @@ struct answer {
     unsigned status, exit_code;
     size_t head, body, stdout_size; /* bytes; head counts the empty line too */
     struct wait wait;               /* of a 303 */
+    bool ack;                       /* of a 200: who answers wants to hear that it is printed */
 };
 enum state read_head(const char *at, size_t size, struct answer *answer);
 

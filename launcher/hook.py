@@ -57,6 +57,7 @@ class Call:
         self.whole = False
         self.token, self.milliseconds = b"", 0
         self.then: str | None = None
+        self.daemon: _socket.socket | None = None  # who wants to hear that the answer is printed
         self.sort_words(argv)
         self.read_wait()
         self.event = self.words[0] if self.words else ""
@@ -199,12 +200,16 @@ class Answer:
         self.status = status
         self.exit_code = self.stdout_size = self.size = self.milliseconds = 0
         self.token = self.body = b""
+        self.ack = False
 
 
 def ask(daemon: _socket.socket | None, call: Call) -> Answer | None:
     waits = 0
     while daemon is not None:
         answer = exchange(daemon, call)
+        if answer is not None and answer.ack:
+            call.daemon = daemon
+            return answer
         daemon.close()
         if answer is None or answer.status != 303 or call.then is not None:
             return answer
@@ -252,6 +257,7 @@ def request_head(call: Call) -> bytes:
         *([b"GET %s%s HTTP/1.1" % (WAITS, call.token)] if call.token else [*post, b"content-length: %d" % size]),
         b"host: fairlead",
         b"connection: close",
+        b"fairlead-acks: 1",
         b"fairlead-version: " + VERSION.encode(),
         b"fairlead-id: " + call.id.encode(),
         b"fairlead-pid: %d" % pid,
@@ -344,6 +350,10 @@ def take(answer: Answer, found: dict[bytes, int], name: bytes, value: bytes) -> 
         if answer.token or token == value or not is_name(token.decode("latin-1"), NAME):
             raise ValueError
         answer.token = token
+    elif name == b"fairlead-ack" and answer.status == 200:
+        if answer.ack or value != b"1":
+            raise ValueError
+        answer.ack = True
     elif name == b"transfer-encoding":
         raise ValueError
 
@@ -542,7 +552,8 @@ def print_answer(call: Call, stdout: bytes, stderr: bytes, code: int) -> None:
             posix._exit(0)
         write_all(2, f"fairlead: cannot write the answer: {REASONS.get(error, 'it is refused')}\n".encode())
         posix._exit(2 if call.gate else 1)
-    write_all(2, stderr)
+    if write_all(2, stderr) == 0 and call.daemon is not None:
+        write_all(call.daemon.fileno(), b"\n")
     posix._exit(code)
 
 

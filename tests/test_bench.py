@@ -59,6 +59,17 @@ ROWS = [
     ("tracker: an event among 1000 sessions of 10 subagents", "the same with 1 session", "≤ 50 µs"),
     ("watch: 1000 sessions x 10 subagents, 500 changes/s, share of a core", "", "≤ 0.25"),
     ("watch: the same, from a key to the screen", "", "≤ 50 ms"),
+    ("watch: the same, from a letter of the filter to the screen", "", "≤ 50 ms"),
+    ("watch: the same, from a change to the screen", "", "≤ 100 ms"),
+    ("mail: sent, to printed by a waiting Stop", "", "≤ 10 ms"),
+    ("mail: the same, by `fairlead send`", "hcom 0.7.31, native, send to listen", ""),
+    ("mail: memory with 25 agents waiting", "", "≤ 120 MB"),
+    ("mail store: sent in batches of 100, durable", "bare sqlite3, same rows and syncs", "≥ 2000 /s"),
+    ("mail store: sent one by one, durable", "bare sqlite3, same rows and syncs", "≥ 200 /s"),
+    ("mail store: sent by 20 threads at once, durable", "one by one", ""),
+    ("mail store: an inbox of 20 among 20000 messages", "the same among 1000", "≤ 1.5 x"),
+    ("mail store: whether anything waits, among 20000", "the same among 1000", "≤ 1.5 x"),
+    ("mail store: 2 kills in 400 sends: messages lost, doubled or half done", "", "≤ 0"),
     ("daemon: 3 kills: events lost, doubled or wrong", "", "≤ 0"),
 ]
 KEYS = ["subject", "what", "unit", "ours", "baseline", "theirs", "difference", "ratio", "target", "reached"]
@@ -66,10 +77,10 @@ KEYS = ["subject", "what", "unit", "ours", "baseline", "theirs", "difference", "
 WITHOUT_PEERS = """
 import sys
 sys.modules.update(pluggy=None, cchooks=None)
-from bench import cold_road, in_client
-cold_road.which = in_client.which = lambda *_, **__: None
+from bench import cold_road, in_client, mail
+cold_road.which = in_client.which = mail.which = lambda *_, **__: None
 from bench.__main__ import SUBJECTS, main
-del SUBJECTS["daemon"], SUBJECTS["kills"], SUBJECTS["watch"]  # they have no peers
+del SUBJECTS["daemon"], SUBJECTS["kills"], SUBJECTS["mail store"], SUBJECTS["watch"]  # they have no peers
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -102,7 +113,7 @@ def test_the_table_has_every_row_and_the_file_every_key(tmp_path: Path) -> None:
         (what, baseline) for what, baseline, _ in ROWS
     ]
     assert [list(row) for row in kept["rows"]] == [KEYS] * len(ROWS)
-    assert progress.startswith("1/13 fire: done\n")
+    assert progress.startswith("1/15 fire: done\n")
     assert list(kept) == ["machine", "quick", "rows"]
     assert list(kept["machine"]) == ["when", "python", "implementation", "platform", "cpus", "versions"]
     assert kept["quick"] is True
@@ -113,7 +124,7 @@ def test_the_table_has_every_row_and_the_file_every_key(tmp_path: Path) -> None:
 def test_a_peer_that_is_not_installed_is_named(tmp_path: Path) -> None:
     """Without the peers everything else is measured, and their rows say how to get them."""
     cells, kept, _ = bench(["-c", WITHOUT_PEERS], tmp_path / "results.json")
-    absent = [row["baseline"] for row in kept["rows"] if row["theirs"] is None]
+    absent = [row["baseline"] for row in kept["rows"] if row["theirs"] is None and row["baseline"]]
     assert absent == [
         "pluggy 1.7, same functions",
         "cchooks 0.1.5, same check",
@@ -121,6 +132,7 @@ def test_a_peer_that_is_not_installed_is_named(tmp_path: Path) -> None:
         "hcom 0.7.31, native, no check",
         "cchooks 0.1.5, another check",
         "hcom 0.7.31, native, no check",
+        "hcom 0.7.31, native, send to listen",
     ]
     assert [line[2] for line in cells if "not installed" in line[2]] == [
         f"{name}: not installed: pip install -e '.[bench]'" for name in absent

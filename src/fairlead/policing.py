@@ -12,7 +12,7 @@ import msgspec
 
 from fairlead.events import HookEvent, HookOutput, OtherEvent, parse
 from fairlead.policy._steps import Plan  # noqa: TC001 - read at run time: decisions travel
-from fairlead.policy._types import Notifications  # noqa: TC001 - likewise
+from fairlead.policy._types import Notifications, Stay  # noqa: TC001 - likewise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 GUARDED = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards look at."""
 
+DOCTOR = "fairlead-doctor"
+"""The session that `fairlead doctor` plays: nobody works in it."""
+STAY = "FAIRLEAD_STAY"
+"""The variable that says how agents stay where no policy does; the install writes it into the client's settings."""
+WAIT = 570
+"""Seconds: under the ten minutes that a client gives a hook of its own accord."""
+
+_STAYS: tuple[Stay, ...] = ("always", "wake", "no")
 _TELLS_THE_PERSON = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
 
 
@@ -46,6 +54,20 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Commands, and what becomes of how they end."""
     notices: Notifications | None = None
     """How the person wants to be told; `None` if not at all."""
+    stays: bool = False
+    """An agent that is let stop waits for mail in place of it."""
+    mailed: bool = False
+    """Mail is shown in the output."""
+
+
+class Staying(msgspec.Struct, frozen=True):
+    """How an agent is reached by mail when it has nothing left to do."""
+
+    stay: Stay = "no"
+    wait: int = WAIT
+    """Seconds that it waits at a time."""
+    most_blocks: int = 0
+    """So often in a row it may be reminded of the same tasks; 0 is no limit."""
 
 
 def prepare() -> None:
@@ -76,6 +98,17 @@ def find_policy(cwd: str, *, only_held: bool = False) -> Policing:
     except PolicyError as error:
         return Policing(broken=f"{error}\nOnly a person can mend the policy; `fairlead validate` lists its mistakes.")
     return Policing(loaded.layers, loaded.warnings)
+
+
+def staying(event: Event, policing: Policing, environ: Mapping[str, str]) -> Staying:
+    """Say how an agent stays: by the nearest file that says so, else by the environment of its client."""
+    from fairlead.policy import merged  # noqa: PLC0415 - only the end of a turn asks
+
+    if event.session_id == DOCTOR:
+        return Staying()
+    policy = merged(policing.layers)
+    stay = policy.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY)), None)
+    return Staying(stay or "no", policy.mail.wait or WAIT, policy.stop.max_blocks)
 
 
 def post_guards(manager: HookManager, policing: Policing, environ: Mapping[str, str] | None = None) -> None:

@@ -221,6 +221,20 @@ def test_the_launcher_is_missing(warm: Patient) -> None:
     assert report.text("run.PreToolUse").endswith("it cannot be started: No such file or directory")
 
 
+def test_the_launcher_of_the_status_line_is_missing(warm: Patient) -> None:
+    line = {"type": "command", "command": "/nowhere/fairlead-hook StatusLine --then 'cat ~/secret'"}
+    put(warm.user, {**warm.document(), "statusLine": line})
+
+    report = warm.doctor()
+
+    assert {"install.status_line", "install.outdated"} <= report.faults
+    assert "/nowhere/fairlead-hook" in report.text("install.status_line")
+    assert "secret" not in json.dumps(report.document)
+
+    warm.install()
+    assert warm.doctor().level("install.status_line") == "ok"
+
+
 def test_the_launcher_is_not_executable(warm: Patient) -> None:
     warm.use(launcher=warm.launcher(LAUNCHER.read_bytes(), 0o644))
 

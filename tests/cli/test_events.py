@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOON = 1_763_208_000.0  # 2025-11-15 12:00:00 UTC
-COMMAND = [sys.executable, "-c", "import sys; from fairlead.cli import events; sys.exit(events.run(sys.argv[1:]))"]
+COMMAND = [sys.executable, "-m", "fairlead", "events"]
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,9 +38,11 @@ LEFT_OUT = """\
   left out: WorktreeCreate: a hook there takes the place of the client's own way to make a worktree
   left out: WorktreeRemove: it goes with WorktreeCreate, and a failure keeps the worktree
 """
+OFFER = "  no status line: install with --status-line to see model, context and cost there\n"
 NEXT = """\
 next:
   sessions that are running take it up within seconds; /hooks in the client lists it
+  fairlead hooks install --skill    teaches agents to write to each other
   fairlead hooks status
 """
 
@@ -85,7 +88,7 @@ def document(file: Path) -> Any:
 def test_install_says_what_it_did_and_what_is_next(home: Path, printed: Printed) -> None:
     assert hooks.run(["install", *NEWEST]) == 0
     assert printed() == (
-        "installed in ~/home/.claude/settings.json: 29 events of Claude Code 2.1.325\n" + ADDED + LEFT_OUT + NEXT,
+        f"installed in ~/home/.claude/settings.json: 29 events of Claude Code 2.1.325\n{ADDED}{LEFT_OUT}{OFFER}{NEXT}",
         "",
     )
     assert list(document(home / ".claude/settings.json")["hooks"]) == events_for((2, 1, 325))
@@ -202,6 +205,111 @@ def test_events_that_are_left_out_can_be_asked_for(home: Path, printed: Printed)
     assert "WorktreeCreate" in document(home / ".claude/settings.json")["hooks"]
 
 
+# -- the status line -----------------------------------------------------------------------------------
+
+MINE = {"type": "command", "command": "~/line.sh | cut -c 1-80", "padding": 0}
+
+
+def line(file: Path) -> Any:
+    return document(file).get("statusLine")
+
+
+def test_the_status_line_that_a_person_has_is_listened_to(home: Path, tmp_path: Path, printed: Printed) -> None:
+    before = json.dumps({"statusLine": MINE})
+    user_file(home).write_text(before)
+    hooks.run(["install", *NEWEST])
+    assert "  status line: yours, and Fairlead listens to it\n" in printed()[0]
+    begin = f"exec {tmp_path}/bin/fairlead-hook StatusLine --python {sys.executable}"
+    assert line(user_file(home)) == {**MINE, "command": f"{begin} --then '{MINE['command']}'"}
+
+    hooks.run(["install", *NEWEST])
+    assert printed()[0].startswith("nothing to do: ")
+    assert hooks.run(["status", "--scope", "user", *NEWEST]) == 0
+    assert "29 events: ~/home/.claude/settings.json\n  status line: yours, and Fairlead listens to it\n" in printed()[0]
+
+    hooks.run(["uninstall"])
+    end = "29 events and the status line; the file is as it was before, byte for byte"
+    assert printed()[0] == f"removed from ~/home/.claude/settings.json: {end}\n"
+    assert user_file(home).read_text() == before
+
+
+def test_a_dry_run_shows_what_would_become_of_the_status_line(home: Path, printed: Printed) -> None:
+    user_file(home).write_text(json.dumps({"statusLine": MINE}, indent=2))
+    hooks.run(["install", "--dry-run", *NEWEST])
+    out, err = printed()
+    assert '-    "command": "~/line.sh | cut -c 1-80",\n+    "command": "exec ~/bin/fairlead-hook StatusLine ' in out
+    assert "  status line: yours, and Fairlead listens to it\n" in err
+    assert line(user_file(home)) == MINE
+
+
+def test_who_has_none_is_shown_ours_only_if_asked(home: Path, printed: Printed) -> None:
+    user_file(home).write_text("{}\n")
+    hooks.run(["install", *NEWEST])
+    assert line(user_file(home)) is None
+    hooks.run(["install", "--status-line", *NEWEST])
+    assert "  status line: Fairlead's\n" in printed()[0]
+    assert set(line(user_file(home))) == {"type", "command"}
+    hooks.run(["install", *NEWEST])
+    hooks.run(["uninstall"])
+    assert user_file(home).read_text() == "{}\n"
+
+
+def test_who_wants_it_left_alone_has_it_left_alone(home: Path, printed: Printed) -> None:
+    user_file(home).write_text(json.dumps({"statusLine": MINE}))
+    hooks.run(["install", "--no-status-line", *NEWEST])
+    assert "  status line: yours, and nobody listens to it\n" in printed()[0]
+    assert line(user_file(home)) == MINE
+    hooks.run(["uninstall"])
+    assert "29 events; the file is as it was before" in printed()[0]
+
+
+@pytest.mark.parametrize("scope", ["project", "local"])
+def test_in_a_project_only_what_stands_there_is_listened_to(scope: str, tmp_path: Path, printed: Printed) -> None:
+    file = tmp_path / "project/.claude" / ("settings.json" if scope == "project" else "settings.local.json")
+    hooks.run(["install", "--scope", scope, *NEWEST])
+    assert "status line" not in printed()[0]
+    assert line(file) is None
+    hooks.run(["uninstall", "--scope", scope])
+    file.parent.mkdir()
+    file.write_text(json.dumps({"statusLine": MINE}))
+    hooks.run(["install", "--scope", scope, *NEWEST])
+    assert line(file)["command"].endswith("--then '~/line.sh | cut -c 1-80'")
+
+
+def test_a_status_line_of_another_shape_is_left_alone(home: Path, printed: Printed) -> None:
+    user_file(home).write_text('{"statusLine": "~/line.sh"}')
+    hooks.run(["install", "--status-line", *NEWEST])
+    assert "  status line: of a shape that the client does not run, so it is left alone\n" in printed()[0]
+    assert line(user_file(home)) == "~/line.sh"
+
+
+def test_a_launcher_that_moved_is_followed(home: Path, printed: Printed) -> None:
+    user_file(home).write_text(json.dumps({"statusLine": MINE}))
+    hooks.run(["install", *NEWEST])
+    text = user_file(home).read_text()
+    user_file(home).write_text(text.replace("/bin/fairlead-hook StatusLine", "/gone/fairlead-hook StatusLine"))
+    printed()
+    assert hooks.run(["status", "--scope", "user", *NEWEST]) == 1
+    gone = "statusLine: ~/gone/fairlead-hook is not there, or cannot be started, so the status line is empty"
+    assert f"user: outdated, 29 events: ~/home/.claude/settings.json\n  {gone}\n" in printed()[0]
+    hooks.run(["install", *NEWEST])
+    assert "  status line: brought up to date\n" in printed()[0]
+    assert user_file(home).read_text() == text
+    hooks.run(["uninstall"])
+    assert line(user_file(home)) == MINE
+
+
+def test_a_status_line_that_is_left_alone_is_taken_out_too(home: Path, printed: Printed) -> None:
+    """Somebody has taken out the hooks by hand."""
+    user_file(home).write_text(json.dumps({"statusLine": MINE}))
+    hooks.run(["install", *NEWEST])
+    user_file(home).write_text(json.dumps({"statusLine": line(user_file(home))}))
+    printed()
+    hooks.run(["uninstall"])
+    assert printed()[0].startswith("removed from ~/home/.claude/settings.json: 0 events and the status line; ")
+    assert document(user_file(home)) == {"statusLine": MINE}
+
+
 # -- status --------------------------------------------------------------------------------------------
 
 
@@ -250,8 +358,54 @@ def test_programs_read_json(home: Path, printed: Printed) -> None:
             "missing": [],
             "differences": [],
             "notes": [],
+            "status_line": "none",
+            "stay": "",
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "line"),
+    [
+        (
+            ["--persistent"],
+            {"FAIRLEAD_STAY": "always", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"},
+            "  agents stay: always; at the end of a turn they wait for mail\n",
+        ),
+        (
+            ["--stay", "wake"],
+            {"FAIRLEAD_STAY": "wake"},
+            "  agents stay: wake; at the end of a turn they stop, and mail wakes them\n",
+        ),
+    ],
+)
+def test_agents_can_be_let_stay(home: Path, printed: Printed, words: list[str], env: dict[str, str], line: str) -> None:
+    assert hooks.run(["install", *words]) == 0
+    assert line in printed()[0]
+    assert json.loads((home / ".claude/settings.json").read_text())["env"] == env
+    assert hooks.run(["status", "--scope", "user"]) == 0
+    assert line in printed()[0]
+    assert hooks.run(["install"]) == 0
+    assert printed()[0].startswith("nothing to do: ")
+
+    assert hooks.run(["install", "--stay", "no"]) == 0
+    assert "  agents stay: no\n" in printed()[0]
+    assert "env" not in json.loads((home / ".claude/settings.json").read_text())
+    assert hooks.run(["uninstall"]) == 0
+    assert not (home / ".claude/settings.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--stay", "sometimes"], "--stay: expected one of always, wake, no, got 'sometimes'"),
+        (["--persistent", "--stay", "wake"], "--persistent is --stay always, so --stay wake cannot be meant, too"),
+        (["--stay"], "--stay needs a value"),
+    ],
+)
+def test_how_agents_stay_must_be_a_way_that_there_is(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        hooks.run(["install", *words])
 
 
 def test_status_works_without_a_launcher(
@@ -280,6 +434,15 @@ def test_status_works_without_a_launcher(
         (["install", "--json"], "unknown option '--json' of hooks install; see fairlead hooks --help"),
         (["status", "now"], "unknown option 'now' of hooks status; see fairlead hooks --help"),
         (["install", "--scope"], "--scope needs a value"),
+        (["install", "--status-line", "--no-status-line"], "--status-line and --no-status-line cannot both be meant"),
+        (
+            ["install", "--status-line", "--scope", "local"],
+            "--status-line is for the scope user: that of a project would take the place of yours",
+        ),
+        (
+            ["uninstall", "--status-line"],
+            "unknown option '--status-line' of hooks uninstall; see fairlead hooks --help",
+        ),
         (["install", "--scope", "global"], "--scope: expected one of user, project, local, got 'global'"),
         (["install", "--client", "codex"], "--client: expected one of claude, got 'codex'"),
         (["install", "--replace", "mine"], "--replace: expected conclaude, substrate, got 'mine'"),

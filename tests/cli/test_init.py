@@ -111,7 +111,7 @@ def test_the_template_and_each_of_its_examples_are_valid_alone_and_together() ->
         read_policy(uncommented(template, block), "template.yaml")
     whole = read_policy(uncommented(template), "template.yaml")
 
-    assert len(examples(template)) == 15
+    assert len(examples(template)) == 16
     assert [rule.command_pattern for rule in whole.pre_tool_use.tool_usage_validation] == [
         None,
         "git push --force*",
@@ -616,7 +616,7 @@ def test_every_example_of_the_guide_is_valid() -> None:
     for block in blocks:
         read_policy(block, "policy.md")
 
-    assert len(blocks) == 13
+    assert len(blocks) == 15
 
 
 def test_the_guide_has_every_section_and_every_key() -> None:

@@ -54,6 +54,25 @@ RIVALS = st.sampled_from(
         {"type": "command", "command": "~/.claude/hooks/substrate/stop.sh"},
     ]
 )
+COMMANDS = TEXT | st.sampled_from(
+    [
+        "~/.claude/line.sh",
+        "jq -r '.model.display_name'",
+        "/opt/fairlead-hook StatusLine | cut -c 1-80",
+        "a\nb $HOME `c`",
+    ]
+)
+STATUS_LINES = st.one_of(
+    st.fixed_dictionaries(
+        {"type": st.just("command"), "command": COMMANDS}, optional={"padding": st.integers(0, 3), "futureKey": VALUE}
+    ),
+    st.dictionaries(st.sampled_from(["type", "command", "padding"]), VALUE | st.just("command"), max_size=3),
+    VALUE,
+)
+"""As the client runs it, and of every other shape."""
+ENVIRONMENTS = st.none() | st.dictionaries(
+    st.sampled_from(["A", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "FAIRLEAD_HOME"]), TEXT | st.just("0"), max_size=3
+)
 EVENTS = st.sampled_from(["PreToolUse", "Stop", "SessionStart", "WorktreeCreate", "FileChanged", "NotAnEvent"])
 
 
@@ -70,11 +89,16 @@ def settings_texts(draw: st.DrawFn, *, rivals: bool = False) -> str:
             st.sampled_from(["", "\n", "  \r\n", "\ufeff", "{}", "{ }\n", '{"hooks": null}', '{\n"hooks": {}}'])
         )
     document = draw(st.dictionaries(TEXT.filter(lambda key: key != "hooks"), VALUE, max_size=4))
-    if draw(st.booleans()):
-        hooks = draw(st.dictionaries(EVENTS, entries(HOOKS | RIVALS if rivals else HOOKS), max_size=4))
-        items = list(document.items())
-        items.insert(draw(st.integers(0, len(items))), ("hooks", hooks))
-        document = dict(items)
+    sections = {
+        "hooks": st.dictionaries(EVENTS, entries(HOOKS | RIVALS if rivals else HOOKS), max_size=4),
+        "statusLine": STATUS_LINES,
+        "env": ENVIRONMENTS,
+    }
+    for name, section in sections.items():
+        if draw(st.booleans()):
+            items = list(document.items())
+            items.insert(draw(st.integers(0, len(items))), (name, draw(section)))
+            document = dict(items)
     random = draw(st.randoms(use_true_random=False))
     text = _laid_out(document, random) if draw(st.booleans()) else _scattered(document, random)
     text = text.replace("\n", "\r\n") if draw(st.booleans()) else text

@@ -11,18 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.clients._claude_events import EVENTS, OldClientError, VersionError, events_for, is_known, read_version
-from fairlead.clients._claude_hooks import (
-    REPLACEABLE,
-    Asked,
-    Launcher,
-    find,
-    install,
-    is_ours,
-    others,
-    uninstall,
-    wanted_hook,
-)
+from fairlead.clients._claude_hooks import Asked, Launcher, find, install, others, uninstall, wanted_hook
 from fairlead.clients._claude_hooks import settings as read_settings
+from fairlead.clients._claude_owners import REPLACEABLE, is_ours
 from fairlead.clients._claude_rules import SettingsError, check
 from fairlead.clients._json_text import JsonTextError, parse
 from fairlead.events import HookEvent

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.clients import _settings_file
-from fairlead.clients._claude_hooks import REPLACEABLE, Asked, Launcher, find
+from fairlead.clients._claude_hooks import Asked, Launcher, find
 from fairlead.clients._claude_install import (
     carry_out,
     locked,
@@ -31,8 +31,11 @@ from fairlead.clients._claude_install import (
     plan_uninstall,
     settings_file,
 )
+from fairlead.clients._claude_owners import REPLACEABLE
 from fairlead.clients._claude_programs import client_version, find_launcher, is_ignored
 from fairlead.clients._claude_status import status
+from fairlead.clients._claude_status_line import read_line
+from fairlead.clients._claude_stay import STAYS, read_stay
 from fairlead.clients._json_text import parse
 from fairlead.clients._settings_file import MAX_BYTES, InstallError
 from fairlead.errors import UsageError
@@ -44,6 +47,10 @@ if TYPE_CHECKING:
 
 ASKED = Asked(Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python"), (2, 1, 325))
 REPLACING = Asked(ASKED.launcher, (2, 1, 325), replace=frozenset(REPLACEABLE))
+SHOWING = Asked(ASKED.launcher, (2, 1, 325), status_line="show")
+LEAVING = Asked(ASKED.launcher, (2, 1, 325), status_line="leave")
+STAYING = [Asked(ASKED.launcher, (2, 1, 325), stay=stay) for stay in STAYS]
+ANY = st.sampled_from([ASKED, REPLACING, SHOWING, LEAVING, *STAYING])
 MINE = '{\n    "model": "opus",\n    "env": {"A": "\\u00e9"}\n}\n'
 
 
@@ -89,7 +96,7 @@ def place(tmp_path: Path) -> Place:
 
 
 @settings(max_examples=120, deadline=None)
-@given(settings_texts(rivals=True), st.sampled_from([ASKED, REPLACING]))
+@given(settings_texts(rivals=True), ANY)
 def test_uninstall_gives_back_the_same_bytes(text: str, asked: Asked) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
@@ -102,7 +109,7 @@ def test_uninstall_gives_back_the_same_bytes(text: str, asked: Asked) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(settings_texts(rivals=True), st.sampled_from([ASKED, REPLACING]), st.text("abc", min_size=1))
+@given(settings_texts(rivals=True), ANY, st.text("abc", min_size=1))
 def test_an_edit_since_then_is_kept_and_all_of_ours_goes(text: str, asked: Asked, word: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
@@ -116,6 +123,8 @@ def test_an_edit_since_then_is_kept_and_all_of_ours_goes(text: str, asked: Asked
         assert not place.uninstall().is_exact
 
         left = json.loads(place.file.read_text("utf-8"))
+        root = parse(place.file.read_text("utf-8"))
+        assert (read_line(root).is_ours, read_stay(root)) == (False, "")
         assert (place.ours(), left["edited"]) == (0, {"word": word})
         assert f"./{word}" in [hook.get("command") for entry in left["hooks"]["Stop"] for hook in entry["hooks"]]
         before = json.loads(text.lstrip("\ufeff")) if text.strip("\ufeff \r\n") else {}
@@ -537,7 +546,7 @@ def test_the_real_client_accepts_all_of_it_and_starts_the_launcher(
     log = tmp_path / "log"
     launcher = Launcher(str(program(tmp_path / "bin/fairlead-hook", f'#!/bin/sh\necho "$@" >> {log}\n')), "/x/python")
     place.write(MINE)
-    place.install(Asked(launcher, (2, 1, 325), also=frozenset({"MessageDisplay"})))
+    place.install(Asked(launcher, (2, 1, 325), also=frozenset({"MessageDisplay"}), stay="wake"))
     installed = json.loads(place.file.read_text())
 
     done = sealed.run(
@@ -551,6 +560,7 @@ def test_the_real_client_accepts_all_of_it_and_starts_the_launcher(
         line.split()[0] for line in started
     }
     assert all(line.endswith(" --python /x/python") for line in started)
+    assert "Stop --wake --python /x/python" in started
 
 
 def test_the_real_client_blocks_every_tool_when_the_launcher_is_gone(

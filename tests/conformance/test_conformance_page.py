@@ -16,7 +16,7 @@ PAGE = HERE.parents[1] / "docs/conformance.md"
 INTRODUCTION = """\
 # Conformance
 
-Fairlead was built from four documents. Each of their scenarios is a test, and this page says which: paste its name
+Fairlead was built from five documents. Each of their scenarios is a test, and this page says which: paste its name
 after `pytest tests/conformance/`. The page is written from the list that a test holds against the tests there are, so
 none can be missing.
 """
@@ -361,6 +361,52 @@ CORNERS = [
 ]
 """What happens in the client, proved in `test_agent_tmux_monitor_corners.py`."""
 
+# -- the mail's document -------------------------------------------------------------------------------
+
+MAIL = """\
+## The mail's document
+
+How Subtrate keeps agents alive and brings them mail. Every row, flow and format is a test, through the real launcher,
+daemon and commands; what is named `substrate …` there is `fairlead …` here.
+"""
+
+MAILED = {
+    "Hook Types": ["SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact"],
+    "Installation": ["hooks install", "hooks status", "hooks uninstall"],
+    "Stop Hook (Main Agents)": [
+        "Mail exists",
+        "Tasks incomplete",
+        "No incomplete tasks",
+        "Long Poll: New message",
+        "Long Poll: Timeout",
+        "Ctrl+C to force exit",
+        "Always blocks by default",
+        "Checks mail before tasks",
+        "9.5-minute long poll",
+    ],
+    "SubagentStop Hook (Task-Spawned Agents)": [
+        "stop_hook_active: true",
+        "stop_hook_active: false, Mail exists",
+        "stop_hook_active: false, No mail",
+        "Key Differences",
+        "First stop, Second stop",
+    ],
+    "SessionStart Hook": ["Exports session ID", "Sends heartbeat", "Checks for mail", "Empty: Silent continue"],
+    "UserPromptSubmit Hook": ["Silent heartbeat", "Checks for new mail"],
+    "PreCompact Hook": ["Saves identity", "Records heartbeat", "Outputs status"],
+    "Hook Input Format": ["All hooks receive JSON input via stdin", "session_id"],
+    "Agent Lifecycle": ["Agent Lifecycle"],
+    "Session ID Flow": ["Session ID Flow"],
+    "Troubleshooting and Debugging": [
+        "poll --session-id --format hook",
+        "identity current --session-id",
+        "Manual Hook Testing",
+        "Check Hook Registration",
+    ],
+    "Architecture Notes and Configuration": ["Hook Timeout", "settings.json"],
+}
+"""Heading → what is under it, proved in `test_subtrate.py`."""
+
 
 # -- the page ------------------------------------------------------------------------------------------
 
@@ -376,6 +422,7 @@ def page() -> str:
     parts += [HOOK_SYSTEM, table("heading", list(HEADINGS.items()))]
     parts += [MONITOR, *titled("row", "test_agent_tmux_monitor.py", TABLES)]
     parts += titled("case", "test_agent_tmux_monitor_corners.py", {"Where the letter shows the wrong thing": CORNERS})
+    parts += [MAIL, *titled("row, flow or format", "test_subtrate.py", MAILED)]
     return "\n".join(parts)
 
 
@@ -430,6 +477,10 @@ def test_every_row_and_every_case_of_the_monitor_has_its_test_in_its_order() -> 
 
     assert declared("test_agent_tmux_monitor.py") == rows
     assert declared("test_agent_tmux_monitor_corners.py") == [name_of(title) for title in CORNERS]
+
+
+def test_every_row_flow_and_format_of_the_mail_has_its_test_in_its_order() -> None:
+    assert declared("test_subtrate.py") == [name_of(title) for titles in MAILED.values() for title in titles]
 
 
 def test_every_statement_of_the_proposal_has_a_test_that_exists() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import house
+from daemon.clients import client
+from daemon.house import house, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from daemon.clients import Client
     from daemon.house import House
 
 
@@ -24,4 +26,28 @@ def home() -> Iterator[House]:
 def open_home() -> Iterator[House]:
     """A home without a daemon, in which an event starts one."""
     with house() as made:
+        yield made
+
+
+@pytest.fixture
+def posted(home: House) -> Iterator[House]:
+    """A home whose daemon has opened the mail."""
+    with home.daemon():
+        until(home.has_mail, "there is mail")
+        yield home
+
+
+@pytest.fixture
+def fox(posted: House) -> Iterator[Client]:
+    """An agent."""
+    with client(posted, "11111111-1111-4111-8111-111111111111") as made:
+        assert made.hook("SessionStart", source="startup").exit_code == 0
+        yield made
+
+
+@pytest.fixture
+def owl(posted: House) -> Iterator[Client]:
+    """Another one."""
+    with client(posted, "22222222-2222-4222-8222-222222222222") as made:
+        assert made.hook("SessionStart", source="startup").exit_code == 0
         yield made

@@ -124,6 +124,13 @@ class House:
             return None
         return found
 
+    def has_mail(self) -> bool:
+        """Whether the daemon has opened the mail."""
+        try:
+            return "agents" in self.ask("GET", "/v1/mail/agents")
+        except NoDaemon:
+            return False
+
     def start(self, *options: str, **more: str) -> subprocess.Popen[bytes]:
         """Run a daemon, and wait until it answers."""
         with (self.folder / "daemon.err").open("ab") as log:

@@ -134,6 +134,16 @@ def needs_permission(home: House, session: str = "s1") -> None:
     becomes(home, session, "attention")
 
 
+def test_a_terminal_that_knows_few_characters_is_no_error(live: House) -> None:
+    send(live, "UserPromptSubmit", "s1", prompt="Zähle die Sterne.")
+    becomes(live, "s1", "working")
+
+    done = live.fairlead("sessions", PYTHONIOENCODING="ascii")
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "Z\\xe4hle die Sterne." in done.stdout
+
+
 def test_the_list_has_first_who_needs_the_person(live: House) -> None:
     send(live, "UserPromptSubmit", "busy", prompt="Count the stars.")
     needs_permission(live)

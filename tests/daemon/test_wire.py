@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fairlead.daemon._ask import read_ask
 from fairlead.daemon._desk import Reply
-from fairlead.daemon._wire import Reader, Unusual, in_http
+from fairlead.daemon._wire import Reader, Unusual
+from fairlead.daemon._wire_waits import in_http
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -147,7 +147,11 @@ class Person:
 
     @property
     def _exit_code(self) -> str:
-        """As tmux has it: known a moment after the terminal was closed."""
+        """As tmux has it: known a moment after the terminal was closed.
+
+        Now and then tmux misses the signal that tells it so. With the next process that ends it sees both.
+        """
+        self._tmux("run-shell", "true")
         return self._tmux("display-message", "-p", "#{pane_dead_status}")
 
     # -- beside it -------------------------------------------------------------------------------------

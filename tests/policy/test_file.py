@@ -460,6 +460,12 @@ def test_the_nearest_word_counts() -> None:
     assert found.permission_request == PermissionRequest(default="deny", deny=["Bash"])
 
 
+def test_how_an_agent_stays_is_said_by_the_nearest_file_that_says_it() -> None:
+    near, middle, far = layer("mail: {wait: 60}"), layer("mail: {stay: no}"), layer("mail: {stay: wake, wait: 9}")
+    found = merged([near, middle, far]).mail
+    assert (found.stay, found.wait) == ("no", 60)
+
+
 def test_a_default_does_not_hide_what_is_said_further_away() -> None:
     near = layer("stop: {maxBlocks: 3}\npreToolUse:\n")
     far = layer("stop: {infinite: true}\npreToolUse: {preventRootAdditions: false}")

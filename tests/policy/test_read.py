@@ -259,6 +259,15 @@ NO_URL = (
             ),
         ),
         (
+            "mail: {stay: sometimes}",
+            '1:14: the text "sometimes" for `mail.stay`; expected `always`, `no` or `wake`',
+        ),
+        ("mail: {stay: false}", "1:14: false for `mail.stay`; expected `always`, `no` or `wake`"),
+        (
+            "mail: {wait: 10m}",
+            ('1:14: the text "10m" for `mail.wait`; expected a whole number of seconds from 1 to 3000, so write 600'),
+        ),
+        (
             "stop: {commands: {run: make}}",
             (
                 "1:18: a mapping for `stop.commands`; expected a list, each entry "

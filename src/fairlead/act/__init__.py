@@ -8,20 +8,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fairlead.act._env_file import export_session
     from fairlead.act._main import main
     from fairlead.act._record import happened
     from fairlead.act._results import Outcome, StepResult
     from fairlead.act._run import run
     from fairlead.act._settle import Settled, settle, tell, verdict_of
+    from fairlead.act._stay import Stopped, stay
 
-__all__ = ["Outcome", "Settled", "StepResult", "happened", "main", "run", "settle", "tell", "verdict_of"]
+__all__ = [
+    "Outcome",
+    "Settled",
+    "StepResult",
+    "Stopped",
+    "export_session",
+    "happened",
+    "main",
+    "run",
+    "settle",
+    "stay",
+    "tell",
+    "verdict_of",
+]
 
 _HOMES = {
+    "_env_file": {"export_session"},
     "_main": {"main"},
     "_record": {"happened"},
     "_results": {"Outcome", "StepResult"},
     "_run": {"run"},
     "_settle": {"Settled", "settle", "tell", "verdict_of"},
+    "_stay": {"Stopped", "stay"},
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from time import monotonic, time
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +16,9 @@ from fairlead.errors import FairleadError, UsageError
 from fairlead.hooks import CancellationToken
 from fairlead.journal import LONGEST_REASON, Done, Ran, put, spool_folder
 from fairlead.policing import Decision, read_event
+
+if TYPE_CHECKING:
+    from fairlead.events import Event
 
 _OPTIONS = ("--client", "--id", "--plan-fd")
 
@@ -48,9 +52,21 @@ def _run(kind: str, options: dict[str, str]) -> int:
         answer = CLIENTS[options["--client"]].render(event, settled.output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)  # noqa: T201 - likewise
-        code = printed(stdout, answer.stdout, answer.exit_code, event)
+        stays = decision.stays and not settled.output.blocked
+        code = printed(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
     _write_down(options["--id"], settled, code, monotonic() - begun)
-    return code
+    return _stay(event, payload, options, answer.stdout) if stays else code
+
+
+def _stay(event: Event, payload: bytes, options: dict[str, str], said: bytes) -> int:
+    """Wait for mail; if the daemon has gone while the commands ran, there may be another."""
+    from fairlead.act._stay import Stopped, stay, take_up_again  # noqa: PLC0415 - hardly any event waits
+
+    stopped = Stopped(event=event, payload=payload, id=options["--id"], client=options["--client"], said=said)
+    code = stay(stopped)
+    if code is None:
+        take_up_again(stopped)
+    return printed(1, said, 0, event) if code is None else code
 
 
 def _read_plan(descriptor: int) -> bytes:

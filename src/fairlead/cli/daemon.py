@@ -124,8 +124,17 @@ def _told(status: dict[str, Any]) -> list[str]:
         f"events     {status['events']} answered, {status['spool']} waiting in the spool, {status['stored']} stored",
         f"memory     {status['memory'] / 1e6:.0f} MB",
         f"loop       late by {status['loop_lag'] * 1000:.0f} ms at most in the last minute",
+        *_attention(status.get("attention")),
         *([f"troubles   {status['troubles']}; see: fairlead events --last 50"] if status["troubles"] else []),
     ]
+
+
+def _attention(told: dict[str, Any] | None) -> list[str]:
+    if not told:  # an older daemon
+        return []
+    barred = "" if told["can_tell"] else "; you cannot be told: no desktop here, and no channels"
+    wait = "session waits" if told["waiting"] == 1 else "sessions wait"
+    return [f"attention  {told['waiting']} {wait} for you; you were told of {told['told']}{barred}"]
 
 
 def _span(seconds: float) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from io import TextIOWrapper
 from time import localtime, strftime
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,6 @@ class Screen:
 
     def __init__(self) -> None:
         """Look at where the text goes."""
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that knows few characters is no error
         is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         self._colour = sys.stdout.isatty() and not is_plain
 

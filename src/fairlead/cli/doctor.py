@@ -77,6 +77,7 @@ def examine(facts: Facts) -> list[tuple[str, list[Finding]]]:
     found: list[tuple[str, list[Finding]]] = [
         ("client", [*settings.check_client(facts.client)]),
         ("install", [*settings.check_install(facts), *settings.check_double(facts), *settings.check_rivals(facts)]),
+        ("status line", [*settings.check_status_line(facts)]),
         ("settings", [*settings.check_files(facts), *settings.check_gate(facts)]),
         ("programs", [*_check_programs.check_programs(facts), *_check_programs.check_path(facts)]),
         ("daemon", [*_check_daemon.check_daemon(facts)]),

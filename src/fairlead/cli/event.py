@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _LAUNCHED = "--launched"
 """For the launcher alone, so nobody is told of it who mistypes another."""
+_FLAGS = ("--waited", "--wake")
+"""Likewise."""
 
 
 class Launched(msgspec.Struct, frozen=True):
@@ -45,6 +47,10 @@ class Options(msgspec.Struct, frozen=True):
     timeout: float | None = None
     client: str = "claude"
     launched: Launched | None = None
+    waited: bool = False
+    """It was decided by a daemon, and waited for mail, and that has gone."""
+    wake: bool = False
+    """The client does not wait for this one: mail that comes wakes its session."""
 
 
 def run(name: str, args: Sequence[str]) -> int:
@@ -61,6 +67,8 @@ def run(name: str, args: Sequence[str]) -> int:
         code = 2 if b'"PreToolUse"' in payload or kind == "PreToolUse" else 1
         _write_down(options, kind, payload, None, "failed", code, str(error), perf_counter() - begun)
         return code
+    if event.event_name == "Stop" and (options.waited or options.wake):  # a gate is decided again, whatever was said
+        return _wait(event, payload, options)
     with answers_alone_on_stdout() as stdout:
         settled = _decide(event, payload, options)
         if sys.stdout is not None:
@@ -70,17 +78,41 @@ def run(name: str, args: Sequence[str]) -> int:
         answer = CLIENTS[options.client].render(event, settled.output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)
-        code = printed(stdout, answer.stdout, answer.exit_code, event)
+        stays = _stays(event, settled, options)
+        code = printed(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
+    if event.event_name == "SessionStart":
+        from fairlead.act import export_session  # noqa: PLC0415 - once a session
+
+        export_session(os.environ.get("CLAUDE_ENV_FILE", ""), event.session_id)
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
     _write_down(options, kind, payload, event, verdict, code, reason, perf_counter() - begun)
-    return code
+    return _wait(event, payload, options, answer.stdout) if stays else code
+
+
+def _stays(event: Event, settled: Settled, options: Options) -> bool:
+    if event.event_name != "Stop" or options.launched is None:
+        return False
+    from fairlead.cli import staying  # noqa: PLC0415 - only the end of a turn asks
+
+    return staying.stays(event, settled.output)
+
+
+def _wait(event: Event, payload: bytes, options: Options, said: bytes = b"") -> int:
+    from fairlead.cli import staying  # noqa: PLC0415 - likewise
+
+    if event.event_name != "Stop":
+        raise UsageError(f"{' and '.join(_FLAGS)} are for Stop alone")
+    return staying.wake(event, payload, options) if options.wake else staying.wait(event, payload, options, said)
 
 
 def _options(args: Sequence[str]) -> Options:
     found: dict[str, list[str]] = {"--hooks": [], "--rules": [], "--timeout": [], "--client": [], _LAUNCHED: []}
     words = iter(args)
+    flags = {word for word in args if word in _FLAGS}
     for word in words:
         key, equals, value = word.partition("=")
+        if word in flags:
+            continue
         if key not in found:
             told = ", ".join(name for name in found if name != _LAUNCHED)
             raise UsageError(f"unknown option {word!r}; options are {told}")
@@ -92,7 +124,15 @@ def _options(args: Sequence[str]) -> Options:
     if client not in CLIENTS:
         raise UsageError(f"--client: expected one of {', '.join(CLIENTS)}, got {client!r}")
     launched = _launched(found[_LAUNCHED])
-    return Options(tuple(found["--hooks"]), tuple(found["--rules"]), _seconds(found["--timeout"]), client, launched)
+    return Options(
+        hooks=tuple(found["--hooks"]),
+        rules=tuple(found["--rules"]),
+        timeout=_seconds(found["--timeout"]),
+        client=client,
+        launched=launched,
+        waited="--waited" in flags,
+        wake="--wake" in flags,
+    )
 
 
 def _launched(values: list[str]) -> Launched | None:

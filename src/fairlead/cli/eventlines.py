@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from io import TextIOWrapper
 from time import localtime, strftime
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
@@ -33,8 +32,6 @@ class Printer:
 
     def __init__(self, *, as_json: bool = False) -> None:
         """Look at once at what stdout is."""
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that knows few characters is no error
         self._as_json = as_json
         is_terminal = sys.stdout.isatty()
         self._colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

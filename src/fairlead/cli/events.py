@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from fairlead.cli.eventlines import Printer
+from fairlead.cli.options import read_span
 from fairlead.errors import UsageError
 from fairlead.events import HookEvent
 from fairlead.journal import (
@@ -57,7 +58,6 @@ _TURN = 0.1
 _LATE = 60.0
 """Seconds that a daemon takes at most from an event to its record. Without one, an event can come late by days."""
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _VERDICTS = get_args(Verdict)
 _REMEMBERED = 1000
 
@@ -229,10 +229,7 @@ def _value(key: str, value: str, now: float) -> object:
             raise UsageError(f"--last: expected a whole number, got {value!r}")
         return int(value)
     if key == "--since":
-        number, unit = value[:-1], value[-1]
-        if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
-            raise UsageError(f"--since: expected a time like 30s, 10m, 2h or 1d, got {value!r}")
-        return now - int(number) * _UNITS[unit]
+        return now - read_span(key, value)
     return value
 
 

@@ -11,24 +11,29 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
+from fairlead.cli.hookstay import STAY_LINES, stay_lines, stay_wish
+from fairlead.cli.statuslines import STATUS_LINES, status_line_lines
 from fairlead.clients import _claude_install as installing
 from fairlead.clients import _claude_programs as programs
+from fairlead.clients import _claude_skill as skills
 from fairlead.clients._claude_events import EVENTS, events_for, read_version, show_version
-from fairlead.clients._claude_hooks import REPLACEABLE, Asked, others, settings
+from fairlead.clients._claude_hooks import Asked, others, settings
+from fairlead.clients._claude_owners import REPLACEABLE
 from fairlead.clients._claude_status import Status, status
 from fairlead.clients._settings_file import InstallError
 from fairlead.errors import UsageError
 from fairlead.places import state_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fairlead.clients._claude_events import Version
-    from fairlead.clients._claude_hooks import Launcher
+    from fairlead.clients._claude_hooks import Launcher, LineWish
     from fairlead.clients._claude_install import Plan
 
 USAGE = """\
-usage: fairlead hooks install   [--scope user|project|local] [--dry-run] [--replace NAMES] [--with EVENTS]
+usage: fairlead hooks install   [--scope user|project|local] [--dry-run] [--replace NAMES] [--with EVENTS] [--skill]
+                                [--stay always|wake|no | --persistent] [--status-line | --no-status-line]
        fairlead hooks status    [--scope user|project|local] [--json]
        fairlead hooks uninstall [--scope user|project|local] [--dry-run]
 
@@ -41,6 +46,11 @@ Everything else in the file keeps its bytes, and uninstall gives back the file a
   --dry-run             print what would change as a diff, and change nothing
   --replace NAMES       take out the hooks of conclaude, substrate, or both with a comma; uninstall puts them back
   --with EVENTS         ask for events that are left out: MessageDisplay, WorktreeCreate, WorktreeRemove
+  --stay always         at the end of a turn, agents wait for mail of others (--persistent says the same)
+  --stay wake           they stop, and mail wakes them; --stay no takes either back
+  --status-line         show a status line with model, context and cost, if you have none; yours is only listened to
+  --no-status-line      leave the status line alone; the cost of sessions is not known then
+  --skill               also put a skill beside the settings that teaches agents to write to each other
   --client-version V    install for that version, as 2.1.325 (default: what `claude --version` says)
   --client claude       whose settings they are (default: claude)
   --json                print the status as JSON, on stdout; without --scope, of all three
@@ -55,9 +65,9 @@ exit codes of status: 0 installed in that scope, or in one at least, and nothing
 """
 
 _VERBS = ("install", "status", "uninstall")
-_FLAGS = ("--dry-run", "--json")
+_FLAGS = ("--dry-run", "--json", "--skill", "--persistent", "--status-line", "--no-status-line")
 _OF_VERB = {
-    "install": {"--scope", "--dry-run", "--replace", "--with", "--client-version", "--client"},
+    "install": {"--scope", "--dry-run", "--replace", "--with", "--client-version", "--client", "--stay", *_FLAGS[2:]},
     "status": {"--scope", "--json", "--client-version", "--client"},
     "uninstall": {"--scope", "--dry-run", "--client"},
 }
@@ -72,6 +82,9 @@ class Options(msgspec.Struct, frozen=True):
     json: bool = False
     replace: frozenset[str] = frozenset()
     also: frozenset[str] = frozenset()
+    skill: bool = False
+    status_line: LineWish = "chain"
+    stay: str | None = None
     version: tuple[int, int, int] | None = None
 
 
@@ -105,8 +118,19 @@ def _options(args: Sequence[str]) -> Options:
         json="--json" in given,
         replace=_names("--replace", given.get("--replace", ""), list(REPLACEABLE)),
         also=_names("--with", given.get("--with", ""), optional),
+        skill="--skill" in given,
+        status_line=_line_wish(given),
+        stay=stay_wish(given),
         version=read_version(version) if version is not None else None,
     )
+
+
+def _line_wish(given: Mapping[str, str]) -> LineWish:
+    if "--status-line" in given and "--no-status-line" in given:
+        raise UsageError("--status-line and --no-status-line cannot both be meant")
+    if "--status-line" in given and given.get("--scope", "user") != "user":
+        raise UsageError("--status-line is for the scope user: that of a project would take the place of yours")
+    return "show" if "--status-line" in given else "leave" if "--no-status-line" in given else "chain"
 
 
 def _given(args: Sequence[str]) -> dict[str, str]:
@@ -145,21 +169,27 @@ def _install(options: Options) -> int:
     scope = options.scope or "user"
     file = installing.settings_file(scope, Path.cwd(), os.environ)
     version = options.version or programs.client_version()
-    asked = Asked(_launcher(), version, options.also, options.replace)
+    asked = Asked(_launcher(), version, options.also, options.replace, options.status_line, options.stay)
     state = Path(state_folder())
     if options.dry_run:
         plan = installing.plan_install(file, asked, state)
         _show_diff(plan)
-        _say(_installed(plan, asked, "would install"), sys.stderr)
+        done = [*_installed(plan, asked, "would install"), *stay_lines(plan), *status_line_lines(plan, scope)]
+        _say(done, sys.stderr)
+        if options.skill:
+            print(f"would write {skills.skill_file(file)}", file=sys.stderr)
         return 0
     with installing.locked(state):
         plan = installing.plan_install(file, asked, state)
         kept = installing.carry_out(plan, state)
+        taught = skills.put_skill(skills.skill_file(file), state) if options.skill else None
     if not plan.changes:
         print(f"nothing to do: {file} has all hooks of {_client(version)} already")
+        _say(_taught(file, taught), sys.stdout)
         return 0
-    _say([*_installed(plan, asked, "installed"), *_kept(kept), *_warnings(plan, scope, asked)], sys.stdout)
-    _say(_next_steps(), sys.stdout)
+    done = [*_installed(plan, asked, "installed"), *stay_lines(plan), *status_line_lines(plan, scope)]
+    _say([*done, *_kept(kept), *_warnings(plan, scope, asked)], sys.stdout)
+    _say([*_taught(file, taught), *_next_steps(taught)], sys.stdout)
     return 0
 
 
@@ -177,8 +207,9 @@ def _uninstall(options: Options) -> int:
         return 0
     with installing.locked(state):
         plan = installing.plan_uninstall(file, state)
+        taught = skills.take_skill_away(skills.skill_file(file), state)  # first: a folder that came with us may go
         installing.carry_out(plan, state)
-    _say([_removed(plan, "removed")], sys.stdout)
+    _say([_removed(plan, "removed"), *_taught(file, taught)], sys.stdout)
     return 0
 
 
@@ -230,14 +261,24 @@ def _warnings(plan: Plan, scope: str, asked: Asked) -> Iterator[str]:
         yield f"warning: {name} has hooks here too, which decide the same events; see --replace"
 
 
-def _next_steps() -> Iterator[str]:
+def _taught(settings: Path, done: skills.Done | None) -> Iterator[str]:
+    """Say what became of the skill."""
+    if done == "kept":
+        yield f"warning: {skills.skill_file(settings)} was changed by somebody, so it is left as it is"
+    elif done not in {None, "absent"}:
+        yield f"skill {done}: {skills.skill_file(settings)}"
+
+
+def _next_steps(taught: skills.Done | None) -> Iterator[str]:
     yield "next:"
     yield "  sessions that are running take it up within seconds; /hooks in the client lists it"
+    if taught is None:
+        yield "  fairlead hooks install --skill    teaches agents to write to each other"
     yield "  fairlead hooks status"
 
 
 def _removed(plan: Plan, verb: str) -> str:
-    if not plan.done.dropped:
+    if not plan.done.found:
         return f"nothing to do: nothing of Fairlead's is in {plan.seen.target}"
     if plan.after is None:
         left = "the file is gone, as it was before"
@@ -246,7 +287,8 @@ def _removed(plan: Plan, verb: str) -> str:
     else:
         back = f", and {_entries(plan.done.taken)} put back" if plan.done.taken else ""
         left = f"the file was changed since, so the hooks alone were taken out{back}"
-    return f"{verb} from {plan.seen.target}: {len(plan.done.dropped)} events; {left}"
+    line = " and the status line" if plan.done.status_line else ""
+    return f"{verb} from {plan.seen.target}: {len(plan.done.dropped)} events{line}; {left}"
 
 
 def _show_diff(plan: Plan) -> None:
@@ -301,6 +343,7 @@ def _shown(
         yield f"{one.scope}: {one.state}{amount}: {one.file}"
         if one.missing:
             yield _listed("missing", one.missing)
-        yield from (f"  {line}" for line in (*one.differences, *one.notes))
+        known = (*STAY_LINES[one.stay], *STATUS_LINES[one.status_line])
+        yield from (f"  {line}" for line in (*one.differences, *known, *one.notes))
     if any(one.state in {"partial", "outdated", "broken"} for one in found):
         yield "fairlead hooks install, with the scope, brings it up to date"

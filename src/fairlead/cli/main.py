@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from fairlead import __version__
@@ -14,16 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 COMMANDS = (
+    "agents",
     "daemon",
     "demo",
     "doctor",
     "events",
     "explain",
+    "heartbeat",
     "hooks",
+    "identity",
+    "inbox",
     "init",
+    "poll",
+    "read",
+    "reply",
     "schema",
+    "send",
     "sessions",
+    "status",
+    "tasks",
     "test",
+    "topics",
     "validate",
     "watch",
 )
@@ -51,6 +63,16 @@ in the client:
        fairlead daemon run | start | stop | status  what answers events in a millisecond; starts by itself
        fairlead demo                                see it all at work, in a scratch home
 
+agents that write to each other:
+       fairlead agents                              who is there, and what they do
+       fairlead send NAME... [TEXT]                 a message to agents, a #topic, everyone, or the User
+       fairlead inbox | read ID | reply ID [TEXT]   what has come, a whole message, an answer
+       fairlead status [ID]                         what is unread and owed, or how one message fares
+       fairlead poll [--wait TIME]                  what has come since the last time, or comes in time
+       fairlead topics [join | leave NAME]          what several listen to
+       fairlead identity [rename NAME]              who you are
+       fairlead heartbeat | tasks                   for scripts: a sign of life; what a session has left to do
+
 An event is decided by the policy file that holds in its folder, and by the hooks that are named.
 
 options of an event:
@@ -61,6 +83,7 @@ options of an event:
   --timeout SECONDS         have the answer ready by then; without it, each hook and command has its own time
   --client claude           whose payload and answer it is (default: claude)
   --launched ID             for the launcher: it found no daemon, so write the event down and begin one
+  --waited, --wake          for the launcher, at Stop: decide nothing, and wait for mail at a daemon that is begun
 
 example:
   echo '{"session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}' |
@@ -98,10 +121,16 @@ def _run(args: list[str]) -> int:
     if args[0] in COMMANDS:
         from importlib import import_module  # noqa: PLC0415 - events do without
 
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that knows few characters is no error
         return int(import_module(f"fairlead.cli.{args[0]}").run(args[1:]))
     if args[0].islower():
         _refuse_near_command(args[0])
     with _light_imports():
+        if args[0] == "StatusLine":
+            from fairlead.cli import status_line  # noqa: PLC0415 - events do without
+
+            return status_line.run()
         from fairlead.cli import event  # noqa: PLC0415 - --help and --version do without
 
     return event.run(args[0], args[1:])

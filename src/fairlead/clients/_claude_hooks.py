@@ -5,13 +5,12 @@ Whatever else is in the text keeps its bytes. An entry may hold hooks of several
 
 from __future__ import annotations
 
-import re
-import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from fairlead.clients._claude_events import EVENTS, events_for, is_known
+from fairlead.clients._claude_owners import REPLACEABLE, WAKES, is_ours, is_wake, words_of
 from fairlead.clients._claude_rules import check, check_keys
 from fairlead.clients._json_text import (
     Edit,
@@ -31,14 +30,19 @@ if TYPE_CHECKING:
 
     from fairlead.clients._claude_events import Version
 
-LAUNCHER = "fairlead-hook"
 EMPTY = "{}\n"
 """What an empty file is taken for; the client takes it so too."""
 
 _NOT_OURS = ("async", "asyncRewake", "if", "shell")
 """Keys that would keep our hook from being asked, or from being heard."""
-_SUBSTRATE = re.compile(r"/hooks/substrate/[\w-]+\.sh\Z")
-_SHELLS = ("bash", "sh", "zsh")
+_LONGEST = 2_147_483
+"""Seconds, 24 days. 2.1.197 counts them in milliseconds of 32 bits, and one more would end the hook at once."""
+
+
+LineWish = Literal["chain", "show", "leave"]
+"""What to do about the status line: listen to the person's own; if there is none, show ours; nothing."""
+LineDone = Literal["", "chained", "added", "updated", "restored", "removed"]
+"""What was done about it."""
 
 
 class Launcher(msgspec.Struct, frozen=True):
@@ -55,6 +59,9 @@ class Asked(msgspec.Struct, frozen=True):
     version: tuple[int, int, int] | None = None
     also: frozenset[str] = frozenset()
     replace: frozenset[str] = frozenset()
+    status_line: LineWish = "chain"
+    stay: str | None = None
+    """How agents stay (`always`, `wake`, `no`); `None`: as it is."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -74,6 +81,14 @@ class Installed(msgspec.Struct, frozen=True):
     dropped: tuple[str, ...] = ()
     """Events that ours stood under, and that this client does not know."""
     taken: tuple[Taken, ...] = ()
+    status_line: LineDone = ""
+    stay: str = ""
+    """How agents stay from now on, if that was changed; at uninstall, how they stayed."""
+
+    @property
+    def found(self) -> bool:
+        """Whether there was anything of ours to take out."""
+        return bool(self.dropped or self.status_line or self.stay)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -85,50 +100,6 @@ class Found(msgspec.Struct, frozen=True):
     node: Node
     matcher: str | None
     value: dict[str, Any]
-
-
-# -- whose a hook is -----------------------------------------------------------------------------------
-
-
-def is_ours(hook: Mapping[str, Any]) -> bool:
-    """Tell whether a hook is one of ours: the launcher, or `fairlead <Event>` without options of somebody's own."""
-    words = _words(hook)
-    if len(words) > 1 and _name(words[0]) == LAUNCHER:
-        return words[1].isidentifier()  # also an event that only a newer Fairlead knows
-    if len(words) > 1 and _name(words[0]) == "fairlead":
-        return HookEvent.find(words[1]) is not None and words[2:] in ([], ["--client", "claude"])
-    return False
-
-
-def _is_conclaude(hook: Mapping[str, Any]) -> bool:
-    return _name((_words(hook) or [""])[0]) == "conclaude"
-
-
-def _is_substrate(hook: Mapping[str, Any]) -> bool:
-    words = _words(hook) or [""]
-    program = words[1] if _name(words[0]) in _SHELLS and len(words) > 1 else words[0]
-    return _name(program) == "substrate" or _SUBSTRATE.search(program) is not None
-
-
-REPLACEABLE: dict[str, Callable[[Mapping[str, Any]], bool]] = {"conclaude": _is_conclaude, "substrate": _is_substrate}
-"""Programs that decide the same events: their name → whether a hook is theirs."""
-
-
-def _name(program: str) -> str:
-    return program.rpartition("/")[2]
-
-
-def _words(hook: Mapping[str, Any]) -> list[str]:
-    """Give the command line of a hook as words; none if it has no command, or one that only a shell understands."""
-    command, args = hook.get("command"), hook.get("args")
-    if hook.get("type") != "command" or not isinstance(command, str):
-        return []
-    if isinstance(args, list):
-        return [command, *map(str, args)]
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return []
 
 
 # -- finding -------------------------------------------------------------------------------------------
@@ -167,12 +138,15 @@ def wanted_hook(event: str, launcher: Launcher, before: Mapping[str, Any] | None
     """Write our hook for an event. What its owner added to it by hand stays, unless it would silence it."""
     about = EVENTS.get(event)
     more = _own_options(before) if before else []
+    wakes = before is not None and is_wake(before)
     managed: dict[str, Any] = {
         "type": "command",
         "command": launcher.hook,
-        "args": [event, "--python", launcher.python, *more],
+        "args": [event, *([WAKES] if wakes else []), "--python", launcher.python, *more],
     }
-    if about is not None:
+    if wakes:
+        managed |= {"timeout": _LONGEST, "asyncRewake": True}
+    elif about is not None:
         managed["timeout"] = about.timeout
         managed |= {"onFailure": "block"} if about.blocks_on_failure else {}
     kept = {key: managed.get(key, value) for key, value in (before or {}).items() if key not in _NOT_OURS}
@@ -180,7 +154,7 @@ def wanted_hook(event: str, launcher: Launcher, before: Mapping[str, Any] | None
 
 
 def _own_options(before: Mapping[str, Any]) -> list[str]:
-    words = _words(before)[2:]
+    words = [word for word in words_of(before)[2:] if word != WAKES]
     if "--python" in words:
         at = words.index("--python")
         words = words[:at] + words[at + 2 :]
@@ -199,19 +173,19 @@ def install(text: str, asked: Asked) -> Installed:
     rivals = [found for name in sorted(asked.replace) for found in find(root, REPLACEABLE[name])]
     taken = tuple(_taken(text, root, rivals))
     keep = frozenset({"hooks", *wanted})
-    text = _without(text, root, [*stale, *rivals], keep)
+    text = without_hooks(text, root, [*stale, *rivals], keep)
     text, updated = _updated(text, asked.launcher)
     root = parse(text)
-    present = {found.event for found in find(root)}
+    present = {found.event for found in find(root) if not is_wake(found.value)}
     added = [event for event in wanted if event not in present]
-    text = _with(text, root, [(event, {"hooks": [wanted_hook(event, asked.launcher)]}) for event in added])
+    text = with_entries(text, root, [(event, {"hooks": [wanted_hook(event, asked.launcher)]}) for event in added])
     check(text, parse(text))
     return Installed(text, tuple(added), tuple(updated), tuple(dict.fromkeys(f.event for f in stale)), taken)
 
 
 def _is_stale(found: Found, version: Version | None) -> bool:
     """Tell whether a hook of ours is under an event that it is not for, or that the client does not know."""
-    speaks_of = HookEvent.find(_words(found.value)[1])
+    speaks_of = HookEvent.find(words_of(found.value)[1])
     is_misplaced = speaks_of is not None and speaks_of.value != found.event
     return is_misplaced or (found.event in EVENTS and not is_known(found.event, version))
 
@@ -248,7 +222,7 @@ def _kept(text: str, found: Found, key: str, value: Any) -> Any:
     return Raw(text[node.start : node.end]) if node and node.value() == value else value
 
 
-def _with(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> str:
+def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> str:
     """Add entries behind those that are there, and the events and the section that they need."""
     if not entries:
         return text
@@ -277,10 +251,10 @@ def uninstall(text: str, original: str | None = None, taken: Sequence[Taken] = (
     ours = list(find(root))
     if not ours:
         return Installed(text)
-    text = _without(text, root, ours, _containers(original))
+    text = without_hooks(text, root, ours, _containers(original))
     root = parse(text)
     missing = [one for one in taken if parse(one.entry).value() not in _entries(root, one.event)]
-    text = _with(text, root, [(one.event, Raw(one.entry)) for one in missing])
+    text = with_entries(text, root, [(one.event, Raw(one.entry)) for one in missing])
     return Installed(text, dropped=tuple(dict.fromkeys(found.event for found in ours)), taken=tuple(missing))
 
 
@@ -299,7 +273,7 @@ def _containers(original: str | None) -> frozenset[str]:
     return frozenset() if hooks is None else frozenset({"hooks", *hooks.keys})
 
 
-def _without(text: str, root: Node, victims: Sequence[Found], keep: frozenset[str]) -> str:
+def without_hooks(text: str, root: Node, victims: Sequence[Found], keep: frozenset[str]) -> str:
     """Take hooks out, and with them the entries, events and section that this leaves empty, but not those in `keep`."""
     hooks = root.member("hooks")
     if not victims or hooks is None:

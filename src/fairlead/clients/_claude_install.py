@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
+from fairlead.clients import _claude_status_line as status_line
+from fairlead.clients import _claude_stay as stays
 from fairlead.clients import _settings_file as files
 from fairlead.clients._claude_hooks import Asked, Installed, Taken, install, uninstall
 from fairlead.clients._claude_rules import SettingsError
@@ -80,9 +83,9 @@ def plan_install(file: Path, asked: Asked, state: Path) -> Plan:
     seen = files.look(file)
     with _named(seen):
         text = files.text_of(seen)
-        done = install(text, asked)
         before = _receipt(seen, state)
         original, taken = _original(seen, text, before)
+        done = _put_in(text, asked, _text(original))
     after = done.text.encode()
     receipt = Receipt(
         file=str(seen.target),
@@ -103,8 +106,8 @@ def plan_uninstall(file: Path, state: Path) -> Plan:
     with _named(seen):
         text = files.text_of(seen)
         original = _text(receipt.original) if receipt else None
-        done = uninstall(text, original, receipt.taken if receipt else ())
-        if not done.dropped:
+        done = _taken_out(text, original, receipt.taken if receipt else ())
+        if not done.found:
             return Plan(seen, seen.content, done, None)
         is_exact = receipt is not None and _hash(seen.content) == receipt.written
         after = receipt.original if receipt and is_exact else done.text.encode()
@@ -115,15 +118,29 @@ def plan_uninstall(file: Path, state: Path) -> Plan:
     return Plan(seen, after, done, None, folders, is_exact)
 
 
+def _put_in(text: str, asked: Asked, original: str | None) -> Installed:
+    done = install(text, asked)
+    text, line = status_line.put_in(done.text, asked.launcher, asked.status_line)
+    text, stay = stays.put_in(text, asked.launcher, asked.stay, original)
+    return replace(done, text=text, status_line=line, stay=stay)
+
+
+def _taken_out(text: str, original: str | None = None, taken: Sequence[Taken] = ()) -> Installed:
+    done = uninstall(text, original, taken)
+    text, line = status_line.take_out(done.text, original)
+    text, stay = stays.take_out(text, original)
+    return replace(done, text=text, status_line=line, stay=stay)
+
+
 def _original(seen: Seen, text: str, before: Receipt | None) -> tuple[bytes | None, tuple[Taken, ...]]:
     """Say what uninstall is to give back, now that the file may have been changed since the last install."""
     if seen.content is None or before is None:
-        bare = uninstall(text) if seen.content else None
-        return (bare.text.encode() if bare and bare.dropped else seen.content), ()
+        bare = _taken_out(text) if seen.content else None
+        return (bare.text.encode() if bare and bare.found else seen.content), ()
     if _hash(seen.content) == before.written:
         return before.original, before.taken
-    bare = uninstall(text, _text(before.original), before.taken)
-    if not bare.dropped:
+    bare = _taken_out(text, _text(before.original), before.taken)
+    if not bare.found:
         return seen.content, ()
     if before.original is None and not parse(bare.text).items:
         return None, before.taken

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.clients._claude_events import VersionError, read_version
-from fairlead.clients._claude_hooks import LAUNCHER, Launcher
+from fairlead.clients._claude_hooks import Launcher
+from fairlead.clients._claude_owners import LAUNCHER
 from fairlead.clients._settings_file import InstallError
 
 if TYPE_CHECKING:

@@ -11,6 +11,9 @@ from fairlead.clients._claude_events import EVENTS, events_for, is_known
 from fairlead.clients._claude_hooks import Launcher, find, is_blank, others, settings, wanted_hook
 from fairlead.clients._claude_programs import is_program
 from fairlead.clients._claude_rules import SettingsError
+from fairlead.clients._claude_status_line import Kind, read_line
+from fairlead.clients._claude_stay import differences as stay_differences
+from fairlead.clients._claude_stay import read_stay
 from fairlead.clients._json_text import JsonTextError
 from fairlead.clients._settings_file import InstallError
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from fairlead.clients._claude_events import Version
     from fairlead.clients._claude_hooks import Found
+    from fairlead.clients._claude_status_line import StatusLine
     from fairlead.clients._json_text import Node
 
 State = Literal["installed", "partial", "outdated", "broken", "not installed"]
@@ -43,6 +47,9 @@ class Status(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    status_line: Kind = "none"
+    stay: str = ""
+    """How agents stay: `always`, `wake`, `no`; "" if the file does not say."""
 
 
 def status(scope: str, file: Path, launcher: Launcher | None, version: Version | None) -> Status:
@@ -56,16 +63,32 @@ def status(scope: str, file: Path, launcher: Launcher | None, version: Version |
     except (InstallError, JsonTextError, SettingsError) as error:
         where = "" if isinstance(error, InstallError) else f"{file}:"
         return Status(scope, str(file), "broken", differences=(f"{where}{error}",))
-    ours = list(find(root))
+    ours, line = list(find(root)), read_line(root)
     notes = tuple(_notes(root, ours))
-    if not ours:
-        return Status(scope, str(file), "not installed", notes=notes)
+    if not ours and not line.is_ours:
+        return Status(scope, str(file), "not installed", notes=notes, status_line=line.kind)
     events = tuple(dict.fromkeys(found.event for found in ours))
     missing = tuple(event for event in events_for(version) if event not in events)
     gone = tuple(_gone(ours))
-    differences = (*gone, *_differences(ours, launcher), *_unknown(events, version))
+    differences = (
+        *gone,
+        *_differences(ours, launcher),
+        *_unknown(events, version),
+        *_line(line, launcher),
+        *stay_differences(root),
+    )
     state: State = "broken" if gone else "partial" if missing else "outdated" if differences else "installed"
-    return Status(scope, str(file), state, events, missing, differences, notes)
+    return Status(scope, str(file), state, events, missing, differences, notes, line.kind, read_stay(root))
+
+
+def _line(line: StatusLine, launcher: Launcher | None) -> Iterator[str]:
+    """Say what an install would change about our part of the status line. What the person runs there is not told."""
+    if not line.is_ours:
+        return
+    if not is_program(line.hook):
+        yield f"statusLine: {line.hook} is not there, or cannot be started, so the status line is empty"
+    elif launcher and (line.hook, line.python) != (launcher.hook, launcher.python):
+        yield f"statusLine: it starts {line.hook} with {line.python or 'the Python beside it'}, and would start ours"
 
 
 def _gone(ours: Sequence[Found]) -> Iterator[str]:

@@ -17,8 +17,10 @@ from starlette.routing import Route
 
 from fairlead.daemon._ask import home_of, is_newer, is_same_home, read_ask
 from fairlead.daemon._desk import Elsewhere, Reply
+from fairlead.daemon._mail_http import mail_routes
 from fairlead.daemon._sessions_http import session_routes
 from fairlead.daemon._token import is_allowed
+from fairlead.daemon._waits_http import wait_routes
 from fairlead.daemon._wire import Reader
 from fairlead.errors import FairleadError
 from fairlead.events import MAX_PAYLOAD
@@ -48,7 +50,7 @@ class App:
     """What uvicorn calls. `house` is the daemon's inside."""
 
     def __init__(self, house: House) -> None:
-        self._house = house
+        self.house = house
         self.reader = Reader()
         self._home = home_of(os.environ, "/")
         self._rest = _starlette(house)
@@ -59,7 +61,7 @@ class App:
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["client"] is not None and not is_allowed(scope["headers"], self._house.token):  # over loopback
+        if scope["client"] is not None and not is_allowed(scope["headers"], self.house.token):  # over loopback
             await _refuse(send, _UNAUTHORIZED, "say the token: authorization: Bearer TOKEN")
         elif scope["path"].startswith(EVENTS) and scope["method"] == "POST":
             await self._event(scope, receive, send)
@@ -79,12 +81,12 @@ class App:
         if refusal is not None:
             return refusal
         with suppress(FairleadError, OSError):  # `answer` meets it again, and tells it
-            return self._house.decide_quickly(ask, payload)
+            return self.house.decide_quickly(ask, payload)
         return None
 
     async def answer(self, ask: Ask, payload: bytes) -> Reply:
         """Answer an event that takes its time."""
-        house = self._house
+        house = self.house
         try:
             return await house.decide(ask, payload)
         except Elsewhere as error:
@@ -95,7 +97,7 @@ class App:
             return _refused(_UNAVAILABLE, str(error))
 
     def _refusal(self, ask: Ask) -> Reply | None:
-        house = self._house
+        house = self.house
         if is_newer(ask.caller.version, house.version):
             house.leave(f"a launcher of version {ask.caller.version} asked")
             return _refused(_UPGRADE, f"this daemon is {house.version}, and goes")
@@ -156,5 +158,7 @@ def _starlette(house: House) -> Starlette:
             Route("/v1/stop", stop, methods=["POST"]),
             Route("/v1/http/{event}", http_hook, methods=["POST"]),
             *session_routes(house),
+            *wait_routes(house),
+            *mail_routes(house),
         ]
     )

@@ -32,6 +32,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """The variables that the launcher passes on, as far as they are set."""
     launched: bool = False
     """A launcher asks: it always says what its variables are."""
+    acks: bool = False
+    """It says when it has printed the answer."""
     caller: Caller = Caller()
 
 
@@ -53,8 +55,16 @@ def read_ask(word: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]) ->
     cwd = unquote(told.get(b"fairlead-cwd", "/"), errors="surrogateescape")
     known = HookEvent.find(word)
     event = known.value if known else word
-    launched = b"fairlead-env" in told
-    return Ask(event=event, client=client, id=name, cwd=cwd, env=env, launched=launched, caller=caller)
+    return Ask(
+        event=event,
+        client=client,
+        id=name,
+        cwd=cwd,
+        env=env,
+        launched=b"fairlead-env" in told,
+        acks=told.get(b"fairlead-acks") == "1",
+        caller=caller,
+    )
 
 
 def read_env(text: str) -> dict[str, str]:

@@ -43,7 +43,7 @@ class Keeps(Protocol):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What the launcher is told: to print this (200), or to run this (202)."""
+    """What the launcher is told: to print this (200), to run this (202), or to wait for this (303)."""
 
     status: int
     exit: int = 0
@@ -52,14 +52,40 @@ class Reply(msgspec.Struct, frozen=True):
     stderr: bytes = b""
     verdict: Verdict = "none"
     reason: str = ""
+    shows: str = ""
+    """The event's id, if mail is shown in this answer."""
+    token: str = ""
+    """In a 303, what to ask for."""
+    milliseconds: int = 0
+    """And how long that may take."""
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Give the head of the answer in HTTP."""
-        return [
+        told = [
             (b"fairlead-exit", b"%d" % self.exit),
             (b"fairlead-stdout", b"%d" % len(self.stdout)),
             (b"content-length", b"%d" % (len(self.stdout) + len(self.stderr))),
         ]
+        if self.token:
+            told.append((b"location", b"/v1/waits/%b" % self.token.encode()))
+            told.append((b"fairlead-wait", b"%d" % self.milliseconds))
+        return told
+
+
+class Speaks(Protocol):
+    """Has something to say at some events: the mail."""
+
+    def is_quiet(self, event: Event, ask: Ask) -> bool:
+        """Tell whether there is nothing to do that could wait for a disk."""
+
+    def speak(self, event: Event, ask: Ask, decision: Decision) -> Decision:
+        """Add what is to be said to what was decided."""
+
+    def answered(self, event: Event, ask: Ask, decision: Decision, reply: Reply) -> Reply:
+        """See to what follows from an answer."""
+
+    def take_back(self, event_id: str) -> None:
+        """Hear that an answer could not be given."""
 
 
 class Elsewhere(FairleadError):
@@ -69,8 +95,9 @@ class Elsewhere(FairleadError):
 class Desk:
     """Answers events. Holds the guards of the policies in use, compiled."""
 
-    def __init__(self, keep: Keeps) -> None:
+    def __init__(self, keep: Keeps, postman: Speaks) -> None:
         self._keep = keep
+        self._postman = postman
         self._managers: dict[tuple[object, ...], tuple[Policing, HookManager]] = {}
         self._lock = Lock()
         self._paces: dict[tuple[str, str], float] = {}
@@ -99,12 +126,18 @@ class Desk:
             event = read_event(payload, ask.event)
         except FairleadError as error:
             return self._refused(ask, payload, error, begun)
-        decision = self._decide(event, ask, only_held=only_held)
-        reply = _reply(event, payload, decision, ask)
+        if only_held and not self._postman.is_quiet(event, ask):
+            raise NotHeld
+        decision = self._postman.speak(event, ask, self._decide(event, ask, only_held=only_held))
+        reply = self._postman.answered(event, ask, decision, _reply(event, payload, decision, ask))
         if len(self._paces) >= _MOST_PACES:
             self._paces.clear()
         self._paces[ask.cwd, ask.event] = perf_counter() - begun
-        self._write_down(ask, payload, event, reply, len(decision.plan.steps) if decision.plan else 0, begun)
+        try:
+            self._write_down(ask, payload, event, reply, len(decision.plan.steps) if decision.plan else 0, begun)
+        except (FairleadError, OSError):
+            self._postman.take_back(ask.id)
+            raise
         return reply
 
     def answer_in_json(self, ask: Ask, payload: bytes) -> dict[str, Any]:
@@ -113,7 +146,7 @@ class Desk:
         event: Event | None = None
         try:
             event = read_event(payload, ask.event)
-            decision = self._decide(event, ask)
+            decision = self._postman.speak(event, ask, self._decide(event, ask))
             output = _without_caller(event, payload, decision)
         except Exception as error:  # noqa: BLE001 - the client takes an error for consent
             output = HookOutput.deny(f"fairlead cannot decide: {error}")

@@ -32,6 +32,9 @@ _PAUSES = (1.0, 5.0, 30.0, 300.0)
 
 _SWEEP = 600.0
 
+OPENING = Lock()
+"""Held while a database is opened: two threads that load the same packages at once may find them half loaded."""
+
 
 class Feed:
     """The way from the journal to the store. Called from one thread at a time, except `knows` and `status`."""
@@ -101,9 +104,10 @@ class Feed:
 
     def _opened(self) -> Store:
         if self._store is None:
-            from fairlead.store import Store  # noqa: PLC0415 - takes a third of a second: not before we answer
+            with OPENING:
+                from fairlead.store import Store  # noqa: PLC0415 - takes a third of a second: not before we answer
 
-            self._store = Store.open()
+                self._store = Store.open()
             for warning in self._store.warnings:
                 self._trouble(warning)
             self._taken = self._store.position() or Position(0, 0)

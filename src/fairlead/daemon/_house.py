@@ -11,12 +11,19 @@ from threading import Lock
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
+from fairlead.daemon._attention import Teller
 from fairlead.daemon._desk import Desk
 from fairlead.daemon._feed import BATCH, Feed
+from fairlead.daemon._mail import Mail
 from fairlead.daemon._metrics import Metrics, resident_memory
+from fairlead.daemon._postman import Postman
+from fairlead.daemon._status_line import answer_status_line
+from fairlead.daemon._stays import Stays
+from fairlead.daemon._tokens import Tokens
 from fairlead.daemon._tracker import Tracker
-from fairlead.journal import Happened, Journal, Turn, journal_folder, name_of, pending, remove, spool_folder, take
+from fairlead.journal import Done, Happened, Journal, Turn, journal_folder, name_of, pending, remove, spool_folder, take
 from fairlead.policing import prepare
+from fairlead.sessions import STATUS_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,10 +53,15 @@ class House:
         self._journal = Journal(journal_folder())
         self._seen = _Seen()
         self._lock = Lock()
-        self._desk = Desk(self._keep)
         self._deciders = ThreadPoolExecutor(_DECIDERS, "decider")
         self._feed = Feed(self._journal, self.trouble)
         self.tracker = Tracker(self._journal, self.trouble)
+        self.tokens = Tokens(self.tracker)
+        self.teller = Teller(self.tracker, self.trouble)
+        self.mail = Mail(self.tracker, self.trouble)
+        self.stays = Stays(self.mail, self._keep, self.trouble)
+        self._postman = Postman(self.mail, self.stays, self.trouble)
+        self._desk = Desk(self._keep, self._postman)
         self._where: list[str] = []
         self._leaving = ""
         self._leave: Callable[[], None] | None = None
@@ -66,6 +78,7 @@ class House:
         if torn is not None:
             self.trouble(f"{torn.file}: cut off {torn.size} bytes of a line that a killed daemon left")
         self.tracker.open()
+        self.teller.open()
         self._seen.begin(self._journal.ids(_REMEMBERED))  # always: what its predecessor took may yet be spooled
         if self.is_spooled():
             self.take_spool()
@@ -79,6 +92,7 @@ class House:
     def close(self) -> None:
         """Write down that it has gone. Whatever has not reached the store by now stands in the journal."""
         self._deciders.shutdown()
+        self.mail.close()
         self._feed.finish()
         self.tracker.save()
         self._turn(f"stopped: {self._leaving or 'ended'}")
@@ -89,6 +103,7 @@ class House:
         if not self._leaving:
             self._leaving = why
             self.tracker.close()
+            self.mail.leave()
             if self._leave is not None:
                 self._leave()
 
@@ -101,8 +116,9 @@ class House:
     # -- events ----------------------------------------------------------------------------------------
 
     def decide_quickly(self, ask: Ask, payload: bytes) -> Reply | None:
-        """Decide an event at once if that is known to be quick."""
-        reply = self._desk.answer_quickly(ask, payload)
+        """Decide an event at once if that is known to be quick. A status line always is, and is no event."""
+        is_event = ask.event != STATUS_LINE
+        reply = self._desk.answer_quickly(ask, payload) if is_event else answer_status_line(self.tracker, ask, payload)
         if reply is not None:
             self.tracker.drain_soon()
             self._last = monotonic()
@@ -136,15 +152,21 @@ class House:
         """Write a record down, unless it is there already: an event comes once, whatever road it took."""
         name = name_of(record)
         with self._lock:
-            if name and name in self._seen:
-                self.metrics.doubles += 1
-                return False
-            self._journal.append(record)
-            if name:
-                self._seen.add((name,))
+            is_double = name in self._seen
+            if not is_double:
+                self._journal.append(record)
+                self._seen.add((name,) if name else ())
+        if isinstance(record, Happened) and (is_double or record.road == "cold"):
+            self.mail.was_elsewhere(record.id)
+        if is_double:
+            self.metrics.doubles += 1
+            return False
         if isinstance(record, Happened):
             self.metrics.count(record)
             self.tracker.note(record, event)
+            self.mail.note(record, event)
+        elif isinstance(record, Done):
+            self._postman.done(record)
         return True
 
     def is_spooled(self) -> bool:
@@ -180,7 +202,8 @@ class House:
 
     def idle_for(self) -> float:
         """Tell for how many seconds nobody has asked for anything."""
-        return 0.0 if self._under_way or self.tracker.streams else monotonic() - self._last
+        is_busy = self._under_way or self.tracker.streams or self.teller.is_pending or self.mail.waits.is_needed
+        return 0.0 if is_busy else monotonic() - self._last
 
     def trouble(self, what: str) -> None:
         """Write down what went wrong, for whoever reads the journal."""
@@ -212,7 +235,9 @@ class House:
             "loop_lag": round(self.metrics.lag, 6),
             "loop_blocked": self.metrics.blocked,
             "spool": pending(spool_folder()),
+            "waiting": self.mail.waits.count,
             "troubles": self.metrics.troubles,
+            "attention": self.teller.status(),
             **self._feed.status(),
         }
 

@@ -169,6 +169,9 @@ def _chores(house: House) -> Iterator[Coroutine[Any, Any, None]]:
     yield _feed_store(house)
     yield _watch_log()
     yield _watch_sessions(house)
+    yield house.tokens.watch()
+    yield house.teller.watch()
+    yield house.mail.watch()
 
 
 async def _watch_log() -> None:

@@ -30,9 +30,11 @@ def session_routes(house: House) -> list[Route]:
     tracker = house.tracker
 
     async def all_sessions(_: Request) -> Response:
+        await house.tokens.refresh()
         return _json({"revision": tracker.revision, "now": time(), "sessions": tracker.sessions()})
 
     async def one(request: Request) -> Response:
+        await house.tokens.refresh()
         found = tracker.get(request.path_params["id"])
         return _json(found) if found else PlainTextResponse("no such session", _NOT_FOUND)
 

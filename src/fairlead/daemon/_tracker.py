@@ -21,11 +21,11 @@ from fairlead.sessions import Registry, SnapshotError, dead, discover, restore, 
 from fairlead.sessions._session import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from fairlead.events import Event
     from fairlead.journal import Reader
-    from fairlead.sessions import Change, Session, Witness
+    from fairlead.sessions import Change, Session, Usage, Witness
     from fairlead.sessions._shelf import Process
 
     Facts = tuple[list[Witness], list[Process]]
@@ -57,6 +57,8 @@ class Tracker:
         self._is_due = False
         self.streams = 0
         """So many readers follow the changes."""
+        self.is_checked = False
+        """Whether the sessions were held against files and processes once, so that none is listed that is long gone."""
 
     # -- startup and shutdown --------------------------------------------------------------------------
 
@@ -129,7 +131,20 @@ class Tracker:
         self._registry.look(witnesses, time())
         self._registry.bury(gone, time())
         self._registry.sweep(time())
+        self.is_checked = True
         if self._registry.revision != before:
+            self._tell()
+
+    def measure(self, told: Session, usage: Usage) -> Session:
+        """Take in the figures of a session; one that nobody has told of becomes known. Give it as it is."""
+        self.drain()
+        if self._registry.measure(told.id, usage, told):
+            self._tell()
+        return self._registry.by_id[told.id]
+
+    def count(self, name: str, usage: Usage) -> None:
+        """Take in what a subagent has used."""
+        if self._registry.measure(name, usage):
             self._tell()
 
     def _tell(self) -> None:
@@ -147,10 +162,37 @@ class Tracker:
         """Give all sessions, each followed by its subagents."""
         return [one for root in self._registry.sessions(ended=ended) for one in self._with_children(root)]
 
+    def live(self) -> Iterator[Session]:
+        """Give the sessions and subagents that have not ended, as they are kept."""
+        return (session for session in self._registry.by_id.values() if session.ended is None)
+
+    def subagents(self) -> Iterator[Session]:
+        """Give all subagents, as they are kept."""
+        return (session for session in self._registry.by_id.values() if session.parent)
+
     def get(self, name: str) -> Session | None:
         """Find a session by its id."""
         found = self._registry.get(name)
         return None if found is None else shown(found)
+
+    def running_in(self, processes: Sequence[Process]) -> tuple[Process, tuple[Session, ...]]:
+        """Find the first of these processes that has main sessions, and these; who was heard of last stands last."""
+        self.drain()
+        found: dict[Process, list[Session]] = {process: [] for process in processes}
+        for session in self._registry.roots():
+            for process in ((session.pid, session.pid_start), *session.others):
+                if process in found:
+                    found[process].append(session)
+        first, sessions = next(((one, having) for one, having in found.items() if having), ((0, 0), []))
+        return first, tuple(map(shown, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
+
+    def root_of(self, session: Session) -> Session:
+        """Give the main session that a subagent belongs to."""
+        return self._registry.root_of(session)
+
+    def changes_since(self, revision: int) -> list[Change] | None:
+        """Give what changed since; `None` means: read `sessions` anew."""
+        return self._registry.changes_since(revision)
 
     def _with_children(self, session: Session) -> list[Session]:
         below = self._registry.children_of(session.id)

@@ -14,10 +14,11 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fairlead.daemon._ask import read_ask
-from fairlead.daemon._life import peer_uid
+from fairlead.daemon._life import peer_pid, peer_uid
+from fairlead.daemon._wire_waits import Waiting, asked_to_wait, in_http, send_mail
 
 if TYPE_CHECKING:
     from uvicorn import Config
@@ -135,7 +136,7 @@ class Doorman(asyncio.Protocol):
     def _serve(self, ask: Ask, payload: bytes) -> None:
         reply = self._app.answer_quickly(ask, payload)
         if reply is not None:
-            return self._send(reply)
+            return self._send(ask, reply)
         task = asyncio.get_running_loop().create_task(self._serve_slowly(ask, payload))
         self._server.tasks.add(task)
         task.add_done_callback(self._server.tasks.discard)
@@ -143,26 +144,29 @@ class Doorman(asyncio.Protocol):
 
     async def _serve_slowly(self, ask: Ask, payload: bytes) -> None:
         try:
-            self._send(await self._app.answer(ask, payload))
+            self._send(ask, await self._app.answer(ask, payload))
         except BaseException:
             self._transport.abort()  # without an answer the launcher goes the other road
             raise
 
-    def _send(self, reply: Reply) -> None:
+    def _send(self, ask: Ask, reply: Reply) -> None:
+        if reply.shows:
+            self._server.connections.discard(self)
+            return send_mail(self._app.house, self._server, self._transport, reply, acks=ask.acks)
         self._server.total_requests += 1
         self._transport.write(in_http(reply))
         self._transport.close()
+        return None
 
     def _hand_over(self) -> None:
         self._server.connections.discard(self)
-        successor = HttpToolsProtocol(self._config, self._server, self._state)
+        if wait := asked_to_wait(self._data):
+            token, acks = wait
+            self._transport.set_protocol(Waiting(self._app.house, self._server, self._transport, token, acks=acks))
+            return
+        state = {**self._state, "peer": peer_pid(self._transport.get_extra_info("socket"))}
+        successor = HttpToolsProtocol(self._config, self._server, state)
         successor.connection_made(self._transport)
         self._transport.set_protocol(successor)
         if self._data:
             successor.data_received(self._data)
-
-
-def in_http(reply: Reply) -> bytes:
-    """Write an answer."""
-    head = b"".join(b"%b: %b\r\n" % header for header in reply.headers())
-    return b"%b%bconnection: close\r\n\r\n%b%b" % (STATUS_LINE[reply.status], head, reply.stdout, reply.stderr)

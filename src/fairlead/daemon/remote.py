@@ -27,6 +27,20 @@ class SilentDaemon(NoDaemon):
     """There is one, but it does not answer, or not as it should."""
 
 
+class CutOff(SilentDaemon):
+    """There was one, which went away before it had answered."""
+
+
+class Refused(SilentDaemon):
+    """There is one, and it refuses. `status` is HTTP's, `text` what it said."""
+
+    def __init__(self, status: int, text: str) -> None:
+        """Say what it said."""
+        super().__init__(f"the daemon answers {status}: {text}")
+        self.status = status
+        self.text = text
+
+
 def ask(method: str, path: str, body: object = None, *, timeout: float = _PATIENCE, at: str | None = None) -> Any:
     """Ask the daemon at the socket `at` (the user's own by default) and give its JSON, or its text.
 
@@ -46,9 +60,9 @@ def ask(method: str, path: str, body: object = None, *, timeout: float = _PATIEN
         except TimeoutError:
             raise SilentDaemon(f"the daemon does not answer within {timeout:g} s{_whose(place)}") from None
         except (OSError, HTTPException) as error:
-            raise SilentDaemon(f"the daemon at {place} cannot be asked: {error}") from None
+            raise CutOff(f"the daemon at {place} cannot be asked: {error}") from None
     if answer.status >= 300:  # noqa: PLR2004 - HTTP's own line
-        raise SilentDaemon(f"the daemon answers {answer.status}: {text.decode(errors='replace').strip()}")
+        raise Refused(answer.status, text.decode(errors="replace").strip())
     is_json = answer.headers.get_content_type() == "application/json"
     return json.loads(text) if is_json else text.decode()
 

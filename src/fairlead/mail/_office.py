@@ -244,6 +244,10 @@ class Office:
         waiting = self._memory.waiting(agent.id)
         return waiting.urgent if urgent_only else waiting.queued
 
+    def may_owe(self, agent: Agent) -> bool:
+        """Tell whether an agent may have seen a request that it did not answer. Never waits."""
+        return agent.id in self._memory.owing
+
     def show(
         self, agent: Agent, event: str, event_id: str, *, urgent_only: bool = False, most: int = 10
     ) -> list[Message]:

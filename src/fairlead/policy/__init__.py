@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairlead.policy._file import Loaded, NotHeld, find_files, find_layers, hints_on, load, read_layer
+    from fairlead.policy._file import (
+        Loaded,
+        NotHeld,
+        find_files,
+        find_layers,
+        hints_on,
+        load,
+        load_user_wide,
+        read_layer,
+    )
     from fairlead.policy._guards import Guards, Look, Verdict, register_guards
     from fairlead.policy._merge import merged
     from fairlead.policy._mistakes import Mistake, PolicyError
@@ -33,6 +42,7 @@ __all__ = [
     "find_layers",
     "hints_on",
     "load",
+    "load_user_wide",
     "merged",
     "plan",
     "read_layer",
@@ -41,7 +51,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_file": {"Loaded", "NotHeld", "find_files", "find_layers", "hints_on", "load", "read_layer"},
+    "_file": {"Loaded", "NotHeld", "find_files", "find_layers", "hints_on", "load", "load_user_wide", "read_layer"},
     "_guards": {"Guards", "Look", "Verdict", "register_guards"},
     "_merge": {"merged"},
     "_mistakes": {"Mistake", "PolicyError"},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlead.policy._nodes import Node
     from fairlead.policy._words import Path
 
-_UNITS = {"timeout": "seconds"}
+_UNITS = {"timeout": "seconds", "grace": "seconds", "wait": "seconds"}
 """Key → what its number counts."""
 _SWITCHES = {
     "yes": "true",
@@ -79,7 +79,7 @@ def _for_scalar(node: Node, kind: inspect.Type, path: Path) -> Iterator[str]:
 def _as_number(node: Node, path: Path) -> str:
     if node.kind == "text" and node.text.isdecimal():
         return ", without quotes or leading zeros"
-    if path is None or path[1] != "timeout":
+    if path is None or path[1] not in _UNITS:
         return ""
     time = _TIME.fullmatch(node.text)
     if time:

@@ -13,7 +13,7 @@ from fairlead.places import config_folder, state_folder
 from fairlead.policy._last_good import TRUSTED_AGE, place_of, recall, remember, stamp_of
 from fairlead.policy._mistakes import Mistake, PolicyError
 from fairlead.policy._recent import recall_recent, remember_recent
-from fairlead.policy._types import Layer, Policy
+from fairlead.policy._types import USER_WIDE, Layer, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ def find_files(cwd: str, *, config_home: str | None = None, also_gone: bool = Fa
     start = os.path.abspath(cwd)  # noqa: PTH100 - pathlib costs an import
     nearest = _nearest(start, also_gone=also_gone)
     folder = os.path.dirname(nearest) if nearest else start  # noqa: PTH120 - likewise
-    everywhere = os.path.join(config_home or config_folder(), "config.yaml")  # noqa: PTH118 - likewise
+    everywhere = _everywhere(config_home)
     found = [(nearest, folder)] if nearest else []
     if _exists(everywhere):
         found.append((everywhere, folder))
@@ -116,13 +116,28 @@ def load(
         raise PolicyError(tuple(mistakes))
     loaded = Loaded(tuple(layers), tuple(warnings))
     if only_held:
-        remember_recent(cwd, loaded, (cache_folder(), f"{config_home or config_folder()}/config.yaml"))
+        remember_recent(cwd, loaded, (cache_folder(), _everywhere(config_home)))
     return loaded
+
+
+def load_user_wide(*, config_home: str | None = None, clock: Callable[[], int] = time_ns) -> Policy:
+    """Give what the user-wide file says, by itself: of one that is broken now, its last good version.
+
+    Raises `PolicyError` if there is none. What it says of files means nothing, as it is asked for no folder.
+    """
+    everywhere = _everywhere(config_home)
+    if not _exists(everywhere):
+        return Policy()
+    return _load(everywhere, "/", clock, tried=False, only_held=False)[0].policy
 
 
 def cache_folder() -> str:
     """Give the folder in which the last good versions are kept."""
     return f"{state_folder()}/policies"
+
+
+def _everywhere(config_home: str | None) -> str:
+    return os.path.join(config_home or config_folder(), USER_WIDE)  # noqa: PTH118 - likewise
 
 
 # -- finding -------------------------------------------------------------------------------------------

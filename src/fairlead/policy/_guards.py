@@ -44,7 +44,7 @@ class Guards:
         self._tools = ToolRules(layers)
         self._agents = AgentRules(layers)
         self._files = FileRules(layers, settings)
-        self._bash = BashGuard(self._tools, self._files, self._own, has_policy=bool(layers))
+        self._bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_is_about_agents, layers)))
         self._permissions = _Permissions(layers)
 
     def check(self, event: PreToolUse) -> Verdict:
@@ -162,6 +162,11 @@ class PermissionHook(Hook):
         """Answer with the verdict."""
         del ctx
         return self._guards.check_permission(event).output
+
+
+def _is_about_agents(layer: Layer) -> bool:
+    """Tell whether a file says anything but how the person is told."""
+    return layer.given is None or layer.given.keys() != {"attention"}
 
 
 def register_guards(manager: HookManager, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> Guards:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Check = Callable[[str], str | None]
-    Remark = Callable[[dict[str, Any]], str | None]
+    Remark = Callable[[dict[str, Any], str], str | None]
 
 
 def glob(text: str) -> str | None:
@@ -81,6 +81,18 @@ def channel(text: str) -> str | None:
     return None
 
 
+def span_of_day(text: str) -> str | None:
+    """Check a span of the day."""
+    from fairlead.policy._hours import read_span  # noqa: PLC0415 - few policies have one
+
+    span = read_span(text)
+    if span is None:
+        return f"is {text!r}, which is no span of the day; write it as `22:00-07:00`"
+    if span[0] == span[1]:
+        return f"is {text!r}, which ends as it begins; write `00:00-24:00` for the whole day"
+    return None
+
+
 def _has_open_bracket(text: str) -> bool:
     at = text.find("[")
     while at >= 0:
@@ -111,6 +123,7 @@ CHECKS: dict[type, dict[str, Check]] = {
     t.ContextRule: {"pattern": regex},
     t.PromptCommand: {"pattern": regex},
     t.Notifications: {"hooks": event_name, "channels": channel},
+    t.Attention: {"channels": channel, "quiet_hours": span_of_day},
 }
 """Type → field → the check of its texts; of a mapping, the keys are what is checked."""
 
@@ -125,7 +138,7 @@ def check_of(owner: type, field: str) -> Check | None:
 _SHELLS = frozenset({"Bash", "Monitor"})
 
 
-def tool_rule(rule: dict[str, Any]) -> str | None:
+def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
     """Remark on a rule that looks at something else than it seems to. Conclaude takes these, so they are no errors."""
     tool, command, pattern = (str(rule.get(key) or "") for key in ("tool", "commandPattern", "pattern"))
     if command and not _may_run_commands(tool):
@@ -148,5 +161,21 @@ def _is_like_a_command(pattern: str) -> bool:
     return " " in pattern.strip() or not (pattern in {"", "*"} or any(char in pattern for char in "/."))
 
 
-REMARKS: dict[type, Remark] = {t.ToolRule: tool_rule}
-"""Type → what to say about an entry that is valid."""
+def attention(section: dict[str, Any], file: str) -> str | None:
+    """Remark on what only the user-wide file can say, and on secrets that the daemon does not have."""
+    if file.rpartition("/")[2] != t.USER_WIDE:
+        return (
+            f"does nothing here, as no project says how you are told; write it in the user-wide policy, {t.USER_WIDE}"
+        )
+    import re  # noqa: PLC0415 - few policies have one
+
+    names = [name for channel in section.get("channels") or () for name in re.findall(r"\$\{(\w+)\}", str(channel))]
+    lost = next((name for name in names if not name.startswith("FAIRLEAD_")), None)
+    if lost is None:
+        return None
+    kept = f"`${{FAIRLEAD_{lost}}}`"
+    return f"names `${{{lost}}}`, which a daemon that is begun by an event does not keep; name it {kept}"
+
+
+REMARKS: dict[type, Remark] = {t.ToolRule: tool_rule, t.Attention: attention}
+"""Type → what to say about an entry that is valid, by what it says and by the name of its file."""

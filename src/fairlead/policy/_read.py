@@ -143,7 +143,7 @@ class _Walker:
         for name, (field, _) in fields.items():
             if field.required and name not in written:
                 self._note(node, f"`{name}` is missing{spell(path, ' in ')}; add it: expected {expected(field.type)}")
-        if kind.cls in REMARKS and (remark := REMARKS[kind.cls](document)):
+        if kind.cls in REMARKS and (remark := REMARKS[kind.cls](document, self.hints.file)):
             self.hints.add(node.line, node.column, f"{spell(path)} {remark}")
         return document
 

@@ -11,11 +11,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+USER_WIDE = "config.yaml"
+"""The name of the user-wide file, in the user's config folder."""
+
 MAX_SECONDS = 3600
 Seconds = Annotated[int, Meta(ge=1, le=MAX_SECONDS)]
 Lines = Annotated[int, Meta(ge=1, le=10000)]
 Pattern = Annotated[str, Meta(min_length=1)]
 Action = Literal["block", "warn"]
+Stay = Literal["always", "wake", "no"]
+MAX_WAIT = 3000
+"""Seconds: the client ends a Stop hook after an hour, which the policy's own commands may need, too."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -219,6 +225,31 @@ class Notifications(Section, frozen=True, kw_only=True):
     """New. Apprise URLs; `${NAME}` is taken from the environment, so that no secret stands in the file."""
 
 
+class Attention(Section, frozen=True, kw_only=True):
+    """New. How the person is told that a session needs them. Only the user-wide file has a say in it."""
+
+    desktop: bool = True
+    channels: list[Pattern] = []
+    """Apprise URLs; `${NAME}` is taken from the daemon's environment, which keeps what begins with `FAIRLEAD_`."""
+    quiet_hours: Pattern | list[Pattern] = []
+    """As `22:00-07:00`, in local time. What still waits at their end is told then."""
+    grace: Annotated[int, Meta(ge=0, le=MAX_SECONDS)] = 2
+    """Seconds: what is answered within them is not told."""
+    when_in_front: bool = False
+    """Tell also if the session's tmux pane is the one that the person looks at."""
+
+
+class Mail(Section, frozen=True, kw_only=True):
+    """New. How an agent is reached by the mail of others when it has nothing left to do."""
+
+    stay: Stay | None = None
+    """`always`: it waits for mail in place of stopping. `wake`: it stops, and mail wakes it. `no`: it stops.
+
+    Unless given, as `fairlead hooks install --stay` said, which is `no` if it said nothing."""
+    wait: Annotated[int, Meta(ge=1, le=MAX_WAIT)] | None = None
+    """Seconds for which `always` waits before the agent is told that nothing came, and waits anew; 570 unless given."""
+
+
 class Case(Section, frozen=True, kw_only=True):
     """New. A test of the policy: a payload, and what must come of it."""
 
@@ -264,6 +295,8 @@ class Policy(Section, frozen=True, kw_only=True):
     post_tool_batch: ListSection = msgspec.field(default_factory=ListSection)
     message_display: MessageDisplay = msgspec.field(default_factory=MessageDisplay)
     notifications: Notifications = msgspec.field(default_factory=Notifications)
+    attention: Attention = msgspec.field(default_factory=Attention)
+    mail: Mail = msgspec.field(default_factory=Mail)
     tests: list[Case] = []
     """New. Cases for `fairlead test`."""
 

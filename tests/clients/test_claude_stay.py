@@ -1,0 +1,142 @@
+"""How agents stay, in the client's settings: written, changed, and taken out to the byte."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from clients.generated_settings import settings_texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.clients._claude_hooks import Asked, Launcher, find, install, uninstall
+from fairlead.clients._claude_owners import is_wake
+from fairlead.clients._claude_rules import SettingsError, check
+from fairlead.clients._claude_stay import CAP, STAY, STAYS, differences, put_in, read_stay, take_out
+from fairlead.clients._json_text import JsonTextError, parse
+
+LAUNCHER = Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python")
+WAKE = {
+    "type": "command",
+    "command": "/opt/env/bin/fairlead-hook",
+    "args": ["Stop", "--wake", "--python", "/opt/env/bin/python"],
+    "timeout": 2_147_483,
+    "asyncRewake": True,
+}
+
+
+def installed(text: str, stay: str | None, original: str | None = None) -> str:
+    hooks = install(text, Asked(LAUNCHER, (2, 1, 325))).text
+    return put_in(hooks, LAUNCHER, stay, original)[0]
+
+
+def wakes(text: str) -> list[dict[str, Any]]:
+    return [found.value for found in find(parse(text)) if is_wake(found.value)]
+
+
+def test_always_lifts_the_clients_cap() -> None:
+    text = installed("{}\n", "always")
+
+    assert json.loads(text)["env"] == {STAY: "always", CAP: "0"}
+    assert wakes(text) == []
+
+
+def test_wake_adds_a_hook_that_the_client_does_not_wait_for() -> None:
+    text = installed("{}\n", "wake")
+
+    assert json.loads(text)["env"] == {STAY: "wake"}
+    assert wakes(text) == [WAKE]
+    assert [entry["hooks"][0]["args"][:2] for entry in json.loads(text)["hooks"]["Stop"]] == [
+        ["Stop", "--python"],
+        ["Stop", "--wake"],
+    ]
+
+
+def test_no_leaves_nothing_behind() -> None:
+    bare = installed("{}\n", None)
+
+    for stay in ("always", "wake"):
+        assert put_in(installed("{}\n", stay), LAUNCHER, "no")[0] == bare
+    assert put_in(bare, LAUNCHER, "no") == (bare, "")
+
+
+def test_an_install_that_does_not_say_leaves_it_as_it_is_and_mends_it() -> None:
+    text = installed("{}\n", "wake")
+    document = json.loads(text)
+    del document["hooks"]["Stop"][1]
+    broken = json.dumps(document)
+
+    assert list(differences(parse(broken))) == ["Stop: the hook that wakes agents is missing"]
+    assert put_in(text, LAUNCHER, None) == (text, "")
+    assert wakes(put_in(broken, LAUNCHER, None)[0]) == [WAKE]
+
+
+def test_the_hook_is_brought_up_to_date_with_the_others() -> None:
+    text = installed("{}\n", "wake")
+    moved = Launcher("/new/fairlead-hook", "/new/python")
+
+    after = install(text, Asked(moved, (2, 1, 325)))
+
+    assert wakes(after.text) == [
+        {**WAKE, "command": "/new/fairlead-hook", "args": ["Stop", "--wake", "--python", "/new/python"]}
+    ]
+    assert "Stop" in after.updated
+
+
+def test_a_cap_of_the_persons_own_comes_back() -> None:
+    mine = '{\n  "env": {"A": "b", "' + CAP + '": "2\\u0030"}\n}\n'
+    always = installed(mine, "always", mine)
+    edited = always.replace('"A": "b"', '"A": "c"')
+
+    assert json.loads(always)["env"] == {"A": "b", CAP: "0", STAY: "always"}
+    back = take_out(uninstall(edited, mine).text, mine)[0]
+    assert back == mine.replace('"A": "b"', '"A": "c"')
+    assert json.loads(put_in(always, LAUNCHER, "wake", mine)[0])["env"] == {"A": "b", CAP: "20", STAY: "wake"}
+
+
+def test_what_is_missing_is_told() -> None:
+    always = installed("{}\n", "always").replace('"0"', '"8"')
+    stray = installed("{}\n", "wake").replace('"FAIRLEAD_STAY": "wake"', '"A": "b"')
+
+    assert list(differences(parse(always))) == [
+        f'env.{CAP} is not "0", so an agent that is to stay always stops after 8 times'
+    ]
+    assert list(differences(parse(stray))) == [
+        "Stop: there is a hook that wakes agents, but env.FAIRLEAD_STAY is not wake"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("env", "kind"), [('["a"]', SettingsError), ('"x"', SettingsError), ('{"A": "1", "A": "2"}', JsonTextError)]
+)
+def test_variables_that_cannot_be_changed_safely_are_refused(env: str, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        put_in(f'{{"env": {env}}}', LAUNCHER, "always")
+
+
+@settings(max_examples=60, deadline=None)
+@given(settings_texts(rivals=True), st.lists(st.sampled_from(STAYS), min_size=1, max_size=3))
+def test_whatever_was_asked_before_the_last_word_counts_and_a_second_one_changes_nothing(
+    text: str, wishes: list[str]
+) -> None:
+    now = text
+    for wish in wishes:
+        now = installed(now, wish, text)
+    root = parse(now)
+    check(now, root)
+
+    assert read_stay(root) == ("" if wishes[-1] == "no" else wishes[-1])
+    assert list(differences(root)) == []
+    assert installed(now, wishes[-1], text) == now
+    assert installed(now, None, text) == now
+
+
+@settings(max_examples=60, deadline=None)
+@given(settings_texts(), st.sampled_from(STAYS))
+def test_taking_it_out_gives_back_the_variables(text: str, stay: str) -> None:
+    after = take_out(uninstall(installed(text, stay, text), text).text, text)[0]
+
+    document = json.loads(text.removeprefix("\ufeff")) if text.strip("\ufeff \r\n") else {}
+    left = json.loads(after.removeprefix("\ufeff"))
+    assert left.get("env", "none") == document.get("env", "none")
