@@ -74,6 +74,7 @@ class _Post:
             send()
             said = hook.stdout.readline()
             seconds = perf_counter() - begun
+            hook.wait(PATIENCE)  # killed before it has said that it printed the message, it would be shown again
         if b"Are you there?" not in said:
             raise RuntimeError(f"the waiting hook printed {said!r}")
         return seconds

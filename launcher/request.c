@@ -93,8 +93,8 @@ bool request_head(struct text *head, const struct call *call)
     if (!getcwd(here, sizeof here) || here[0] != '/')
         return false;
     add_line(head, call);
-    add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 1\r\nfairlead-version: ");
-    add(head, FAIRLEAD_VERSION "\r\nfairlead-id: ");
+    add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 1");
+    add(head, "\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-id: ");
     add(head, call->id);
     add(head, "\r\nfairlead-pid: ");
     add_number(head, pid, 10, 1);

@@ -47,6 +47,7 @@ def test_a_daemon_is_begun_asked_and_stopped(home: House) -> None:
         "events",
         "memory",
         "loop",
+        "attention",
     ]
     told = home.fairlead("daemon", "status", "--json").answer
     assert told["running"] is True

@@ -142,6 +142,22 @@ def test_a_call_that_is_heard_of_late_tells_what_its_subagent_is_for() -> None:
     assert play.main.calls["t2"].agent == ONE
 
 
+@pytest.mark.parametrize("late", [0.0, 0.5])
+def test_a_start_that_is_heard_after_an_event_of_the_subagent_tells_what_it_is_for(late: float) -> None:
+    play = Play(MAIN)
+    play("UserPromptSubmit")
+    play.now += 1
+    play.take(pre_agent("t1", "sub one", "general-purpose"))
+    play.now += 1
+    play.take(make("InstructionsLoaded", MAIN, agent_id=ONE, agent_type="general-purpose"))
+    assert play.child(ONE).description == ""
+
+    play.take(recorded("SubagentStart-general_purpose", agent_id=ONE), play.now - late)
+
+    assert (play.child(ONE).description, play.child(ONE).call) == ("sub one", "t1")
+    assert play.main.calls["t1"].agent == ONE
+
+
 def test_a_teammate_idles_without_ending() -> None:
     play = Play(MAIN)
     for event in (

@@ -45,10 +45,15 @@ def late_subagent_start(session: Session, event: SubagentStart, at: float) -> Ch
     agent_id, kind = clean(event.agent_id, LONGEST_ID), clean(event.agent_type)
     if agent_id == session.agent_id:
         return {"started": min(session.started, at), **_introduced(event)}
-    if agent_id in session.agents or agent_id in session.memory.closed or at <= session.memory.cleared:
+    if agent_id in session.memory.closed or at <= session.memory.cleared:
         return {}
+    changes: Changes = {}
+    if found := maker_call(session, kind, agent_id):
+        changes["calls"] = {**session.calls, found[0]: replace(found[1], agent=agent_id)}
+    if agent_id in session.agents:  # an event of its own was quicker
+        return changes
     counters = replace(session.counters, agents=session.counters.agents + 1)
-    changes: Changes = {"agents": {**session.agents, agent_id: Agent(kind, at)}, "counters": counters}
+    changes |= {"agents": {**session.agents, agent_id: Agent(kind, at)}, "counters": counters}
     return corrected(session, **changes)
 
 

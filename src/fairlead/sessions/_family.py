@@ -58,7 +58,7 @@ class Family(Shelf):
         self.advance(maker, apply(maker, event, at, verdict), event, at)
         child = self.by_id.get(f"{root.id}/{agent_id}")
         if child is not None:
-            self.put(apply(child, event, at, verdict))
+            self.put(self._introduced(apply(child, event, at, verdict), self.by_id[maker.id]))
 
     def stopped(self, root: Session, event: SubagentStop, at: float, verdict: Verdict) -> None:
         """Mark the subagent as done, and tell the one that made it."""
@@ -172,6 +172,13 @@ class Family(Shelf):
                 last_activity=at,
             )
         )
+
+    def _introduced(self, child: Session, maker: Session) -> Session:
+        """Tell a subagent from which call it comes, if an event of its own was heard before its start."""
+        found = next((one for one in maker.calls.items() if one[1].agent == child.agent_id), None)
+        if child.call or found is None:
+            return child
+        return replace(child, call=found[0], description=found[1].about)
 
     def _maker(self, root: Session, agent_id: str, kind: str) -> Session:
         """Guess who made a subagent."""
