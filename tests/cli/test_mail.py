@@ -233,9 +233,9 @@ def test_on_a_terminal_there_are_colours_and_nothing_that_others_wrote_moves_the
         assert "red␛[31m" in shown
         ours = re.sub(r"\x1b\[(\d+)?m", "", shown)
         assert not set(ours) & set("\x1b\x07\x08\u202e\u2066\u200b")
-    assert "\x1b[31m" in on_terminal(room.person, "inbox")
-    assert "\x1b" not in on_terminal(room.person, "inbox", NO_COLOR="1")
-    assert "\x1b" not in said(room.person.fairlead("inbox"))
+    assert "\x1b[31m" in on_terminal(room.person, "inbox", "--all")
+    assert "\x1b" not in on_terminal(room.person, "inbox", "--all", NO_COLOR="1")
+    assert "\x1b" not in said(room.person.fairlead("inbox", "--all"))
 
 
 def test_to_read_for_an_agent_leaves_the_message_unread(room: Room) -> None:

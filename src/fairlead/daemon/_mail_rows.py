@@ -31,11 +31,16 @@ def presence(agent: Agent, session: Session | None, now: float) -> Presence:
     quiet = now - max(agent.seen, session.last_activity if session else 0.0)
     if agent.id == USER.id:
         return "active" if quiet < _ACTIVE else "idle"
-    if agent.ended or (session is not None and session.ended is not None):
+    if has_ended(agent, session):
         return "offline"
     if quiet < _ACTIVE or (session is not None and not isinstance(session.state, Idle)):
         return "active"
     return "idle" if session is not None or quiet < _OFFLINE else "offline"
+
+
+def has_ended(agent: Agent, session: Session | None) -> bool:
+    """Tell whether somebody is gone: the registry hears it first, and the mail a moment later."""
+    return bool(agent.ended) or (session is not None and session.ended is not None)
 
 
 def session_of(agent: Agent, sessions: Sessions) -> Session | None:

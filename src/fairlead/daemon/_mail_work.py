@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.daemon._mail_rows import agent_row, agent_rows, inbox_row, letter_row, message_row, sent_row, session_of
+from fairlead.daemon._mail_rows import (
+    agent_row,
+    agent_rows,
+    has_ended,
+    inbox_row,
+    letter_row,
+    message_row,
+    sent_row,
+    session_of,
+)
 from fairlead.mail import STAGES, USER, Draft, NoSuchAgent, NotYours, Standing
 from fairlead.mail._tasks import incomplete
 from fairlead.mail._words import MOST_SHOWN, session_context, stop_reason
@@ -196,6 +205,8 @@ def agents(visit: Visit, ask: asks.Agents) -> dict[str, Any]:
     """List those who are there, in this project or in all."""
     project = None if ask.all else ask.project or visit.project(ask.cwd)
     found = visit.office.agents(project, ended=ask.all)
+    if not ask.all:
+        found = [agent for agent in found if not has_ended(agent, session_of(agent, visit.sessions))]
     rows = agent_rows(found, visit.office.standings(), visit.sessions, visit.now)
     return {"project": project, "agents": rows}
 
