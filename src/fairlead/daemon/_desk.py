@@ -76,7 +76,7 @@ class Speaks(Protocol):
     """Has something to say at some events: the mail."""
 
     def is_quiet(self, event: Event, ask: Ask) -> bool:
-        """Tell whether there is nothing to do that could wait for a disk."""
+        """Tell whether there is nothing to say or to note."""
 
     def speak(self, event: Event, ask: Ask, decision: Decision) -> Decision:
         """Add what is to be said to what was decided."""
@@ -128,7 +128,9 @@ class Desk:
             return self._refused(ask, payload, error, begun)
         if only_held and not self._postman.is_quiet(event, ask):
             raise NotHeld
-        decision = self._postman.speak(event, ask, self._decide(event, ask, only_held=only_held))
+        decision = self._decide(event, ask, only_held=only_held)
+        if not only_held:
+            decision = self._postman.speak(event, ask, decision)
         reply = self._postman.answered(event, ask, decision, _reply(event, payload, decision, ask))
         if len(self._paces) >= _MOST_PACES:
             self._paces.clear()

@@ -50,7 +50,7 @@ _MAILED = frozenset(
     }
 )
 _FREQUENT = frozenset({"PostToolUse", "UserPromptSubmit", "Stop"})
-"""Those of them that are decided in the loop if nothing is to be shown."""
+"""Those of them at which there is mostly nothing to say."""
 _PLANNED = 202
 _MOST_REMEMBERED = 2000
 _MOST_UNREAD = 100
@@ -79,9 +79,9 @@ class Postman:
         self._planned: dict[str, _Planned] = {}
 
     def is_quiet(self, event: Event, ask: Ask) -> bool:
-        """Tell whether there is nothing to do that could wait for a disk. Never waits itself."""
+        """Tell whether there is nothing to say or to note. Never waits itself, for the loop asks."""
         name = event.event_name
-        if name not in _MAILED or isinstance(event, TaskCreated | TaskCompleted):
+        if name not in _MAILED:
             return True
         office = self._mail.office_within(0)
         if office is None or self._mail.owes:
@@ -96,8 +96,6 @@ class Postman:
     def speak(self, event: Event, ask: Ask, decision: Decision) -> Decision:
         """Add what the mail says to what was decided. Mail at the end of a turn comes before the policy's commands."""
         if event.event_name not in _MAILED or event.session_id == DOCTOR:
-            return decision
-        if event.event_name in _FREQUENT and self.is_quiet(event, ask):
             return decision
         try:
             said = self._said(event, ask, may_show=not decision.output.blocked)

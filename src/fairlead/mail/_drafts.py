@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.events._parse import writable
 from fairlead.mail._errors import BadMessage, TooLarge
 from fairlead.mail._names import shown
-from fairlead.mail._text import writable
 from fairlead.mail._types import INTENTS, LONGEST_BODY, LONGEST_KEY, LONGEST_SUBJECT, PRIORITIES
 
 if TYPE_CHECKING:

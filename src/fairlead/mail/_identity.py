@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.events._parse import writable
 from fairlead.mail._errors import BadName, TooLarge
 from fairlead.mail._names import checked_name, folded, shown
 from fairlead.mail._port import Former
-from fairlead.mail._text import writable
 from fairlead.mail._types import FIRST_ID, Agent
 
 if TYPE_CHECKING:

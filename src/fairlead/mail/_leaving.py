@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.events._parse import writable
 from fairlead.mail._notices import notices, untold
 from fairlead.mail._port import TOLD_ENDED, TOLD_IDLE, TOLD_LATE
-from fairlead.mail._text import writable
 from fairlead.mail._types import FIRST_ID
 
 if TYPE_CHECKING:

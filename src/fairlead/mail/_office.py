@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from fairlead.events._parse import writable
 from fairlead.mail._identity import Identity
 from fairlead.mail._leaving import Leaving
 from fairlead.mail._memory import Memory
@@ -12,7 +13,6 @@ from fairlead.mail._names import checked_topic
 from fairlead.mail._notices import HAD_ENDED
 from fairlead.mail._port import Waiting
 from fairlead.mail._sending import Sending
-from fairlead.mail._text import writable
 from fairlead.mail._types import USER, Draft, Topic
 
 if TYPE_CHECKING:

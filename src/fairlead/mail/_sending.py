@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from fairlead.events._parse import writable
 from fairlead.mail._drafts import checked, subject_of_reply
 from fairlead.mail._errors import MailError, MailUnreachable, NoSuchMessage, NotYours
 from fairlead.mail._notices import HAD_ENDED
 from fairlead.mail._port import Post
-from fairlead.mail._text import writable
 from fairlead.mail._types import FAIRLEAD, USER, Message, Sent
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.events._parse import writable
+
 LONGEST_ID = 200
 LONGEST_TEXT = 200
 """Of a prompt, a description, a reason. The journal keeps at least as much of a usual payload."""
@@ -21,12 +23,4 @@ MOST_PREVIOUS = 8
 
 def clean(text: str, longest: int = LONGEST_TEXT) -> str:
     """Cut a text, and make half a surrogate pair something that can be written."""
-    if len(text) > longest:
-        text = text[:longest]
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return writable(text[:longest] if len(text) > longest else text)
