@@ -74,13 +74,13 @@ def _request(payload: dict[str, Any], project: str, place: Home, client: int) ->
         f"POST /v1/events/{payload['hook_event_name']}?client=claude HTTP/1.1",
         "host: fairlead",
         "content-type: application/json",
-        f"content-length: {len(body)}",
         "connection: close",
         f"fairlead-version: {__version__}",
-        "fairlead-id: 0000000000000000-1f3a",
         f"fairlead-pid: {client}",
         f"fairlead-start: {started(client)}",
         f"fairlead-cwd: {project}",
         f"fairlead-env: {variables}",
+        "fairlead-id: 0000000000000000-1f3a",
+        f"content-length: {len(body)}",
     ]
     return "\r\n".join([*head, "", ""]).encode() + body

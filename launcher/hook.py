@@ -254,16 +254,17 @@ def request_head(call: Call) -> bytes:
     path = b"/v1/wakes" if call.wake else b"/v1/events/" + event
     post = [b"POST %s?client=%s HTTP/1.1" % (path, client), b"content-type: application/json"]
     lines = [
-        *([b"GET %s%s HTTP/1.1" % (WAITS, call.token)] if call.token else [*post, b"content-length: %d" % size]),
+        *([b"GET %s%s HTTP/1.1" % (WAITS, call.token)] if call.token else post),
         b"host: fairlead",
         b"connection: close",
         b"fairlead-acks: 1",
         b"fairlead-version: " + VERSION.encode(),
-        b"fairlead-id: " + call.id.encode(),
         b"fairlead-pid: %d" % pid,
         *([b"fairlead-start: " + start] if start else []),
         b"fairlead-cwd: " + encoded(here),
         b"fairlead-env: " + b";".join([name + b"=" + encoded(value) for name, value in passed]),
+        b"fairlead-id: " + call.id.encode(),  # what differs from call to call stands last
+        *([] if call.token else [b"content-length: %d" % size]),
     ]
     return b"\r\n".join(lines) + b"\r\n\r\n"
 

@@ -82,10 +82,10 @@ static void add_line(struct text *head, const struct call *call)
     add(head, call->wake ? "" : call->event);
     add(head, "?client=");
     add(head, call->client);
-    add(head, " HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: ");
-    add_number(head, call->payload.size, 10, 1);
+    add(head, " HTTP/1.1\r\ncontent-type: application/json");
 }
 
+/* What differs from call to call stands last, so that the daemon knows the rest at a glance. */
 bool request_head(struct text *head, const struct call *call)
 {
     char here[MAX_VALUE];
@@ -94,13 +94,19 @@ bool request_head(struct text *head, const struct call *call)
         return false;
     add_line(head, call);
     add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 1");
-    add(head, "\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-id: ");
-    add(head, call->id);
-    add(head, "\r\nfairlead-pid: ");
+    add(head, "\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-pid: ");
     add_number(head, pid, 10, 1);
     add_start(head, "\r\nfairlead-start: ", pid);
     add(head, "\r\nfairlead-cwd: ");
     add_encoded(head, here);
     add(head, "\r\nfairlead-env: ");
-    return add_environment(head) && add(head, "\r\n\r\n");
+    if (!add_environment(head))
+        return false;
+    add(head, "\r\nfairlead-id: ");
+    add(head, call->id);
+    if (!call->wait.token[0]) {
+        add(head, "\r\ncontent-length: ");
+        add_number(head, call->payload.size, 10, 1);
+    }
+    return add(head, "\r\n\r\n");
 }

@@ -45,9 +45,9 @@ def connect(at: Path | int) -> socket.socket:
 
 
 def request(method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
-    """Write a request; `_` in a header's name is a dash."""
-    told = {"host": "localhost", "content-length": str(len(body)), "connection": "close"}
-    told |= {name.replace("_", "-"): value for name, value in headers.items()}
+    """Write a request, the size last as launchers do; `_` in a header's name is a dash."""
+    told = {"host": "localhost", "connection": "close"}
+    told |= {name.replace("_", "-"): value for name, value in {**headers, "content_length": str(len(body))}.items()}
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body
 

@@ -24,12 +24,8 @@ if TYPE_CHECKING:
 def launcher(home: House, agent: Client, path: str, payload: bytes = b"", **headers: str) -> socket.socket:
     """A launcher that has asked: as the real one does, but it can be stopped between two steps."""
     method = "POST" if payload else "GET"
-    told = {
-        "fairlead_id": "0000000000000001-1",
-        "fairlead_acks": "1",
-        "fairlead_pid": str(agent.process.pid),
-        **headers,
-    }
+    told = {"fairlead_acks": "1", "fairlead_pid": str(agent.process.pid), **headers}
+    told["fairlead_id"] = "0000000000000001-1"
     connection = connect(home.socket)
     connection.sendall(request(method, path, payload, **told))
     return connection

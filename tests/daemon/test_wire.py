@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fairlead.daemon._ask import read_ask
 from fairlead.daemon._desk import Reply
-from fairlead.daemon._wire import Reader, Unusual
-from fairlead.daemon._wire_waits import in_http
+from fairlead.daemon._wire import Reader, Unusual, in_http
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,15 +21,15 @@ if TYPE_CHECKING:
     from daemon.house import House
 
 HEADERS = {
-    "content-length": "2",
     "host": "fairlead",
     "connection": "close",
     "fairlead-version": "0.1.0",
-    "fairlead-id": "0000019a3c5e7f80-1f3a-1",
     "fairlead-pid": "4711",
     "fairlead-start": "123456",
     "fairlead-cwd": "/home/user/a%20b",
     "fairlead-env": "HOME=/home/user;TMUX_PANE=%253",
+    "fairlead-id": "0000019a3c5e7f80-1f3a-1",
+    "content-length": "2",
 }
 
 
@@ -79,8 +78,10 @@ UNUSUAL = {
     "a size that is none": written({**HEADERS, "content-length": "-2"}),
     "a size beyond all bounds": written({**HEADERS, "content-length": "9" * 5000}),
     "a large one": written({**HEADERS, "content-length": "300000"}),
-    "in chunks": written({**HEADERS, "transfer-encoding": "chunked"}),
-    "a question first": written({**HEADERS, "expect": "100-continue"}),
+    "in chunks": written({"transfer-encoding": "chunked", **HEADERS}),
+    "a question first": written({"expect": "100-continue", **HEADERS}),
+    "two sizes": written({"x": "y\r\ncontent-length: 1", **HEADERS}),
+    "another order": written({**HEADERS, "fairlead-pid": "4711", "x": "y"}),
     "another behind it": WHOLE + WHOLE,
     "a head without end": b"POST /v1/events/PreToolUse HTTP/1.1\r\nx: " + b"y" * 70_000,
     "a line that goes on": WHOLE.replace(b"fairlead-pid: 4711", b"fairlead-pid: 4711\r\n more"),

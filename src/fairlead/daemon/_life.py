@@ -25,6 +25,10 @@ _BLINK = 0.2
 """Seconds: who only looks whether a daemon lives (`remote.holder`) holds the lock for a moment."""
 
 _LONGEST_LOG = 1024 * 1024
+_SOL_SOCKET = socket.SOL_SOCKET
+_PEERCRED: int | None = getattr(socket, "SO_PEERCRED", None)
+_CREDENTIALS = struct.Struct("3i")
+"""Of the process at the other end: pid, uid, gid."""
 
 
 class DaemonError(FairleadError):
@@ -158,17 +162,16 @@ def peer_pid(connection: socket.socket) -> int:
     if connection.family != socket.AF_UNIX:
         return 0
     with suppress(OSError):
-        if hasattr(socket, "SO_PEERCRED"):
-            return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+        if _PEERCRED is not None:
+            return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[0])
         return int(struct.unpack("i", connection.getsockopt(0, 2, 4))[0])  # LOCAL_PEERPID
     return 0
 
 
 def peer_uid(connection: socket.socket) -> int | None:
     """Tell which user is at the other end; `None` if the system does not say."""
-    if hasattr(socket, "SO_PEERCRED"):
-        _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        return int(uid)
+    if _PEERCRED is not None:
+        return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[1])
     with suppress(OSError):  # LOCAL_PEERCRED: version, uid, number of groups, groups
         return int(struct.unpack_from("2I", connection.getsockopt(0, 1, 76))[1])
     return None

@@ -18,11 +18,11 @@ import uvloop
 
 from fairlead import __version__
 from fairlead.daemon._app import App
+from fairlead.daemon._door import Door
 from fairlead.daemon._house import House
 from fairlead.daemon._life import DaemonError, Place, listening, only_one, turn_over
 from fairlead.daemon._token import make_token
 from fairlead.daemon._tracker import look_up
-from fairlead.daemon._wire import Doorman
 from fairlead.daemon.starting import log_file
 from fairlead.places import runtime_folder, socket_file
 
@@ -72,11 +72,11 @@ def run(options: Options, ready: Callable[[str], None]) -> None:
         stack.callback(house.close)
         house.open()
         place = stack.enter_context(listening(socket_file()))
-        sockets = [place.listener]
+        sockets: list[socket.socket] = []
         if options.port is not None:
             sockets.append(stack.enter_context(_loopback(options.port)))
             house.token = make_token(folder)
-        where = [place.path, *(f"http://127.0.0.1:{s.getsockname()[1]}" for s in sockets[1:])]
+        where = [place.path, *(f"http://127.0.0.1:{s.getsockname()[1]}" for s in sockets)]
         house.started(where)
         uvloop.run(_serve(house, place, sockets, options, lambda: ready(" and ".join(where))))
 
@@ -86,7 +86,7 @@ async def _serve(
 ) -> None:
     config = uvicorn.Config(
         App(house),
-        http=Doorman,
+        http="httptools",
         ws="none",
         lifespan="off",
         log_config=None,
@@ -97,6 +97,7 @@ async def _serve(
         timeout_graceful_shutdown=_GRACE,
     )
     server = _Server(config)
+    server.door = Door(place.listener, config, server.server_state)
     house.on_leave(lambda: _leave(place, server))
     server.ready = ready
     tasks = [asyncio.create_task(work) for work in (*_chores(house), _watch_idleness(house, place, options.idle))]
@@ -114,8 +115,9 @@ def _leave(place: Place, server: _Server) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, without its handling of signals, which would end us by the signal again."""
+    """uvicorn's server, with a door of our own, and without its signals, which would end us by the signal again."""
 
+    door: Door
     ready: Callable[[], None]
 
     async def serve_here(self, sockets: list[socket.socket]) -> None:
@@ -123,7 +125,12 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self.door.open()
         self.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.door.close()
+        await super().shutdown(sockets)
 
     def leave(self) -> None:
         self.should_exit = True
