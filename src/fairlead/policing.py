@@ -91,7 +91,8 @@ def read_event(payload: bytes, kind: str) -> Event:
 
 def find_policy(cwd: str, *, only_held: bool = False) -> Policing:
     """Load the policy that holds in a folder. `only_held`: raise `NotHeld` rather than read a file."""
-    from fairlead.policy import PolicyError, load  # noqa: PLC0415 - a bad payload does without
+    from fairlead.policy._file import load  # noqa: PLC0415 - a bad payload does without
+    from fairlead.policy._mistakes import PolicyError  # noqa: PLC0415 - likewise
 
     try:
         loaded = load(cwd, only_held=only_held)
@@ -153,7 +154,7 @@ def _notices(policing: Policing) -> Notifications | None:
 def _plan(event: Event, policing: Policing) -> Plan | None:
     if not policing.layers:
         return None
-    from fairlead.policy import plan  # noqa: PLC0415 - an event without a policy does without
+    from fairlead.policy._plan import plan  # noqa: PLC0415 - an event without a policy does without
 
     planned = plan(event, policing.layers)
     asks = planned.steps or planned.context or planned.infinite or planned.log

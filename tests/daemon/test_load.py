@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
 from daemon import exposition
 from daemon.house import house, until
-from daemon.talk import connect, read_answer, request, talk
+from daemon.talk import connect, read_answer, talk
+from daemon.talk import request as post
 
 from fairlead.daemon._metrics import Metrics
-from fairlead.journal import Happened
+from fairlead.journal import Happened, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from daemon.house import House
 
@@ -102,34 +107,45 @@ def test_how_it_is_can_be_asked(home: House) -> None:
 # -- others --------------------------------------------------------------------------------------------
 
 
-def test_who_asks_by_halves_keeps_nobody_from_an_answer(home: House) -> None:
-    whole = request("POST", "/v1/events/PreToolUse", home.edit("kept.txt"))
-    halves = [connect(home.socket) for _ in range(20)]
-    for number, connection in enumerate(halves):
-        connection.sendall(whole[: len(whole) * number // 20])
+@pytest.fixture(params=["launcher", "other"])
+def whole(home: House, request: pytest.FixtureRequest) -> Callable[[], bytes]:
+    """Requests as a launcher writes them, or as others do."""
+    numbers = count()
+
+    def written() -> bytes:
+        own = {"fairlead_id": f"{next(numbers):016x}-1"} if request.param == "launcher" else {}
+        return post("POST", "/v1/events/PreToolUse", home.edit("kept.txt"), **own)
+
+    return written
+
+
+def test_who_asks_by_halves_keeps_nobody_from_an_answer(home: House, whole: Callable[[], bytes]) -> None:
+    halves = [(connect(home.socket), whole()) for _ in range(20)]
+    for number, (connection, said) in enumerate(halves):
+        connection.sendall(said[: len(said) * number // 20])
 
     assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
     assert [record.road for record in home.happened()] == ["daemon"]
 
-    for number, connection in enumerate(halves):
-        connection.sendall(whole[len(whole) * number // 20 :])
+    for number, (connection, said) in enumerate(halves):
+        connection.sendall(said[len(said) * number // 20 :])
         assert read_answer(connection).headers["fairlead-exit"] == "2"
         connection.close()
 
 
-def test_a_body_that_comes_byte_by_byte_is_read(home: House) -> None:
+def test_a_request_that_comes_byte_by_byte_is_read(home: House, whole: Callable[[], bytes]) -> None:
     with connect(home.socket) as connection:
-        for byte in request("POST", "/v1/events/PreToolUse", home.edit("kept.txt")):
+        for byte in whole():
             connection.sendall(bytes([byte]))
         assert read_answer(connection).headers["fairlead-exit"] == "2"
 
 
-def test_who_leaves_before_the_answer_harms_nobody(home: House) -> None:
-    whole = request("POST", "/v1/events/PreToolUse", home.edit("kept.txt"))
-    head = whole.index(b"\r\n\r\n") + 4
-    for size in (0, 10, head, head + 1, len(whole) - 5):
+def test_who_leaves_before_the_answer_harms_nobody(home: House, whole: Callable[[], bytes]) -> None:
+    said = whole()
+    head = said.index(b"\r\n\r\n") + 4
+    for size in (0, 10, head, head + 1, len(said) - 5):
         with connect(home.socket) as connection:
-            connection.sendall(whole[:size])
+            connection.sendall(said[:size])
 
     assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
     assert len(home.happened()) == 1, "what was not asked to the end is no event"
@@ -147,12 +163,11 @@ def test_what_is_no_http_is_refused(home: House) -> None:
     assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
 
 
-def test_two_hundred_at_once_are_answered(home: House) -> None:
+def test_two_hundred_at_once_are_answered(home: House, whole: Callable[[], bytes]) -> None:
     """The first of all, and in several threads: each of them reads the policy."""
-    whole = request("POST", "/v1/events/PreToolUse", home.edit("kept.txt"))
     connections = [connect(home.socket) for _ in range(200)]
     for connection in connections:
-        connection.sendall(whole)
+        connection.sendall(whole())
 
     codes = [read_answer(connection).headers["fairlead-exit"] for connection in connections]
     for connection in connections:
@@ -160,6 +175,41 @@ def test_two_hundred_at_once_are_answered(home: House) -> None:
 
     assert codes == ["2"] * 200
     assert len(home.happened()) == 200
+
+
+def test_an_answer_that_does_not_fit_into_the_socket_comes_whole(home: House) -> None:
+    script = ": " + "x" * 1_000_000
+    home.policy(f"stop: {{commands: [{{run: '{script}'}}]}}\n")
+    payload = home.payload(hook_event_name="Stop", stop_hook_active=False)
+    for number in range(3):
+        with connect(home.socket) as connection:
+            connection.sendall(post("POST", "/v1/events/Stop", payload, fairlead_id=f"1-{number}"))
+            if number == 1:
+                connection.recv(100)
+                continue  # and is gone in the middle of it
+            answer = read_answer(connection)
+        assert answer.status == 202
+        assert answer.json["plan"]["steps"][0]["run"] == script
+    assert "Traceback" not in (home.folder / "daemon.err").read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets another process's limits be set")
+def test_more_who_say_nothing_than_files_can_be_open_are_outlived(whole: Callable[[], bytes], home: House) -> None:
+    status = home.status()
+    assert status is not None
+    open_now = len(list(Path(f"/proc/{status['pid']}/fd").iterdir()))
+    resource.prlimit(status["pid"], resource.RLIMIT_NOFILE, (open_now + 20, open_now + 20))
+    silent = [connect(home.socket) for _ in range(60)]
+    with connect(home.socket) as waiting:
+        waiting.sendall(whole())
+        until(lambda: "nobody can be let in: [Errno 24] Too many open files" in troubles(home), "it says so")
+        for connection in silent:
+            connection.close()
+        assert read_answer(waiting).headers["fairlead-exit"] == "2"
+
+
+def troubles(home: House) -> str:
+    return "\n".join(record.what for record in home.journal() if isinstance(record, Turn))
 
 
 # -- the loop ------------------------------------------------------------------------------------------

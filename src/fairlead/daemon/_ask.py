@@ -75,8 +75,10 @@ def read_env(text: str) -> dict[str, str]:
 
 def is_same_home(ask: Ask, own: Mapping[str, str]) -> bool:
     """Tell whether who asks has the same folders as this daemon: else it would be told another's policy."""
-    env = ask.env
-    return all(env.get(name, "") == value for name, value in own.items()) or own == home_of(env, ask.cwd)
+    for name, value in own.items():
+        if ask.env.get(name, "") != value:
+            return own == home_of(ask.env, ask.cwd)
+    return True
 
 
 def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:

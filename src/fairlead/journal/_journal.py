@@ -51,12 +51,13 @@ class Journal(Reader):
         line = encode(record)
         with self._lock:
             try:
-                self._prepare(len(line))
+                end = self._prepare(len(line))
                 if self._is_begun:
                     self._write(b"\n")
                     self._is_begun = False
+                    end += 1
                 self._write(line)
-                return Position(self._current, os.lseek(self._file, 0, os.SEEK_CUR))
+                return Position(self._current, end + len(line))
             except OSError as error:
                 where = self.path(self._current) if self._current else self.folder
                 raise JournalError(f"{where}: cannot be written: {error.strerror}; nothing was recorded") from error
@@ -98,12 +99,12 @@ class Journal(Reader):
 
     # -- the file --------------------------------------------------------------------------------------
 
-    def _prepare(self, size: int) -> None:
-        """Have a segment open that takes so many bytes more."""
+    def _prepare(self, size: int) -> int:
+        """Have a segment open that takes so many bytes more, and say where it ends."""
         if self._file >= 0:
             stat = os.fstat(self._file)
             if stat.st_nlink and stat.st_size + size <= self._segment_size:
-                return
+                return stat.st_size
             number = self._current + 1 if stat.st_nlink else 0  # somebody removed the file, or all of the folder
             self._close()
         else:
@@ -111,9 +112,12 @@ class Journal(Reader):
         make_folder(self.folder)
         number = max(number, *self.segments(), 1)
         self._open(number)
-        if (end := os.fstat(self._file).st_size) and end + size > self._segment_size:
+        end = os.fstat(self._file).st_size
+        if end and end + size > self._segment_size:
             self._close()
             self._open(number + 1)
+            end = os.fstat(self._file).st_size
+        return end
 
     def _open(self, number: int) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -37,7 +37,7 @@ class Guards:
     """All guards of a policy. `layers` are its files, the nearest first."""
 
     def __init__(self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> None:
-        settings = (layers[0].policy if len(layers) == 1 else merged(layers)).pre_tool_use
+        settings = merged(layers).pre_tool_use
         self._unparsable = settings.bash.unparsable
         self._home = layers[0].folder if layers else "/"
         self._own = OwnFiles(layers, os.environ if environ is None else environ) if settings.protect_own_files else None

@@ -9,17 +9,19 @@ import msgspec
 from fairlead.policy._types import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from fairlead.policy._types import Layer
 
 
-def merged(layers: Iterable[Layer]) -> Policy:
+def merged(layers: Sequence[Layer]) -> Policy:
     """Make one policy of layers that come nearest first.
 
     Lists are put one after the other, mappings are merged key by key, and of anything else the nearest file that
     says it is right: a default never hides what a file further away says.
     """
+    if len(layers) == 1:
+        return layers[0].policy
     document: dict[str, Any] = {}
     for layer in layers:
         document = _under(document, _given(layer))

@@ -35,13 +35,15 @@ class _Kind(msgspec.Struct, frozen=True):
     subject: str | None = None
     on_failure: OnFailure = "never"
     shown: Shown = "person"
+    speaks: bool = False
+    """There may be something to say even without a command."""
 
 
 _KINDS: dict[str, _Kind] = {
-    "Stop": _Kind("stop", None, "block-first", "log"),
+    "Stop": _Kind("stop", None, "block-first", "log", speaks=True),
     "StopFailure": _Kind("stop_failure"),
-    "SubagentStart": _Kind("subagent_start", "agent_type", "never", "model"),
-    "SubagentStop": _Kind("subagent_stop", "agent_type"),
+    "SubagentStart": _Kind("subagent_start", "agent_type", "never", "model", speaks=True),
+    "SubagentStop": _Kind("subagent_stop", "agent_type", speaks=True),
     "PostToolUse": _Kind("post_tool_use", "tool_name", "never", "model"),
     "PostToolUseFailure": _Kind("post_tool_use_failure", "tool_name", "never", "model"),
     "PostToolBatch": _Kind("post_tool_batch", None, "never", "model"),
@@ -77,7 +79,7 @@ def plan(event: Event, layers: tuple[Layer, ...], *, read: _prompts.Read = _prom
     if event.event_name == "WorktreeCreate":
         return _for_worktree(event, layers)
     kind = _KINDS.get(event.event_name)
-    if kind is None:
+    if kind is None or not (kind.speaks or any(_has_commands(layer.policy, kind) for layer in layers)):
         return Plan(event_name=event.event_name, session_id=event.session_id)
     found = _found(event, layers, kind)
     return _plan(
@@ -144,6 +146,10 @@ def _found(event: Event, layers: tuple[Layer, ...], kind: _Kind) -> _Found:
         for layer in layers
         for pattern, command in _of_section(getattr(layer.policy, kind.section), event, kind, layer.policy)
     ]
+
+
+def _has_commands(policy: Policy, kind: _Kind) -> bool:
+    return bool(getattr(policy, kind.section).commands)
 
 
 def _of_section(section: Any, event: Event, kind: _Kind, policy: Policy) -> Iterator[tuple[str | None, Command]]:
@@ -277,7 +283,7 @@ def _log(event: Event, layers: tuple[Layer, ...], kind: _Kind, found: _Found) ->
         return (_processing(event),) if found and not isinstance(event, MessageDisplay) else ()
     kind_of_agent = f", subagent_type={event.agent_type}" if event.agent_type else ""
     lines = [f"{_processing(event)}, agent_id={event.agent_id}{kind_of_agent}"]
-    if any(getattr(layer.policy, kind.section).commands for layer in layers):
+    if any(_has_commands(layer.policy, kind) for layer in layers):
         patterns = dict.fromkeys(pattern for _, pattern, _ in found if pattern)
         names = ", ".join(f'"{pattern}"' for pattern in patterns)
         outcome = f"matched patterns: [{names}]" if patterns else "did not match any configured patterns"
