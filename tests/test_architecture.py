@@ -16,6 +16,7 @@ SRC = Path(fairlead.__file__).parent
 MAY_IMPORT = {
     "errors": set(),
     "places": set(),
+    "talk": set(),
     "events": {"errors"},
     "hooks": {"errors", "events"},
     "policy": {"errors", "places", "events", "hooks"},
@@ -23,12 +24,12 @@ MAY_IMPORT = {
     "journal": {"errors", "places", "events"},
     "notify": {"errors", "places", "events"},
     "clients": {"errors", "places", "events"},
-    "act": {"errors", "places", "events", "hooks", "policy", "policing", "journal", "notify", "clients"},
+    "act": {"errors", "places", "talk", "events", "hooks", "policy", "policing", "journal", "notify", "clients"},
     "mail": {"errors", "events"},
     "store": {"errors", "places", "journal", "mail"},
     "sessions": {"errors", "places", "events", "journal"},
     "daemon": {
-        *("errors", "places", "events", "hooks", "policy", "policing", "journal", "notify", "clients", "act"),
+        *("errors", "places", "talk", "events", "hooks", "policy", "policing", "journal", "notify", "clients", "act"),
         *("store", "sessions", "mail"),
     },
     "tui": {"errors", "places", "sessions", "daemon"},

@@ -18,6 +18,7 @@ from fairlead.places import socket_file
 if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.journal import Caller
+    from fairlead.talk import Heard
 
 _PATIENCE = 10.0
 """Seconds for an answer of a daemon that may be opening its mail."""
@@ -38,14 +39,6 @@ class Stopped(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be printed whatever comes."""
     wakes: bool = False
     """The client does not wait for this hook: its end wakes the session."""
-
-
-class Heard(msgspec.Struct, frozen=True):
-    """What the daemon answers."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
 
 
 def stay(stopped: Stopped) -> int | None:
@@ -70,31 +63,14 @@ def take_up_again(stopped: Stopped) -> None:
     _become(sys.executable, "-E", "-P", "-m", "fairlead", stopped.event.event_name, *words)
 
 
-def exchange(method: str, path: str, body: bytes = b"", *, timeout: float) -> Heard | None:
+def asked(method: str, path: str, body: bytes = b"", *, timeout: float) -> Heard | None:
     """Ask the daemon something over its socket; `None` if it does not answer as it should."""
-    import socket  # noqa: PLC0415 - hardly any event waits
+    from fairlead.talk import exchange  # noqa: PLC0415 - hardly any event waits
 
-    head = f"{method} {path} HTTP/1.1\r\nhost: fairlead\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n"
-    got = bytearray()
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
-            daemon.settimeout(timeout)
-            daemon.connect(socket_file())
-            daemon.sendall(head.encode() + body)
-            while more := daemon.recv(1 << 16):
-                got += more
-        return _read(bytes(got))
+        return exchange(socket_file(), method, path, body, timeout=timeout)
     except (OSError, ValueError):
         return None
-
-
-def _read(text: bytes) -> Heard:
-    head, _, body = text.partition(b"\r\n\r\n")
-    first, *lines = head.decode("latin-1").split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    if int(headers.get("content-length", "0")) != len(body):
-        raise ValueError
-    return Heard(int(first.split(" ")[1]), headers, body)
 
 
 def _ask_to_wait(stopped: Stopped) -> Heard | None:
@@ -107,9 +83,9 @@ def _ask_to_wait(stopped: Stopped) -> Heard | None:
         **({"caller": stopped.caller} if stopped.caller else {}),
     }
     said = stopped.said.decode(errors="replace")
-    asked = {"ask": ask, "payload": msgspec.Raw(stopped.payload), "said": said, "wakes": stopped.wakes}
-    body = msgspec.json.encode(asked)
-    return exchange("POST", "/v1/waits", body, timeout=_PATIENCE)
+    document = {"ask": ask, "payload": msgspec.Raw(stopped.payload), "said": said, "wakes": stopped.wakes}
+    body = msgspec.json.encode(document)
+    return asked("POST", "/v1/waits", body, timeout=_PATIENCE)
 
 
 def _wait(stopped: Stopped, heard: Heard) -> Heard | None:
@@ -119,7 +95,7 @@ def _wait(stopped: Stopped, heard: Heard) -> Heard | None:
         _as_stdin(stopped.payload)
         words = [stopped.event.event_name, *(["--wake"] if stopped.wakes else []), "--id", stopped.id]
         _become(launcher, "--wait", token, milliseconds, *words, "--client", stopped.client, "--python", sys.executable)
-    return exchange("GET", f"/v1/waits/{token}", timeout=int(milliseconds) / 1000 + _SLACK)
+    return asked("GET", f"/v1/waits/{token}", timeout=int(milliseconds) / 1000 + _SLACK)
 
 
 def _as_stdin(payload: bytes) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 """`- a list` and `-5 degrees` are text, and so is a lone dash."""
@@ -19,13 +17,13 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_NUMBER = 9
 
 
-class Given(msgspec.Struct, frozen=True):
+class Given:
     """What stands on a command line."""
 
-    words: tuple[tuple[str, bool], ...] = ()
-    """What is no option, each with whether it stands after one."""
-    options: dict[str, tuple[str, ...]] = {}
-    """The values of each option, in order; of a flag, empty ones."""
+    def __init__(self, words: Sequence[tuple[str, bool]], options: Mapping[str, tuple[str, ...]]) -> None:
+        """Hold what is no option, each with whether it stands after one; and the values of each option, in order."""
+        self.words = words
+        self.options = options
 
     def __contains__(self, option: str) -> bool:
         """Tell whether an option is there."""
@@ -61,7 +59,7 @@ def read(command: str, args: Sequence[str], *, flags: Collection[str] = (), valu
         elif name not in flags or value is not None:
             raise UsageError(f"unknown option {word!r}; see fairlead {command} --help")
         options[name] = (*options.get(name, ()), value or "")
-    return Given(tuple(words), options)
+    return Given(words, options)
 
 
 def read_span(option: str, text: str) -> float:

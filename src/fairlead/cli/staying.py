@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.act import Stopped, stay
 from fairlead.act._caller import printed
-from fairlead.act._stay import exchange
+from fairlead.act._stay import asked
 from fairlead.clients import CLIENTS
 from fairlead.events import HookOutput, Stop
 from fairlead.policing import find_policy, staying
@@ -74,7 +74,7 @@ def _is_reached() -> bool:
     from fairlead.daemon.starting import start_on_demand  # noqa: PLC0415 - likewise
 
     deadline = monotonic() + PATIENCE
-    while exchange("GET", "/v1/status", timeout=PATIENCE) is None:
+    while asked("GET", "/v1/status", timeout=PATIENCE) is None:
         start_on_demand()
         if monotonic() > deadline:
             return False

@@ -1,17 +1,16 @@
-"""The other end of the daemon: ask it something over its socket. Standard library only."""
+"""The other end of the daemon: ask it something over its socket. Standard library only, and no more than needed."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
-import socket
 from contextlib import closing
-from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import FairleadError
 from fairlead.places import socket_file
+from fairlead.talk import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,24 +46,21 @@ def ask(method: str, path: str, body: object = None, *, timeout: float = _PATIEN
     Raises `NoDaemon` if there is none, if it does not answer in time, or if it refuses.
     """
     place = socket_file() if at is None else at
-    sent = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    with closing(_Connection(place, timeout)) as connection:
-        try:
-            connection.request(method, path, sent, {"content-type": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read()
-        except FileNotFoundError:
-            raise NoDaemon(f"no daemon is running (no socket at {place}); begin one: fairlead daemon start") from None
-        except ConnectionRefusedError:
-            raise NoDaemon(f"the daemon at {place} is gone; begin another: fairlead daemon start") from None
-        except TimeoutError:
-            raise SilentDaemon(f"the daemon does not answer within {timeout:g} s{_whose(place)}") from None
-        except (OSError, HTTPException) as error:
-            raise CutOff(f"the daemon at {place} cannot be asked: {error}") from None
+    sent = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    try:
+        answer = exchange(place, method, path, sent, timeout=timeout)
+    except FileNotFoundError:
+        raise NoDaemon(f"no daemon is running (no socket at {place}); begin one: fairlead daemon start") from None
+    except ConnectionRefusedError:
+        raise NoDaemon(f"the daemon at {place} is gone; begin another: fairlead daemon start") from None
+    except TimeoutError:
+        raise SilentDaemon(f"the daemon does not answer within {timeout:g} s{_whose(place)}") from None
+    except (OSError, ValueError) as error:
+        raise CutOff(f"the daemon at {place} cannot be asked: {error}") from None
     if answer.status >= 300:  # noqa: PLR2004 - HTTP's own line
-        raise Refused(answer.status, text.decode(errors="replace").strip())
-    is_json = answer.headers.get_content_type() == "application/json"
-    return json.loads(text) if is_json else text.decode()
+        raise Refused(answer.status, answer.body.decode(errors="replace").strip())
+    is_json = answer.headers.get("content-type") == "application/json"
+    return json.loads(answer.body) if is_json else answer.body.decode()
 
 
 def follow(path: str, *, timeout: float, at: str | None = None) -> Iterator[tuple[str, Any]]:
@@ -72,8 +68,12 @@ def follow(path: str, *, timeout: float, at: str | None = None) -> Iterator[tupl
 
     Ends when the daemon goes. Raises `NoDaemon` if there is none, or nothing comes for `timeout` seconds.
     """
+    from http.client import HTTPException  # noqa: PLC0415 - only a stream needs all that HTTP has
+
+    from fairlead.daemon._stream import Connection  # noqa: PLC0415 - likewise
+
     place = socket_file() if at is None else at
-    with closing(_Connection(place, timeout)) as connection:
+    with closing(Connection(place, timeout)) as connection:
         try:
             connection.request("GET", path)
             answer, kind, data = connection.getresponse(), "", ""
@@ -112,16 +112,3 @@ def holder(folder: str) -> int | None:
 def _whose(place: str) -> str:
     pid = holder(place.rpartition("/")[0])
     return f" (pid {pid}); if it hangs, end it: kill -9 {pid}" if pid else ""
-
-
-class _Connection(HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, place: str, timeout: float) -> None:
-        super().__init__("fairlead", timeout=timeout)
-        self._place = place
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._place)
