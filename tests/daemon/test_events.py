@@ -11,7 +11,7 @@ from daemon.house import house, until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.house import Done, House
 
     from fairlead.journal import Happened
 
@@ -42,6 +42,11 @@ def last(home: House) -> Happened:
     record = home.happened()[-1]
     assert record.road == "daemon"
     return record
+
+
+def decided_without(home: House, event: str, payload: bytes) -> Done:
+    """The answer without a daemon; what is spooled of it lies where this one's daemon does not take it in."""
+    return home.cold(event, payload, FAIRLEAD_HOME=str(home.folder / "elsewhere"))
 
 
 # -- verdicts ------------------------------------------------------------------------------------------
@@ -135,7 +140,7 @@ def test_a_payload_that_cannot_be_read_shuts_the_gate(home: House, payload: byte
     assert done.exit_code == 2
     assert done.stdout == ""
     assert message in done.stderr
-    assert done == home.cold("PreToolUse", payload)
+    assert done == decided_without(home, "PreToolUse", payload)
     assert last(home).verdict == "failed"
 
 
@@ -143,7 +148,7 @@ def test_where_nothing_can_be_blocked_a_bad_payload_is_an_error(home: House) -> 
     done = home.hook("SessionEnd", b"{")
 
     assert done.exit_code == 1
-    assert done == home.cold("SessionEnd", b"{")
+    assert done == decided_without(home, "SessionEnd", b"{")
 
 
 def test_an_event_that_nobody_knows_yet_is_answered_and_kept(home: House) -> None:
