@@ -193,6 +193,10 @@ class House:
         """Bring a batch into the store; tell whether there is more."""
         return self._feed.batch(most)
 
+    def behind(self) -> int:
+        """Tell how many bytes of the journal are not in the store yet."""
+        return self._feed.behind()
+
     def events_of(self, session: str, limit: int) -> list[StoredEvent]:
         """Give the last events of a session, the newest first, as far as the store has them."""
         self._feed.batch()
@@ -243,7 +247,7 @@ class House:
 
     def metrics_text(self) -> str:
         """Tell the same for Prometheus."""
-        more = {"spool_pending": pending(spool_folder()), "store_behind_bytes": self._feed.behind()}
+        more = {"spool_pending": pending(spool_folder()), "store_behind_bytes": self.behind()}
         return self.metrics.text(version=self.version, more=more)
 
 

@@ -20,6 +20,7 @@ import uvloop
 from fairlead import __version__
 from fairlead.daemon._app import App
 from fairlead.daemon._door import Door
+from fairlead.daemon._feed import BATCH
 from fairlead.daemon._house import House
 from fairlead.daemon._life import DaemonError, Place, listening, only_one, turn_over
 from fairlead.daemon._token import make_token
@@ -42,8 +43,10 @@ _LOOK_AT_SPOOL = 0.25
 _LOOK_AT_SESSIONS = 1.0
 _NEWS = 0.25
 _MANY = 100
-"""Events within that time: then the store waits."""
-_FEW = 25
+"""Events within that time: then the store waits,"""
+_MUCH = 32 * 1024 * 1024
+"""unless so many bytes of the journal wait for it."""
+_FEW = 50
 _KEEP_SESSIONS = 30.0
 _LOOK_AT_SOCKET = 0.5
 _SWITCH = 0.001
@@ -228,18 +231,19 @@ async def _watch_spool(house: House) -> None:
 async def _feed_store(house: House) -> None:
     """Bring what is in the journal into the store, in batches, off the hot road.
 
-    The thread that feeds takes the interpreter from the loop that answers. So while many events come, it takes few
-    at a time, and the rest in a quieter moment: the journal has everything meanwhile.
+    The thread that feeds takes the interpreter from the loop that answers. So while many events come, the store
+    waits for a quieter moment: the journal has everything meanwhile.
     """
     while True:
         before = house.metrics.answered
         await asyncio.sleep(_NEWS)  # first: the store takes long to load, and somebody waits for an answer
-        if house.metrics.answered - before > _MANY:
-            await _in_thread(partial(house.feed, _FEW))
-            continue
-        before = house.metrics.answered
-        while await _in_thread(house.feed) and house.metrics.answered - before <= _MANY:
-            pass
+        size = _FEW
+        while _may_feed(house, before) and await _in_thread(partial(house.feed, size)):
+            size = min(2 * size, BATCH)
+
+
+def _may_feed(house: House, before: int) -> bool:
+    return house.metrics.answered - before <= _MANY or house.behind() > _MUCH
 
 
 async def _watch_idleness(house: House, place: Place, idle: float) -> None:
