@@ -77,7 +77,7 @@ static bool read_line(const char *at, size_t size, struct answer *answer, unsign
         return take_wait(answer, seen, at + from, size - from);
     if (answer->status == 303 && same_letters(at, name, "location"))
         return take_place(answer, seen, at + from, size - from);
-    if (answer->status == 200 && same_letters(at, name, "fairlead-ack"))
+    if (answer->status != 303 && same_letters(at, name, "fairlead-ack"))
         return take_ack(answer, at + from, size - from);
     return !same_letters(at, name, "transfer-encoding");
 }

@@ -162,6 +162,6 @@ int main(int argc, char **argv)
     if (answered && answer.status == 200)
         print(&call, &answer, got.at + answer.head);
     if (answered)
-        act(&call, (struct bytes){got.at + answer.head, answer.body});
+        act(&call, (struct bytes){got.at + answer.head, answer.body}, answer.ack);
     cold_road(&call);
 }

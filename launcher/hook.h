@@ -80,7 +80,7 @@ struct answer {
     unsigned status, exit_code;
     size_t head, body, stdout_size; /* bytes; head counts the empty line too */
     struct wait wait;               /* of a 303 */
-    bool ack;                       /* of a 200: who answers wants to hear that it is printed */
+    bool ack;                       /* who answers wants to hear that it is printed; not of a 303 */
 };
 enum state read_head(const char *at, size_t size, struct answer *answer);
 
@@ -99,7 +99,7 @@ bool as_stdin(const struct call *call);
 
 /* python.c: none of the first four comes back */
 _Noreturn void cold_road(const struct call *call);
-_Noreturn void act(const struct call *call, struct bytes plan);
+_Noreturn void act(const struct call *call, struct bytes plan, bool ack);
 _Noreturn void go_on(const struct call *call);
 _Noreturn void leave(int code);
 void complain(struct text *line);

@@ -351,7 +351,7 @@ def take(answer: Answer, found: dict[bytes, int], name: bytes, value: bytes) -> 
         if answer.token or token == value or not is_name(token.decode("latin-1"), NAME):
             raise ValueError
         answer.token = token
-    elif name == b"fairlead-ack" and answer.status == 200:
+    elif name == b"fairlead-ack" and answer.status != 303:
         if answer.ack or value != b"1":
             raise ValueError
         answer.ack = True
@@ -518,11 +518,15 @@ def cold_road(call: Call) -> None:
     run(call, [COLD, *call.words, *waited, *(["--launched", launched] if call.words else [])])
 
 
-def act(call: Call, plan: bytes) -> None:
+def act(call: Call, plan: bytes, *, ack: bool) -> None:
     fd = as_file(plan, call.id)
     if fd < 0:
         cold_road(call)
-    run(call, [ACT, call.event, "--client", call.client, "--id", call.id, "--plan-fd", str(fd)])
+    words = [ACT, call.event, "--client", call.client, "--id", call.id, "--plan-fd", str(fd)]
+    if ack and call.daemon is not None:
+        posix.set_inheritable(call.daemon.fileno(), True)  # noqa: FBT003 - positional only
+        words += ["--ack-fd", str(call.daemon.fileno())]
+    run(call, words)
 
 
 def go_on(call: Call) -> None:
@@ -573,7 +577,7 @@ def main(call: Call) -> None:
         at = answer.stdout_size
         print_answer(call, answer.body[:at], answer.body[at:], answer.exit_code)
     if answer:
-        act(call, answer.body)
+        act(call, answer.body, ack=answer.ack)
     cold_road(call)
 
 

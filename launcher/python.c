@@ -4,6 +4,7 @@
 #include "hook.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -246,16 +247,20 @@ _Noreturn void cold_road(const struct call *call)
     run(call, args);
 }
 
-_Noreturn void act(const struct call *call, struct bytes plan)
+/* Who wants to hear that the answer is printed is handed on: if it never is, the connection ends without a word. */
+_Noreturn void act(const struct call *call, struct bytes plan, bool ack)
 {
-    char memory[16];
-    struct text number = text_in(memory, sizeof memory);
+    char memory[16], daemon_memory[16];
+    struct text number = text_in(memory, sizeof memory), daemon = text_in(daemon_memory, sizeof daemon_memory);
     int fd = as_file(plan, call->id);
     if (fd < 0)
         cold_road(call);
     add_number(&number, (uint64_t)fd, 10, 1);
-    char *args[] = {ACT,        "-E",   "-P",           "-c",          ACT,    (char *)call->event, "--client",
-                    (char *)call->client, "--id", (char *)call->id, "--plan-fd", memory, NULL};
+    add_number(&daemon, (uint64_t)call->daemon, 10, 1);
+    bool told = ack && fcntl(call->daemon, F_SETFD, 0) == 0;
+    char *args[] = {ACT,    "-E",           "-P",          "-c",   ACT,           (char *)call->event, "--client",
+                    (char *)call->client, "--id", (char *)call->id, "--plan-fd", memory,
+                    told ? "--ack-fd" : NULL, daemon_memory, NULL};
     run(call, args);
 }
 

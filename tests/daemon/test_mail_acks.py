@@ -85,6 +85,27 @@ def test_so_it_is_with_one_that_waited(posted: House, fox: Client, owl: Client, 
         assert "hello" in owl.hook("Stop").stdout
 
 
+WAITS = "touch begun; until test -e go_on; do sleep 0.01; done"
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_so_it_is_where_commands_are_run_first(posted: House, fox: Client, owl: Client, *, killed: bool) -> None:
+    posted.policy(f"userPromptSubmit: {{commands: [{{run: '{WAITS}'}}]}}\n")
+    for name in ("begun", "go_on"):
+        (posted.project / name).unlink(missing_ok=True)
+    sent = fox.send(owl.name, "hello")
+    hook = begin(posted, owl, hook_event_name="UserPromptSubmit", prompt="hi")
+    until((posted.project / "begun").exists, "the command runs")
+    if killed:
+        hook.kill()
+        until(lambda: fox.ledger(sent)[0][1] == "queued", "it is queued again")
+    (posted.project / "go_on").touch()
+
+    assert (b"hello" in hook.communicate(timeout=30)[0]) is not killed
+    assert ("hello" in owl.hook("UserPromptSubmit", prompt="hi").stdout) is killed
+    assert fox.ledger(sent)[0][1] == "shown"
+
+
 def test_who_does_not_say_that_it_can_is_not_waited_for(posted: House, fox: Client, owl: Client) -> None:
     sent = fox.send(owl.name, "hello")
     payload = posted.payload(session_id=owl.session, hook_event_name="UserPromptSubmit", prompt="hi")
@@ -121,7 +142,7 @@ def test_hooks_that_are_killed_at_any_moment_lose_and_double_nothing(posted: Hou
     sender = fox.start([sys.executable, "-c", SENDS, owl.name, str(many)], b"")
     told: list[int] = []
     while len(told) < many:
-        hook = begin(posted, owl)
+        hook = begin(posted, owl, hook_event_name="Stop")
         if chance.random() < 0.5:
             sleep(chance.random() / 50)  # not for something to happen, but to be anywhere in between
             hook.kill()
@@ -131,13 +152,17 @@ def test_hooks_that_are_killed_at_any_moment_lose_and_double_nothing(posted: Hou
     assert sorted(told) == list(range(many)), "each once"
 
 
-def begin(home: House, agent: Client) -> subprocess.Popen[bytes]:
+def begin(home: House, agent: Client, **fields: str) -> subprocess.Popen[bytes]:
     env = home.environment(CLAUDE_PID=str(agent.process.pid))
     hook = subprocess.Popen(
-        [str(LAUNCHER), "Stop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=home.project, env=env
+        [str(LAUNCHER), fields["hook_event_name"]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=home.project,
+        env=env,
     )
     assert hook.stdin is not None
-    hook.stdin.write(home.payload(session_id=agent.session, hook_event_name="Stop"))
+    hook.stdin.write(home.payload(session_id=agent.session, **fields))
     hook.stdin.close()
     hook.stdin = None
     return hook

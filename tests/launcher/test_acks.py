@@ -72,9 +72,16 @@ def test_what_is_asked_for_otherwise_is_no_answer(launcher: Launcher, daemon: Da
     assert launcher.went_cold("Stop")
 
 
-def test_a_plan_is_not_printed_so_nothing_is_said(launcher: Launcher, daemon: Daemon) -> None:
+@pytest.mark.parametrize("says", [b"\n", b""])
+def test_who_carries_out_a_plan_can_say_it_in_our_place(launcher: Launcher, daemon: Daemon, says: bytes) -> None:
     heard: queue.Queue[bytes] = queue.Queue()
     daemon.answer = listening(answer_202(b"{}").replace(b"Accepted\r\n", b"Accepted\r\nfairlead-ack: 1\r\n"), heard)
-    launcher.run("Stop")
-    assert heard.get(timeout=30) == b""
+    launcher.run("Stop", env=launcher.env(DO=f"os.write(int(words[words.index('--ack-fd') + 1]), {says!r})"))
+    assert heard.get(timeout=30) == says
     assert launcher.ran()["plan"] == "{}"
+
+
+def test_a_plan_that_nobody_wants_to_hear_of_is_handed_no_connection(launcher: Launcher, daemon: Daemon) -> None:
+    daemon.answer = answer_202(b"{}")
+    launcher.run("Stop")
+    assert "--ack-fd" not in launcher.ran()["argv"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ _OPTIONS = ("--client", "--id", "--plan-fd")
 
 
 def main() -> None:
-    """Carry out `<Event> --client NAME --id ID --plan-fd N`, with the payload on stdin, and exit."""
+    """Carry out `<Event> --client NAME --id ID --plan-fd N [--ack-fd N]`, with the payload on stdin, and exit."""
     words = sys.argv[1:]
     try:
         code = _run(words[0] if words else "", dict(zip(words[1::2], words[2::2], strict=False)))
@@ -41,6 +42,7 @@ def _run(kind: str, options: dict[str, str]) -> int:
             f"the launcher runs this, with {', '.join(_OPTIONS)}; missing: {', '.join(missing) or '<Event>'}"
         )
     decision = msgspec.json.decode(_read_plan(int(options["--plan-fd"])), type=Decision)
+    daemon = _kept_from_commands(options.get("--ack-fd"))
     payload = read_stdin(kind)
     event = read_event(payload, kind)
     token, begun = CancellationToken(), monotonic()
@@ -54,6 +56,8 @@ def _run(kind: str, options: dict[str, str]) -> int:
             print(answer.stderr, file=sys.stderr)  # noqa: T201 - likewise
         stays = decision.stays and not settled.output.blocked
         code = printed(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
+    if daemon is not None and code == answer.exit_code:
+        _say_printed(daemon)
     _write_down(options["--id"], settled, code, monotonic() - begun)
     return _stay(event, payload, options, answer.stdout) if stays else code
 
@@ -73,6 +77,19 @@ def _read_plan(descriptor: int) -> bytes:
     with open(descriptor, "rb") as file:
         os.lseek(descriptor, 0, os.SEEK_SET)
         return file.read()
+
+
+def _kept_from_commands(descriptor: str | None) -> int | None:
+    """Give the connection to a daemon that wants to hear that the answer is printed: it ends with this process."""
+    if descriptor is None:
+        return None
+    os.set_inheritable(int(descriptor), False)  # noqa: FBT003 - positional only
+    return int(descriptor)
+
+
+def _say_printed(daemon: int) -> None:
+    with suppress(OSError):  # it has gone; whoever comes after it knows of nothing that was not seen
+        os.write(daemon, b"\n")
 
 
 def _write_down(name: str, settled: Settled, code: int, seconds: float) -> None:

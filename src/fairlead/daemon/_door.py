@@ -35,6 +35,7 @@ _AT_ONCE = 16
 _PAUSE = 0.1
 """Seconds, if nobody can be let in: there are too many open files."""
 _NOW = socket.MSG_DONTWAIT
+_PLANNED = 202
 _OURS = {os.getuid(), None}
 
 
@@ -225,7 +226,7 @@ class _Guest:
         if not acks:
             return self._close()
         self._listen_no_more()
-        self._may_close = False  # it is a matter of milliseconds
+        self._may_close = reply.status == _PLANNED  # commands may take their time, else it is a matter of milliseconds
 
         def receipt() -> None:
             said = self._heard()

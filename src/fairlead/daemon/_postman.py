@@ -111,7 +111,7 @@ class Postman:
 
     def answered(self, event: Event, ask: Ask, decision: Decision, reply: Reply) -> Reply:
         """See to what follows from an answer: one who may stop waits instead, or is idle now."""
-        if decision.mailed and reply.status != _PLANNED:
+        if decision.mailed:
             reply = msgspec.structs.replace(reply, shows=ask.id)
         if event.event_name not in _MAILED or reply.verdict in {"blocked", "failed"}:
             return reply
