@@ -701,20 +701,21 @@ def test_the_state_folder_cannot_be_written(cold: Patient) -> None:
     only(report, "state.unwritable")
 
 
-def test_the_database_is_damaged_or_of_a_newer_version(cold: Patient) -> None:
-    database = cold.home.state / "fairlead.db"
+@pytest.mark.parametrize(("name", "of"), [("fairlead.db", "store"), ("mail.db", "mail")])
+def test_a_database_is_damaged_or_of_a_newer_version(cold: Patient, name: str, of: str) -> None:
+    database = cold.home.state / name
     database.write_bytes(b"nonsense" * 1000)
-    only(cold.doctor(), "store.damaged")
+    only(cold.doctor(), f"{of}.damaged")
     assert database.read_bytes() == b"nonsense" * 1000, "only looked at"
 
     database.unlink()
     with cold.home.daemon():
         until(database.exists, "there is a database")
-        until(lambda: "stored" in (cold.home.status() or {}), "it is open")
+        until(cold.home.has_mail, "the mail is open")
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE fairlead_revision SET version_num = '9999'")
     connection.close()
-    only(cold.doctor(), "store.too_new")
+    only(cold.doctor(), f"{of}.too_new")
 
 
 def test_what_was_set_aside_and_what_the_log_says_is_told(warm: Patient) -> None:

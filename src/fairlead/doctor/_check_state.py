@@ -27,7 +27,9 @@ def check_state(facts: Facts) -> Iterator[Finding]:
     yield from _folder(state)
     yield from _waiting(state, facts.daemon)
     if state.database is not None:
-        yield from _database(state.database)
+        yield from _database("store", state.database, "a new one is fed from the journal")
+    if state.mail is not None:
+        yield from _database("mail", state.mail, "a new one is begun, without what was in this one")
     if state.last_words:
         yield warning("state.log", f"the daemon's log ends with: {state.last_words}", f"see {state.log}")
 
@@ -70,29 +72,29 @@ def _waiting(state: State, daemon: Daemon) -> Iterator[Finding]:
         )
 
 
-def _database(database: Database) -> Iterator[Finding]:
+def _database(name: str, database: Database, then: str) -> Iterator[Finding]:
     file = database.file
     if database.problem:
         yield wrong(
-            "store.damaged",
+            f"{name}.damaged",
             f"{file} cannot be read: {database.problem}",
-            "fairlead daemon stop, then start: it is set aside, and a new one is fed from the journal",
+            f"fairlead daemon stop, then start: it is set aside, and {then}",
         )
     elif not database.is_known:
         yield wrong(
-            "store.too_new",
+            f"{name}.too_new",
             f"{file} is of a newer Fairlead (revision {database.revision}, this version knows {database.head})",
             "upgrade Fairlead, or move the file away",
         )
     elif not database.is_whole:
-        yield skipped("store", f"{file} is too large to be looked at in a moment")
+        yield skipped(name, f"{file} is too large to be looked at in a moment")
     elif database.is_there:
-        yield ok("store", f"{file}: whole, revision {database.revision or 'none yet'}")
+        yield ok(name, f"{file}: whole, revision {database.revision or 'none yet'}")
     else:
-        yield skipped("store", "there is no database yet: the first daemon makes it")
+        yield skipped(name, f"there is no {file.rpartition('/')[2]} yet: the first daemon makes it")
     if database.set_aside:
         yield warning(
-            "store.set_aside",
+            f"{name}.set_aside",
             f"a damaged database was set aside: {database.set_aside[-1]}",
             "rescue what you need with sqlite3 FILE .recover, then delete it",
         )

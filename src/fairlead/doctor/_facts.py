@@ -144,7 +144,7 @@ class Daemon(msgspec.Struct, frozen=True):
 
 
 class Database(msgspec.Struct, frozen=True):
-    """The store, as far as it could be looked at in a moment."""
+    """The store, or the mail, as far as it could be looked at in a moment."""
 
     file: str
     is_there: bool = False
@@ -169,6 +169,7 @@ class State(msgspec.Struct, frozen=True):
     """Spooled files that held no event."""
     journal: int = 0
     database: Database | None = None
+    mail: Database | None = None
     log: str = ""
     last_words: str = ""
     """The last line of the daemon's log, if it is no good news."""

@@ -1,4 +1,4 @@
-"""Looks at what is kept: the state folder, the spool, the journal, the database and the daemon's last words.
+"""Looks at what is kept: the state folder, the spool, the journal, the databases and the daemon's last words.
 
 Nothing is mended and nothing set aside: a daemon may have the same files open.
 """
@@ -40,6 +40,7 @@ def look_at_state() -> State:
         broken=_count(f"{spool_folder()}/broken"),
         journal=_size(journal_folder()),
         database=_database(f"{folder}/fairlead.db"),
+        mail=_database(f"{folder}/mail.db"),
         log=log_file(),
         last_words=_last_words(log_file()),
     )
@@ -91,11 +92,13 @@ def _last_words(path: str) -> str:
     return lines[-1].strip() if lines and not lines[-1].startswith(_GOOD_NEWS) else ""
 
 
-# -- the database ----------------------------------------------------------------------------------------
+# -- the databases ---------------------------------------------------------------------------------------
 
 
 def _database(file: str) -> Database:
-    aside = tuple(sorted(str(path) for path in Path(file).parent.glob("fairlead.db.damaged-*") if _is_first(path)))
+    aside = tuple(
+        sorted(str(path) for path in Path(file).parent.glob(f"{Path(file).name}.damaged-*") if _is_first(path))
+    )
     if not os.path.lexists(file):
         return Database(file, set_aside=aside)
     from fairlead.store._revisions import HEAD, known_revisions  # noqa: PLC0415 - a third of a second
