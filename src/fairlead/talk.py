@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import NamedTuple
 
 
@@ -25,9 +26,11 @@ def exchange(place: str, method: str, path: str, body: bytes = b"", *, timeout: 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
         daemon.settimeout(timeout)
         daemon.connect(place)
-        daemon.sendall(head.encode() + body)
-        while more := daemon.recv(1 << 16):
-            got += more
+        with suppress(BrokenPipeError):  # it may have heard enough, and have answered
+            daemon.sendall(head.encode() + body)
+        with suppress(ConnectionResetError):  # likewise
+            while more := daemon.recv(1 << 16):
+                got += more
     return _read(bytes(got))
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from time import sleep
 
 import pytest
 from store.records import at, many
@@ -38,6 +39,38 @@ while start < total:
     start = end
 store.close()
 """
+
+
+MAKE = """
+import sys
+from itertools import count
+from fairlead.store import Store
+print("ready", flush=True)
+for number in count():
+    Store.open(f"sqlite:///{sys.argv[1]}/{number}.db").close()
+"""
+
+
+def test_killed_while_it_is_made_it_is_begun_anew_and_not_taken_for_damaged(tmp_path: Path) -> None:
+    chance = random.Random(3)  # noqa: S311 - the same every time
+    for number in range(8):
+        folder = tmp_path / str(number)
+        with subprocess.Popen([sys.executable, "-c", MAKE, folder], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            sleep(chance.random() / 10)  # not for something to happen, but to be anywhere in between
+            process.kill()
+        for file in sorted(folder.glob("*.db")):
+            with closing(Store.open(f"sqlite:///{file}")) as store:
+                assert store.warnings == ()
+
+
+def test_what_is_left_of_one_that_was_never_made_is_swept_away(tmp_path: Path) -> None:
+    (tmp_path / "fairlead.db.new").write_bytes(b"half a page")
+    (tmp_path / "fairlead.db.new-wal").write_bytes(b"and its log")
+    with closing(Store.open(f"sqlite:///{tmp_path}/fairlead.db")) as store:
+        assert store.warnings == ()
+    assert not list(tmp_path.glob("*.new*"))
 
 
 @pytest.mark.parametrize("task", ["take", "sweep"])

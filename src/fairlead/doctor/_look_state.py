@@ -112,23 +112,13 @@ def _is_first(path: Path) -> bool:
     return not path.name.endswith(("-wal", "-shm", "-journal"))
 
 
-def _is_empty(file: Path) -> bool:
-    """Tell whether there is nothing in it, after a daemon that is just making it is through."""
-    from fairlead.store import StoreError, _files  # noqa: PLC0415 - likewise
-
-    if file.stat().st_size == 0:
-        with suppress(StoreError), _files.locked(file, _PATIENCE):
-            pass
-    return file.stat().st_size == 0
-
-
 def _look(file: str) -> tuple[str, str, bool]:
     """Give the revision, what is wrong, and whether all pages were looked at. Read-only, and for a while only."""
     from fairlead.store._tables import REVISION_TABLE  # noqa: PLC0415 - likewise
 
     deadline = monotonic() + _PATIENCE
     try:
-        if _is_empty(Path(file)):
+        if Path(file).stat().st_size == 0:
             return "", "it is empty", True
         with closing(sqlite3.connect(f"file:{quote(file)}?mode=ro", uri=True, timeout=1.0)) as connection:
             connection.set_progress_handler(lambda: monotonic() > deadline, _STEPS)

@@ -1,14 +1,15 @@
 """The files of a SQLite database: made for this user alone, locked while they are made ready, set aside if damaged.
 
-No file of the database is ever opened here once it exists: closing it would drop the locks that SQLite holds on it.
+No file of the database is opened here once it has its name: closing it would drop the locks that SQLite holds on it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import sqlite3
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,16 +44,23 @@ def owned(file: Path, longest: float = _FOR_THE_LAST_OWNER) -> Iterator[None]:
 
 
 def make(file: Path) -> bool:
-    """Make an empty file that only this user can read, and say whether it was missing. SQLite's logs follow its mode.
+    """Make a database without tables that only this user can read, and say whether it was missing. Needs the lock.
 
-    What stands there but is no file is left alone.
+    It is made beside and renamed: an empty file under its name was emptied, and does not come from one who was killed
+    while making it. SQLite's logs follow its mode. What stands there but is no file is left alone.
     """
-    try:
-        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    except FileExistsError:
+    if os.path.lexists(file):
         if not file.is_file():
-            raise StoreUnwritable(f"{file} is not a file; move it away, or keep the store in another place") from None
+            raise StoreUnwritable(f"{file} is not a file; move it away, or keep the store in another place")
         return False
+    beside = Path(f"{file}.new")
+    for side in SIDES:
+        Path(f"{beside}{side}").unlink(missing_ok=True)
+    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with closing(sqlite3.connect(beside, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # later it would only cost a write
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    beside.rename(file)
     return True
 
 

@@ -125,7 +125,7 @@ class SQLite:
         return _found(connection, "PRAGMA integrity_check(20)")
 
     def _prepare(self) -> None:
-        with _files.explained(self.file):
+        with translated(self), _files.explained(self.file):
             new = _files.make(self.file)
             empty = self.file.stat().st_size == 0
         if empty and not new:  # SQLite would take it for a new one, and drop its log
@@ -166,8 +166,6 @@ class SQLite:
 def _set_up(connection: sqlite3.Connection, _: object) -> None:
     connection.isolation_level = None  # the driver would begin transactions by itself, but not around DDL
     try:
-        if connection.execute("PRAGMA page_count").fetchone() == (0,):
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # later it would only cost a write
         for setting in _SETTINGS:
             connection.execute(setting).fetchall()
     except sqlite3.Error:
