@@ -45,13 +45,14 @@ WHOLE = written(HEADERS)
 
 def test_it_is_read_as_the_other_road_reads_it() -> None:
     reader = Reader()
-    for number in range(3):  # the second time it is known, but for its id
+    events = ("PreToolUse", "PreToolUse", "pretooluse", "Stop", "PreToolUse", "MoonRise")
+    for number, event in enumerate(events):  # the second time it is known, but for its id
         headers = {**HEADERS, "fairlead-id": f"0000019a3c5e7f80-1f3a-{number}"}
         as_list = [(name.encode(), value.encode()) for name, value in headers.items()]
 
-        read = reader.read(written(headers))
+        read = reader.read(written(headers, line=f"POST /v1/events/{event}?client=c{number % 2} HTTP/1.1"))
 
-        assert read == (read_ask("PreToolUse", b"client=claude", as_list), b"{}")
+        assert read == (read_ask(event, b"client=c%d" % (number % 2), as_list), b"{}")
 
 
 def test_callers_are_not_taken_for_each_other() -> None:

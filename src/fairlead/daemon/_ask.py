@@ -51,10 +51,8 @@ def read_ask(word: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]) ->
         env_file=env.get("CLAUDE_ENV_FILE", ""),
         version=told.get(b"fairlead-version", ""),
     )
-    client = query.removeprefix(b"client=").decode("latin-1") if query.startswith(b"client=") else "claude"
+    event, client = read_target(word, query)
     cwd = unquote(told.get(b"fairlead-cwd", "/"), errors="surrogateescape")
-    known = HookEvent.find(word)
-    event = known.value if known else word
     return Ask(
         event=event,
         client=client,
@@ -65,6 +63,13 @@ def read_ask(word: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]) ->
         acks=told.get(b"fairlead-acks") == "1",
         caller=caller,
     )
+
+
+def read_target(word: str, query: bytes) -> tuple[str, str]:
+    """Read which event of which client is asked for."""
+    known = HookEvent.find(word)
+    client = query.removeprefix(b"client=").decode("latin-1") if query.startswith(b"client=") else "claude"
+    return known.value if known else word, client
 
 
 def read_env(text: str) -> dict[str, str]:

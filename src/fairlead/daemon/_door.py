@@ -50,12 +50,14 @@ class Door:
         self._listener = listener
         self.loop = asyncio.get_running_loop()
         self._is_open = False
+        self._is_told = False
+        """Whether it was said that nobody can be let in, since somebody was."""
 
     def open(self) -> None:
         """Begin to let in."""
         self._listener.settimeout(0)
         self._is_open = True
-        self.loop.add_reader(self._listener.fileno(), self._let_in)
+        self._watch()
 
     def close(self) -> None:
         """Let nobody in any more."""
@@ -63,21 +65,31 @@ class Door:
             self._is_open = False
             self.loop.remove_reader(self._listener.fileno())
 
+    def _watch(self) -> None:
+        if self._is_open:
+            self.loop.add_reader(self._listener.fileno(), self._let_in)
+
     def _let_in(self) -> None:
         for _ in range(_AT_ONCE):
             try:
                 connection, _ = self._listener.accept()
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
-                return
+                return None
             except OSError as error:
-                self.app.house.trouble(f"nobody can be let in: {error}")
-                self.close()
-                self.loop.call_later(_PAUSE, self.open)
-                return
+                return self._pause(error)
+            self._is_told = False
             if peer_uid(connection) in _OURS:
                 _Guest(self, connection).read()
             else:
                 connection.close()
+        return None
+
+    def _pause(self, error: OSError) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self.app.house.trouble(f"nobody can be let in: {error}")
+        self.loop.remove_reader(self._listener.fileno())
+        self.loop.call_later(_PAUSE, self._watch)
 
     def do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do what takes its time; the end waits for it."""

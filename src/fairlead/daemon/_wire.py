@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from fairlead.daemon._ask import read_ask
+from fairlead.daemon._ask import read_ask, read_target
 
 if TYPE_CHECKING:
     from fairlead.daemon._ask import Ask
     from fairlead.daemon._desk import Reply
 
 _EVENT = b"POST /v1/events/"
-_SAME = re.compile(rb"POST /v1/events/([A-Za-z]+)(?:\?([^ #\r]*))? HTTP/1\.1((?:\r\n[a-z-]+: [^\r\n]*)+)")
-"""What a launcher says each time that it is called for the same event by the same process."""
+_LINE = re.compile(rb"POST /v1/events/([A-Za-z]+)(?:\?([^ #\r]*))? HTTP/1\.1")
+_SAME = re.compile(rb"(?:\r\n[a-z-]+: [^\r\n]*)+")
+"""What a launcher says each time that it is called by the same process in the same folder."""
 _OWN = re.compile(rb"\r\nfairlead-id: ([^\r\n]+)\r\ncontent-length: ([0-9]{1,9})")
 """What it says but once, behind that."""
 _WAIT = re.compile(rb"GET /v1/waits/([A-Za-z0-9_-]{1,64}) HTTP/1\.1\r\n((?:[A-Za-z-]+: *[^\r\n]*\r\n)*)\r\n")
@@ -29,6 +30,7 @@ _LARGEST = 256 * 1024
 """Bytes of a payload that comes in few pieces."""
 _UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"content-length", b"fairlead-id"})
 _MOST_KNOWN = 4096
+_MOST_LINES = 256
 
 
 class Unusual(Exception):
@@ -39,6 +41,7 @@ class Reader:
     """Reads the requests of launchers. Of those that asked before, only the id and the payload are new."""
 
     def __init__(self) -> None:
+        self._lines: dict[bytes, tuple[str, str]] = {}
         self._known: dict[bytes, Ask] = {}
 
     def read(self, data: bytes) -> tuple[Ask, bytes] | None:
@@ -48,25 +51,36 @@ class Reader:
             if len(data) > _LONGEST_HEAD or not (data.startswith(_EVENT) or _EVENT.startswith(data)):
                 raise Unusual
             return None
-        own = data.rfind(b"\r\nfairlead-id: ", 0, end)
-        match = _OWN.fullmatch(data, own, end) if own > 0 else None
+        line, own = data.find(b"\r\n"), data.rfind(b"\r\nfairlead-id: ", 0, end)
+        match = _OWN.fullmatch(data, own, end) if own > line else None
         if match is None:
             raise Unusual
-        ask = self._known.get(data[:own]) or self._meet(data[:own])
+        event, client = self._lines.get(data[:line]) or self._learn(data[:line])
+        ask = self._known.get(data[line:own]) or self._meet(data[line:own])
         end += 4
         missing = int(match[2]) - (len(data) - end)
         if missing < 0 or len(data) + missing - end > _LARGEST:
             raise Unusual
-        return None if missing else (msgspec.structs.replace(ask, id=match[1].decode("latin-1")), data[end:])
+        if missing:
+            return None
+        return msgspec.structs.replace(ask, event=event, client=client, id=match[1].decode("latin-1")), data[end:]
+
+    def _learn(self, line: bytes) -> tuple[str, str]:
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise Unusual
+        if len(self._lines) >= _MOST_LINES:
+            self._lines.clear()
+        target = self._lines[line] = read_target(match[1].decode(), match[2] or b"")
+        return target
 
     def _meet(self, same: bytes) -> Ask:
-        match = _SAME.fullmatch(same)
-        told = [line.split(b": ", 1) for line in match[3].split(b"\r\n")[1:]] if match else []
-        if match is None or not _UNUSUAL.isdisjoint(name for name, _ in told):
+        told = [(name, value) for name, _, value in (line.partition(b": ") for line in same.split(b"\r\n")[1:])]
+        if not _SAME.fullmatch(same) or not _UNUSUAL.isdisjoint(name for name, _ in told):
             raise Unusual
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        ask = self._known[same] = read_ask(match[1].decode(), match[2] or b"", [(name, value) for name, value in told])
+        ask = self._known[same] = read_ask("", b"", told)
         return ask
 
 
