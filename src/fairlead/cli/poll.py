@@ -8,7 +8,6 @@ import sys
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from fairlead.cli.mailing import NOTHING, WHO, ask_mail, print_json, read_mail_options
 from fairlead.cli.options import choose, read_span
@@ -74,7 +73,7 @@ def _ask(given: Given, wanted: str, wait: float) -> dict[str, Any]:
     deadline = monotonic() + wait
     while True:
         left = max(0.0, deadline - monotonic())
-        asked = {"wait": left, "format": wanted, "id": f"poll-{uuid4().hex}"}
+        asked = {"wait": left, "format": wanted, "id": f"poll-{os.urandom(16).hex()}"}
         try:
             document: dict[str, Any] = ask_mail("POST", "poll", given, asked, timeout=left + _GRACE)
         except CutOff:

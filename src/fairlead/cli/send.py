@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from time import time
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from fairlead.cli.mailing import WHO, ask_mail, print_json, read_mail_options, read_text
 from fairlead.cli.options import choose, read_span
@@ -82,7 +82,7 @@ def how(given: Given) -> dict[str, object]:
         "priority": choose("--priority", given.value("--priority", priority), ("urgent", "normal", "low")),
         "intent": choose("--intent", given.value("--intent", intent), ("request", "inform", "ack")),
         "deadline": time() + read_span("--deadline", deadline) if deadline else 0.0,
-        "key": given.value("--key") or uuid4().hex,
+        "key": given.value("--key") or os.urandom(16).hex(),
     }
 
 
