@@ -11,8 +11,10 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from daemon.house import house
 from e2e import sealed
 from e2e.conftest import client  # noqa: F401 - a fixture
 from e2e.model import bash
@@ -24,6 +26,11 @@ import fairlead.sdk
 import fairlead.testing
 from fairlead import HookEvent
 from fairlead.cli.main import USAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from daemon.house import House
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/fairlead"
@@ -52,8 +59,8 @@ def blocks(page: Path) -> list[Block]:
 # -- up to date and complete ---------------------------------------------------------------------------
 
 
-def test_what_is_generated_is_up_to_date() -> None:
-    done = run([sys.executable, str(ROOT / "docs/generate.py"), "--check"], ROOT)
+def test_what_is_generated_is_up_to_date(home: House) -> None:
+    done = run([sys.executable, str(ROOT / "docs/generate.py"), "--check"], ROOT, home)
 
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -189,9 +196,16 @@ def test_every_python_block_compiles_and_every_json_block_parses(page: Path) -> 
             json.loads(block.text)
 
 
+@pytest.fixture
+def home() -> Iterator[House]:
+    """A home of its own: whoever runs these tests may have a daemon, settings and a policy."""
+    with house() as made:
+        yield made
+
+
 @each_page
-def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path) -> None:
-    """Plays a page from top to bottom in a folder of its own.
+def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path, home: House) -> None:
+    """Plays a page from top to bottom in a folder and a home of its own.
 
     ```LANGUAGE file=NAME   the block is that file
     ```python test          the block is run; a block `text output` after it is what it prints
@@ -202,27 +216,29 @@ def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path) -> None:
         if block.info.startswith("file="):
             (tmp_path / block.info.removeprefix("file=")).write_text(block.text)
         elif (block.language, block.info) == ("python", "test"):
-            printed = succeeding([sys.executable, "-W", "error", "-c", block.text], tmp_path)
+            printed = succeeding([sys.executable, "-W", "error", "-c", block.text], tmp_path, home)
         elif (block.language, block.info) == ("text", "output"):
             assert_printed(printed, block.text)
         elif block.language == "console":
             lines = block.text.splitlines(keepends=True)
             commands = "".join(line.removeprefix("$ ") for line in lines if line.startswith("$ "))
             shown = "".join(line for line in lines if not line.startswith("$ "))
-            assert_printed(run(["/bin/sh", "-c", commands], tmp_path).stdout, shown)
+            assert_printed(run(["/bin/sh", "-c", commands], tmp_path, home).stdout, shown)
         else:
             assert not block.info, f"{page.name}:{block.line}: {block.info!r} means nothing"
 
 
-def succeeding(command: list[str], folder: Path) -> str:
-    done = run(command, folder)
+def succeeding(command: list[str], folder: Path, home: House) -> str:
+    done = run(command, folder, home)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], folder: Path, home: House) -> subprocess.CompletedProcess[str]:
     """Run as a reader would, with the installed commands on the PATH; both outputs in the order they came."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+    not_the_readers = ("PYTEST", "FAIRLEAD", "CLAUDE", "XDG_", "TMUX")
+    env = {key: value for key, value in os.environ.items() if not key.startswith(not_the_readers)}
+    env |= home.environment()
     env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
     env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the plugins of this project are not the reader's
     env["PYTHONUNBUFFERED"] = "1"  # so that stdout and stderr come in the order of a terminal
