@@ -21,8 +21,8 @@ KINDS = ("compiled", "sanitized", "python")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | str]:
     """For each kind its file, or the reason why there is none."""
     folder = tmp_path_factory.mktemp("launchers")
-    makers = zip(KINDS, (as_the_wheel, sanitized, write_twin), strict=True)
-    return {kind: made(folder / kind / "fairlead-hook", by) for kind, by in makers}
+    makers: tuple[Callable[[Path], str], ...] = (as_the_wheel, sanitized, write_twin)
+    return {kind: made(folder / kind / "fairlead-hook", by) for kind, by in zip(KINDS, makers, strict=True)}
 
 
 def made(program: Path, by: Callable[[Path], str]) -> Path | str:
