@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -64,6 +65,11 @@ class Daemon:
         """Ask it."""
         found: dict[str, Any] = ask("GET", "/v1/status", at=self.socket)
         return found
+
+    def behind(self) -> int:
+        """Bytes of its journal that are not in its store yet; one that has neither is not behind."""
+        found = re.search(r"^fairlead_store_behind_bytes (\d+)$", ask("GET", "/metrics", at=self.socket), re.MULTILINE)
+        return int(found[1]) if found else 0
 
     def cpu(self) -> float:
         """Seconds of the processor that its threads have had: other programs disturb them less than the clock's."""
