@@ -82,6 +82,16 @@ def test_two_processes_append_whole_lines_though_there_should_be_one(folder: Pat
     assert len(read(folder)) == 1000
 
 
+def test_an_empty_line_is_nothing_that_is_broken(journal: Journal, folder: Path) -> None:
+    """A second writer ends the line that it sees half of; the first has ended it by then."""
+    fill(journal, 2)
+    with (folder / "00000001.jsonl").open("ab") as file:
+        file.write(b"\n")
+    fill(journal, 1)
+
+    assert len(read(folder)) == 3
+
+
 # -- what was left behind ------------------------------------------------------------------------------
 
 

@@ -129,7 +129,7 @@ class Reader:
         try:
             return decode(line)
         except (ValueError, RecursionError):
-            self.broken += 1
+            self.broken += bool(line)  # an empty one ends a line that was begun, or seemed to be
             return None
 
     def _lines(self, after: Position | None) -> Iterator[tuple[Position, bytes]]:
