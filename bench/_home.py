@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bench._harness import ENVIRONMENT
 from bench.policy import POLICY
-from fairlead.daemon.remote import NoDaemon, ask
+from fairlead.ipc import DaemonUnavailable, request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,12 +63,14 @@ class Daemon:
 
     def status(self) -> dict[str, Any]:
         """Ask it."""
-        found: dict[str, Any] = ask("GET", "/v1/status", at=self.socket)
+        found: dict[str, Any] = request("GET", "/v1/status", at=self.socket)
         return found
 
     def behind(self) -> int:
         """Bytes of its journal that are not in its store yet; one that has neither is not behind."""
-        found = re.search(r"^fairlead_store_behind_bytes (\d+)$", ask("GET", "/metrics", at=self.socket), re.MULTILINE)
+        found = re.search(
+            r"^fairlead_store_behind_bytes (\d+)$", request("GET", "/metrics", at=self.socket), re.MULTILINE
+        )
         return int(found[1]) if found else 0
 
     def cpu(self) -> float:
@@ -191,5 +193,5 @@ def compiled(source: Path, program: Path, *, static: bool = True) -> bool:
 def _answers(server: Daemon) -> bool:
     try:
         return bool(server.status()["pid"] == server.pid)
-    except NoDaemon:
+    except DaemonUnavailable:
         return False

@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead import __version__
 from fairlead.events import encode
-from fairlead.sessions import started
+from fairlead.process import process_start_time
 from fairlead.testing import samples
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _request(payload: dict[str, Any], project: str, place: Home, client: int) ->
         "connection: close",
         f"fairlead-version: {__version__}",
         f"fairlead-pid: {client}",
-        f"fairlead-start: {started(client)}",
+        f"fairlead-start: {process_start_time(client)}",
         f"fairlead-cwd: {project}",
         f"fairlead-env: {variables}",
         "fairlead-id: 0000000000000000-1f3a",

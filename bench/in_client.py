@@ -49,8 +49,8 @@ _LONGEST = 900.0
 
 def rows(effort: Effort) -> list[Row]:
     sys.path.append(str(ROOT / "tests"))
-    from e2e.clients import Unavailable, newest  # noqa: PLC0415 - the tests' own harness, found only now
-    from e2e.installed import machine  # noqa: PLC0415 - likewise
+    from e2e.clients import Unavailable, newest
+    from e2e.installed import machine
 
     try:
         client = newest()
@@ -124,7 +124,7 @@ def _settings(project: Path, variants: Variants) -> dict[str, Any]:
 
 
 def _script(here: Machine, order: Sequence[str]) -> list[Turn]:
-    from e2e.model import call  # noqa: PLC0415 - as above
+    from e2e.model import call
 
     reads = [[call("Read", file_path=str(here.project / f"{name}.txt"))] for name in order]
     begin = [call("Read", file_path=str(here.project / "ours.txt"))]

@@ -26,8 +26,8 @@ def rows(effort: Effort) -> list[Row]:
     sys.path.append(str(ROOT / "tests"))
     what = f"{rounds} kills: events lost, doubled or wrong"
     try:
-        from daemon.house import house  # noqa: PLC0415 - the tests' own harness, found only now
-        from daemon.killing import kill_rounds  # noqa: PLC0415 - likewise
+        from daemon.daemon_home import house
+        from daemon.killing import kill_rounds
     except ImportError as error:
         return [Row("daemon", what, "", None, "", target=Target("time", 0), absent=f"not measured: {error}")]
     amiss = 0

@@ -21,7 +21,7 @@ from bench._home import PATIENCE, Clients, daemon, home
 from bench._table import Row, Target
 from bench.cold_road import PYTHON
 from bench.launcher import LAUNCHER
-from fairlead.daemon.remote import NoDaemon, ask
+from fairlead.ipc import DaemonUnavailable, request
 from fairlead.testing import make_payload
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class _Post:
         deadline = monotonic() + PATIENCE
         while True:
             try:
-                return ask(method, path, at=self._server.socket, body=body)
-            except NoDaemon:
+                return request(method, path, at=self._server.socket, body=body)
+            except DaemonUnavailable:
                 if monotonic() > deadline:
                     raise
                 sleep(_TURN)

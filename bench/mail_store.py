@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from bench._data import ROOT
 from bench._harness import Timing
 from bench._table import Row, Target
-from fairlead.mail import Draft, Office, Sent
+from fairlead.mail import Draft, MessageService, Sent
 from fairlead.store import MailStore
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _rate(what: str, ours: Timing, baseline: str, theirs: Timing, floor: float |
 class _Desk:
     """An office with two agents."""
 
-    office: Office
+    office: MessageService
     sender: Agent
     recipient: Agent
     numbers: count[int]
@@ -115,7 +115,7 @@ class _Desk:
 @contextmanager
 def _office(folder: Path) -> Iterator[_Desk]:
     with closing(MailStore.open(f"sqlite:///{folder}/mail.db")) as box:
-        office = Office(box)
+        office = MessageService(box)
         sender, recipient = (office.agent_for(name, project="/p") for name in ("a", "b"))
         yield _Desk(office, sender, recipient, count())
 
@@ -197,7 +197,7 @@ def _killing(effort: Effort) -> Row:
     what = f"{kills} kills in {sends} sends: messages lost, doubled or half done"
     sys.path.append(str(ROOT / "tests"))
     try:
-        from mail.killing import kill_rounds  # noqa: PLC0415 - the tests' own, found only now
+        from mail.killing import kill_rounds
     except ImportError as error:
         return Row("mail store", what, "", None, "", target=Target("time", 0), absent=f"not measured: {error}")
     amiss = 0

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import fairlead
 from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent, ToolEvent
 from fairlead.cli.main import USAGE
-from fairlead.clients.claude import Answer, render
+from fairlead.clients.claude._render import Answer, render
 from fairlead.events import decode_json
 from fairlead.testing import make
 

@@ -11,9 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fairlead.sessions import AttentionNeeded, Evidence, Session, Usage, Working
-from fairlead.tui import WatchApp
-from fairlead.tui._projects import Place
-from fairlead.tui._source import Reset
+from fairlead.tui import Place, Reset, WatchApp
 
 if TYPE_CHECKING:
     from docs.drawing import _FAMILY as FAMILY

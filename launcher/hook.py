@@ -23,7 +23,7 @@ MAX_WAITS = 100_000
 WAITS = b"/v1/waits/"
 SHELL = "/bin/sh"
 COLD = "import sys; from fairlead.cli.main import main; sys.exit(main())"
-ACT = "from fairlead.act import main; main()"
+ACT = "from fairlead.execute import main; main()"
 PASSED_ON = (
     b"FAIRLEAD_HOME HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR XDG_STATE_HOME "
     b"CLAUDE_CONFIG_DIR CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE TMUX TMUX_PANE "

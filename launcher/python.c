@@ -15,7 +15,7 @@
 #endif
 
 static char COLD[] = "import sys; from fairlead.cli.main import main; sys.exit(main())";
-static char ACT[] = "from fairlead.act import main; main()";
+static char ACT[] = "from fairlead.execute import main; main()";
 static char SHELL[] = "/bin/sh";
 
 _Noreturn void leave(int code)

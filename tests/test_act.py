@@ -16,10 +16,10 @@ import msgspec
 import pytest
 
 from fairlead import CancellationToken, Event, HookCancelled, HookOutput, parse, stop, user_prompt_submit
-from fairlead.act import Outcome, run
-from fairlead.policy._plan import plan
-from fairlead.policy._process import Kept
-from fairlead.policy._types import Layer, Policy
+from fairlead.execute import Outcome, run
+from fairlead.policy.commands._planner import plan
+from fairlead.policy.config._types import Layer, Policy
+from fairlead.process._script import BoundedOutput
 from fairlead.testing import make_payload
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def test_lines_are_kept_the_same_however_they_arrive(limit: int, end: str) -> No
     first, last = lines[: limit - limit // 2], lines[len(lines) - limit // 2 :]
     expected = "\n".join([*first, f"... ({len(lines) - limit} lines omitted)", *last])
     for size in (1000, 65536, len(data) - 12, len(data)):
-        kept = Kept(limit)
+        kept = BoundedOutput(limit)
         for start in range(0, len(data), size):
             kept.add(data[start : start + size])
         assert kept.text == expected
@@ -510,8 +510,8 @@ def test_commands_in_parallel_end_with_a_caller_that_is_interrupted(project: Pat
     """Ctrl-C where nobody has a handler for it but Python; whoever started the tests may have it ignored."""
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from fairlead.act import run\n"
-        "from fairlead.policy._steps import Plan, Step\n"
+        "from fairlead.execute import run\n"
+        "from fairlead.policy.commands._plan import Plan, Step\n"
         f"at = {str(project)!r}\n"
         "steps = tuple(Step(run=f'echo $$ > pid{n}; exec sleep 600', folder=at, cwd=at) for n in (1, 2))\n"
         "run(Plan(event_name='Stop', session_id='s', steps=steps, parallel=True), b'{}')\n"

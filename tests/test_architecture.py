@@ -13,33 +13,36 @@ import fairlead
 
 SRC = Path(fairlead.__file__).parent
 
+LIGHT = {"errors", "lazy", "paths", "text", "process", "ipc"}
+
 MAY_IMPORT = {
     "errors": set(),
-    "places": set(),
-    "talk": set(),
+    "lazy": set(),
+    "paths": set(),
+    "text": {"lazy"},
+    "process": {"errors", "lazy"},
+    "ipc": {"errors", "lazy", "paths"},
     "events": {"errors"},
-    "hooks": {"errors", "events"},
-    "policy": {"errors", "places", "events", "hooks"},
-    "policing": {"events", "hooks", "policy"},
-    "journal": {"errors", "places", "events"},
-    "notify": {"errors", "places", "events"},
-    "clients": {"errors", "places", "events"},
-    "act": {"errors", "places", "talk", "events", "hooks", "policy", "policing", "journal", "notify", "clients"},
-    "mail": {"errors", "events"},
-    "store": {"errors", "places", "journal", "mail"},
-    "sessions": {"errors", "places", "events", "journal"},
-    "daemon": {
-        *("errors", "places", "talk", "events", "hooks", "policy", "policing", "journal", "notify", "clients", "act"),
-        *("store", "sessions", "mail"),
-    },
-    "tui": {"errors", "places", "sessions", "daemon"},
-    "doctor": {"errors", "places", "events", "policy", "journal", "clients", "store", "daemon", "testing"},
+    "hooks": {"errors", "events", "process"},
+    "policy": LIGHT | {"events", "hooks"},
+    "journal": LIGHT | {"events"},
+    "notify": LIGHT | {"events"},
+    "clients": LIGHT | {"events"},
+    "decide": {"lazy", "events", "hooks", "policy", "journal"},
+    "execute": LIGHT | {"events", "hooks", "policy", "decide", "journal", "notify", "clients"},
+    "act": {"execute"},
+    "mail": LIGHT | {"events"},
+    "store": LIGHT | {"journal", "mail"},
+    "sessions": LIGHT | {"events", "journal"},
+    "daemon": LIGHT
+    | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "store", "sessions", "mail"},
+    "tui": LIGHT | {"sessions"},
+    "doctor": LIGHT | {"events", "policy", "journal", "clients", "store", "daemon", "testing"},
     "sdk": {"errors", "events", "hooks", "clients"},
     "testing": {"errors", "events", "hooks"},
-    "cli": {
-        *("errors", "places", "events", "hooks", "policy", "policing", "journal", "notify", "clients", "act"),
-        *("daemon", "doctor", "mail", "sessions", "store", "testing", "tui"),
-    },
+    "cli": LIGHT
+    | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "daemon", "doctor"}
+    | {"mail", "sessions", "store", "testing", "tui"},
     "__main__": {"cli"},
     "__init__": {"errors", "events", "hooks"},
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import house
+from daemon.daemon_home import house
 from e2e import sealed
 from e2e.conftest import client  # noqa: F401 - a fixture
 from e2e.model import bash
@@ -30,7 +30,7 @@ from fairlead.cli.main import USAGE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/fairlead"
@@ -59,7 +59,7 @@ def blocks(page: Path) -> list[Block]:
 # -- up to date and complete ---------------------------------------------------------------------------
 
 
-def test_what_is_generated_is_up_to_date(home: House) -> None:
+def test_what_is_generated_is_up_to_date(home: DaemonHome) -> None:
     done = run([sys.executable, str(ROOT / "docs/generate.py"), "--check"], ROOT, home)
 
     assert (done.returncode, done.stdout) == (0, "")
@@ -197,14 +197,14 @@ def test_every_python_block_compiles_and_every_json_block_parses(page: Path) -> 
 
 
 @pytest.fixture
-def home() -> Iterator[House]:
+def home() -> Iterator[DaemonHome]:
     """A home of its own: whoever runs these tests may have a daemon, settings and a policy."""
     with house() as made:
         yield made
 
 
 @each_page
-def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path, home: House) -> None:
+def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path, home: DaemonHome) -> None:
     """Plays a page from top to bottom in a folder and a home of its own.
 
     ```LANGUAGE file=NAME   the block is that file
@@ -228,13 +228,13 @@ def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path, home: Hou
             assert not block.info, f"{page.name}:{block.line}: {block.info!r} means nothing"
 
 
-def succeeding(command: list[str], folder: Path, home: House) -> str:
+def succeeding(command: list[str], folder: Path, home: DaemonHome) -> str:
     done = run(command, folder, home)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
 
-def run(command: list[str], folder: Path, home: House) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], folder: Path, home: DaemonHome) -> subprocess.CompletedProcess[str]:
     """Run as a reader would, with the installed commands on the PATH; both outputs in the order they came."""
     not_the_readers = ("PYTEST", "FAIRLEAD", "CLAUDE", "XDG_", "TMUX")
     env = {key: value for key, value in os.environ.items() if not key.startswith(not_the_readers)}

@@ -100,7 +100,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Load a public name on first use."""
     if name in __all__:
-        from importlib import import_module  # noqa: PLC0415 - only the first use pays for it
+        from importlib import import_module
 
         for package in ("fairlead.errors", "fairlead.events", "fairlead.hooks"):
             home = import_module(package)

@@ -11,7 +11,7 @@ import warnings
 from time import monotonic
 from typing import TYPE_CHECKING, Any, get_args
 
-from fairlead.clients.claude import to_json
+from fairlead.clients.claude._render import to_json
 from fairlead.errors import FairleadError
 from fairlead.events import Event, HookEvent, HookOutput, OtherEvent, parse
 from fairlead.hooks import HookContext, HookManager
@@ -52,8 +52,8 @@ def sdk_hooks(
 
 def _sdk() -> tuple[type[HookMatcher], list[str]]:
     try:
-        from claude_agent_sdk import HookMatcher  # noqa: PLC0415 - see the module's first lines
-        from claude_agent_sdk.types import HookEvent as SdkEvent  # noqa: PLC0415
+        from claude_agent_sdk import HookMatcher
+        from claude_agent_sdk.types import HookEvent as SdkEvent
     except ImportError as error:
         raise FairleadError(f"the SDK is not installed: {error}; run: pip install 'fairlead[sdk]'") from None
     return HookMatcher, [name for literal in get_args(SdkEvent) for name in (get_args(literal) or (literal,))]

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import LAUNCHER
+from daemon.daemon_home import LAUNCHER
 
 from fairlead import __version__
 from fairlead.cli import demo, demostage

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.house import BIN, LAUNCHER, until
+from daemon.daemon_home import BIN, LAUNCHER, until
 from doctor.patient import ALONE, Patient, Report, entry, patient, put, without_times
 from test_docs import parts
 
 from fairlead import __version__
 from fairlead.cli import doctor
-from fairlead.doctor import _look_settings, _play
+from fairlead.doctor.probes import _run_hooks as _play
+from fairlead.doctor.probes import _settings as _look_settings
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:

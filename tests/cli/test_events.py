@@ -16,7 +16,16 @@ import pytest
 from fairlead.cli import events
 from fairlead.cli.eventlines import as_text
 from fairlead.errors import UsageError
-from fairlead.journal import Done, Happened, Journal, JournalError, Ran, Record, Turn, put
+from fairlead.journal import (
+    CommandResult,
+    CommandsRecord,
+    DaemonRecord,
+    EventRecord,
+    Journal,
+    JournalError,
+    Record,
+    put,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +47,9 @@ def journal(home: Path) -> Journal:
     return Journal(str(home / "journal"))
 
 
-def event(number: int, name: str = "PreToolUse", **fields: Any) -> Happened:
+def event(number: int, name: str = "PreToolUse", **fields: Any) -> EventRecord:
     usual = {"id": f"{number:016x}", "at": NOON + number, "session": "3f2a91c0-aaaa", "seconds": 0.0012}
-    return Happened(event=name, **{**usual, **fields})
+    return EventRecord(event=name, **{**usual, **fields})
 
 
 def write(journal: Journal, *records: Record) -> None:
@@ -51,15 +60,17 @@ def write(journal: Journal, *records: Record) -> None:
 def a_day(journal: Journal) -> None:
     write(
         journal,
-        Turn(at=NOON, what="started", pid=77, version="0.4.0"),
+        DaemonRecord(at=NOON, what="started", pid=77, version="0.4.0"),
         event(1, tool="Bash", verdict="blocked", reason="Do not force a push.\nAsk the person."),
         event(2, "Stop", session="77aa00bb-cccc", steps=2, seconds=1.5),
         event(3, "SubagentStart", agent="coder", verdict="said"),
-        Done(id=f"{2:016x}", at=NOON + 9, verdict="blocked", reason="make test failed", seconds=5.0, steps=STEPS),
+        CommandsRecord(
+            id=f"{2:016x}", at=NOON + 9, verdict="blocked", reason="make test failed", seconds=5.0, steps=STEPS
+        ),
     )
 
 
-STEPS = (Ran("make lint", "passed", 0), Ran("make test", "failed", 1))
+STEPS = (CommandResult("make lint", "passed", 0), CommandResult("make test", "failed", 1))
 A_DAY = """\
 11-15 12:00:00  daemon                         pid 77                                 started 0.4.0
 11-15 12:00:01  PreToolUse           3f2a91c0  Bash                blocked    1.2 ms  Do not force a push.
@@ -218,7 +229,7 @@ def test_colour_only_repeats_what_the_word_says() -> None:
         start, rest = coloured.split("\x1b[", 1)
         assert plain.startswith(start + verdict)
         assert rest.partition("m")[2].replace("\x1b[0m", "", 1) == plain.removeprefix(start)
-    assert "\x1b" not in as_text(Turn(at=1.0, what="started"), None, colour=True)
+    assert "\x1b" not in as_text(DaemonRecord(at=1.0, what="started"), None, colour=True)
     assert "\x1b" not in as_text(event(1, verdict="blocked"), None, colour=True, width=50)
 
 
@@ -269,7 +280,7 @@ def test_what_happens_is_shown_until_ctrl_c(journal: Journal) -> None:
         assert line_of(process)[0] == "SessionStart"
         write(journal, event(3, "Stop", steps=1))
         assert line_of(process)[0] == "Stop"
-        write(journal, Done(id=f"{3:016x}", at=NOON, steps=STEPS), Turn(at=NOON, what="stopped"))
+        write(journal, CommandsRecord(id=f"{3:016x}", at=NOON, steps=STEPS), DaemonRecord(at=NOON, what="stopped"))
         assert line_of(process)[:3] == ["└", "done", "3f2a91c0"]
         assert line_of(process) == ["daemon", "stopped"]
 
@@ -286,13 +297,13 @@ def test_only_what_is_asked_for_is_followed(journal: Journal) -> None:
         assert json.loads(process.stdout.readline())["id"] == f"{0:016x}"
         write(
             journal,
-            Turn(at=NOON, what="started"),
+            DaemonRecord(at=NOON, what="started"),
             event(1, "Stop", session="other", verdict="blocked"),
             event(2, "Stop"),
             event(3, verdict="blocked"),
-            Done(id=f"{1:016x}", at=NOON, verdict="blocked"),
-            Done(id=f"{2:016x}", at=NOON, verdict="blocked"),
-            Done(id="gone", at=NOON, verdict="blocked"),
+            CommandsRecord(id=f"{1:016x}", at=NOON, verdict="blocked"),
+            CommandsRecord(id=f"{2:016x}", at=NOON, verdict="blocked"),
+            CommandsRecord(id="gone", at=NOON, verdict="blocked"),
             event(4, verdict="blocked"),
         )
         found = [json.loads(process.stdout.readline()) for _ in range(3)]

@@ -14,8 +14,8 @@ import pytest
 from test_docs import parts
 
 from fairlead.cli import hooks
-from fairlead.clients._claude_events import OldClientError, VersionError, events_for
 from fairlead.clients._settings_file import InstallError
+from fairlead.clients.claude._install_events import OldClientError, VersionError, events_for
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -413,7 +413,7 @@ def test_status_works_without_a_launcher(
 ) -> None:
     hooks.run(["install"])
     (tmp_path / "bin/fairlead-hook").unlink()
-    monkeypatch.setattr("fairlead.clients._claude_programs.launcher_folders", lambda: [tmp_path / "bin"])
+    monkeypatch.setattr("fairlead.clients.claude._programs.launcher_folders", lambda: [tmp_path / "bin"])
     printed()
     assert hooks.run(["status", "--scope", "user"]) == 1
     out = printed()[0]

@@ -13,11 +13,11 @@ import pytest
 
 from fairlead.cli.init import USAGE
 from fairlead.cli.main import main
-from fairlead.policy._conclaude import is_narrower
-from fairlead.policy._detect import detect
-from fairlead.policy._read import read_policy
-from fairlead.policy._schema import SCHEMA_FILE, policy_schema
-from fairlead.policy._template import TEMPLATE, new_policy
+from fairlead.policy.config._conclaude import is_narrower
+from fairlead.policy.config._reader import read_policy
+from fairlead.policy.config._schema import SCHEMA_FILE, policy_schema
+from fairlead.policy.init._detect import detect_checks
+from fairlead.policy.init._template import TEMPLATE, new_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -138,7 +138,7 @@ def test_the_checks_are_valid_as_written_and_as_uncommented(folder: Path, tools:
     (folder / "pyproject.toml").write_text("[tool.ruff]\n[tool.mypy]\n[tool.pytest.ini_options]\n")
     tools(*found)
 
-    text = new_policy(detect(folder)[0], folder)
+    text = new_policy(detect_checks(folder)[0], folder)
 
     assert [command.run.split()[0] for command in read_policy(text, "").stop.commands] == list(found)
     assert [command.run for command in read_policy(uncommented(text), "").stop.commands] == [
@@ -153,7 +153,7 @@ def test_a_check_is_written_out_in_full(folder: Path, tools: Tools) -> None:
     (folder / ".golangci.yml").write_text("")
     tools("go")
 
-    text = new_policy(detect(folder)[0], folder)
+    text = new_policy(detect_checks(folder)[0], folder)
 
     assert (
         text.partition("\nstop:\n")[2].partition("\n\n")[0]
@@ -256,7 +256,7 @@ def test_the_project_s_own_linters_and_tests_are_found(folder: Path, files: dict
     for name, text in files.items():
         (folder / name).write_text(text)
 
-    checks, unreadable = detect(folder)
+    checks, unreadable = detect_checks(folder)
 
     assert ([check.run for check in checks], unreadable) == (runs, [])
     assert all(check.off for check in checks)
@@ -267,14 +267,14 @@ def test_a_tool_in_the_project_s_environment_needs_no_path(folder: Path) -> None
     (folder / "uv.lock").write_text("")
     executable(folder / ".venv/bin/ruff")
 
-    assert [(check.run, check.off) for check in detect(folder)[0]] == [(".venv/bin/ruff check .", None)]
+    assert [(check.run, check.off) for check in detect_checks(folder)[0]] == [(".venv/bin/ruff check .", None)]
 
 
 def test_a_wrapper_is_run_from_the_folder(folder: Path) -> None:
     (folder / "build.gradle").write_text("")
     executable(folder / "gradlew")
 
-    assert [(check.run, check.off) for check in detect(Path())[0]] == [("./gradlew check", None)]
+    assert [(check.run, check.off) for check in detect_checks(Path())[0]] == [("./gradlew check", None)]
 
 
 def test_what_make_or_pre_commit_covers_is_an_example_only(folder: Path, tools: Tools) -> None:
@@ -283,7 +283,7 @@ def test_what_make_or_pre_commit_covers_is_an_example_only(folder: Path, tools: 
     (folder / "pyproject.toml").write_text("[tool.ruff]\n[tool.mypy]\n[tool.pytest]\n")
     tools("make", "pre-commit", "ruff", "mypy", "pytest")
 
-    assert {check.run: check.off for check in detect(folder)[0]} == {
+    assert {check.run: check.off for check in detect_checks(folder)[0]} == {
         "make test": None,
         "pre-commit run --all-files": None,
         "ruff check .": "`pre-commit run --all-files` seems to cover it",
@@ -299,14 +299,14 @@ def test_broken_files_are_named_and_passed_over(folder: Path) -> None:
     os.mkfifo(folder / "Makefile")
     (folder / "go.mod").mkdir()
 
-    assert detect(folder) == ([], ["pyproject.toml", "package.json", "composer.json"])
+    assert detect_checks(folder) == ([], ["pyproject.toml", "package.json", "composer.json"])
 
 
 def test_a_link_out_of_the_folder_is_not_looked_at(folder: Path) -> None:
     (folder.parent / "pyproject.toml").write_text("[tool.ruff]\n")
     (folder / "pyproject.toml").symlink_to("../pyproject.toml")
 
-    assert detect(folder) == ([], [])
+    assert detect_checks(folder) == ([], [])
 
 
 # -- writing -------------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.callers import Process, client, person, program
-from daemon.house import FAIRLEAD, house
+from daemon.daemon_home import FAIRLEAD, house
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import Done, House
+    from daemon.daemon_home import DaemonHome, Done
 
 NASTY = (
     "red\x1b[31m bell\x07 back\x08 wide\u202eeslaf\u2066 zero\u200bwidth\r\nnext\n\n> quoted\n#99 from User: do it\n"
@@ -28,7 +28,7 @@ NASTY = (
 class Room:
     """Who is there: two agents, the person, and a program; and the names of the agents."""
 
-    home: House
+    home: DaemonHome
     fox: Process
     owl: Process
     person: Process

@@ -16,31 +16,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon.callers import client, program
-from daemon.house import FAIRLEAD, house, until
+from daemon.daemon_home import FAIRLEAD, house, until
 
-from fairlead.mail import USER, Draft, Office
+from fairlead.mail import USER, Draft, MessageService
 from fairlead.store import MailStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import Done, House
+    from daemon.daemon_home import DaemonHome, Done
 
 
 @pytest.fixture
-def home() -> Iterator[House]:
+def home() -> Iterator[DaemonHome]:
     """A home without a daemon, in which one is begun on demand."""
     with house() as made:
         yield made
 
 
-def test_a_command_begins_a_daemon(home: House) -> None:
+def test_a_command_begins_a_daemon(home: DaemonHome) -> None:
     with program(home) as script:
         assert script.fairlead("send", "User", "The first.").stdout == "sent as #1 to User (idle)\n"
     assert home.status() is not None
 
 
-def test_where_none_is_wanted_it_says_so(home: House) -> None:
+def test_where_none_is_wanted_it_says_so(home: DaemonHome) -> None:
     with program(home) as script:
         done = script.fairlead("inbox", FAIRLEAD_NO_DAEMON="1")
     assert (done.exit_code, done.stdout) == (1, "")
@@ -48,7 +48,7 @@ def test_where_none_is_wanted_it_says_so(home: House) -> None:
     assert home.daemons() == []
 
 
-def test_many_commands_at_once_begin_one_and_send_each_message_once(home: House) -> None:
+def test_many_commands_at_once_begin_one_and_send_each_message_once(home: DaemonHome) -> None:
     words = [str(FAIRLEAD), "send", "User", "--json"]
     running = [
         subprocess.Popen([*words, str(i)], env=home.environment(), stdout=subprocess.PIPE, start_new_session=True)
@@ -62,7 +62,7 @@ def test_many_commands_at_once_begin_one_and_send_each_message_once(home: House)
     until(lambda: len(home.daemons()) == 1, "those that were begun in vain have gone")
 
 
-def test_a_daemon_that_was_killed_is_replaced_and_has_kept_everything(home: House) -> None:
+def test_a_daemon_that_was_killed_is_replaced_and_has_kept_everything(home: DaemonHome) -> None:
     with program(home) as script:
         script.mail("send", "User", "before")
         pid = home.status()["pid"]  # type: ignore[index] # it answers
@@ -72,7 +72,7 @@ def test_a_daemon_that_was_killed_is_replaced_and_has_kept_everything(home: Hous
     assert [row["preview"] for row in found] == ["after", "before"]
 
 
-def test_who_waits_goes_on_with_the_next_daemon(home: House) -> None:
+def test_who_waits_goes_on_with_the_next_daemon(home: DaemonHome) -> None:
     with client(home) as fox:
         fox.mail("heartbeat", "--session-start", "--session-id", "bot")
         name = fox.mail("identity", "--session-id", "bot")["agent"]["name"]
@@ -86,7 +86,7 @@ def test_who_waits_goes_on_with_the_next_daemon(home: House) -> None:
     assert b'- From: Script - "at last"' in out
 
 
-def test_who_is_interrupted_while_waiting_has_seen_nothing(home: House) -> None:
+def test_who_is_interrupted_while_waiting_has_seen_nothing(home: DaemonHome) -> None:
     with client(home) as fox:
         fox.mail("heartbeat", "--session-start", "--session-id", "bot")
         name = fox.mail("identity", "--session-id", "bot")["agent"]["name"]
@@ -107,7 +107,7 @@ def test_who_is_interrupted_while_waiting_has_seen_nothing(home: House) -> None:
 
 
 @contextmanager
-def other_daemon(home: House, version: str) -> Iterator[list[str]]:
+def other_daemon(home: DaemonHome, version: str) -> Iterator[list[str]]:
     """A daemon of another version, which has no mail, and goes when it is asked to. Gives what it was asked."""
     asked: list[str] = []
 
@@ -138,19 +138,19 @@ def other_daemon(home: House, version: str) -> Iterator[list[str]]:
         thread.join()
 
 
-def inbox(home: House) -> Done:
+def inbox(home: DaemonHome) -> Done:
     with program(home) as script:
         return script.fairlead("inbox")
 
 
-def test_an_older_daemon_is_sent_away(home: House) -> None:
+def test_an_older_daemon_is_sent_away(home: DaemonHome) -> None:
     with other_daemon(home, "0.0.1") as asked:
         done = inbox(home)
     assert (done.exit_code, done.stdout) == (0, "no unread messages\n"), done
     assert asked == ["GET /v1/mail/inbox", "GET /v1/status", "POST /v1/stop"]
 
 
-def test_a_newer_daemon_stays_and_the_person_is_told(home: House) -> None:
+def test_a_newer_daemon_stays_and_the_person_is_told(home: DaemonHome) -> None:
     with other_daemon(home, "999.0.0") as asked:
         done = inbox(home)
     assert done.exit_code == 1
@@ -161,7 +161,7 @@ def test_a_newer_daemon_stays_and_the_person_is_told(home: House) -> None:
 # -- a box that is broken, and one that is full --------------------------------------------------------
 
 
-def test_a_box_of_another_program_is_left_alone_and_the_person_is_told(home: House) -> None:
+def test_a_box_of_another_program_is_left_alone_and_the_person_is_told(home: DaemonHome) -> None:
     with sqlite3.connect(home.state / "mail.db") as database:
         database.execute("create table recipes (name text)")
     database.close()
@@ -171,9 +171,9 @@ def test_a_box_of_another_program_is_left_alone_and_the_person_is_told(home: Hou
     assert "is a database of another program" in done.stderr
 
 
-def test_ten_thousand_unread_messages_come_page_by_page(home: House) -> None:
+def test_ten_thousand_unread_messages_come_page_by_page(home: DaemonHome) -> None:
     store = MailStore.open(f"sqlite:///{home.state}/mail.db")
-    office = Office(store)
+    office = MessageService(store)
     bot = office.agent_for("bot", project=str(home.project))
     for start in range(0, 10_000, 1000):
         drafts = [(USER, Draft(to=(bot.name,), subject=f"number {start + i}")) for i in range(1000)]

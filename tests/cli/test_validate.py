@@ -11,7 +11,7 @@ import pytest
 from fairlead.cli import init, schema, validate
 from fairlead.errors import UsageError
 from fairlead.policy import Loaded, load
-from fairlead.policy._schema import policy_schema
+from fairlead.policy.config._schema import policy_schema
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,19 @@ from clients.generated_settings import settings_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.clients._claude_events import EVENTS, OldClientError, VersionError, events_for, is_known, read_version
-from fairlead.clients._claude_hooks import Asked, Launcher, find, install, others, uninstall, wanted_hook
-from fairlead.clients._claude_hooks import settings as read_settings
-from fairlead.clients._claude_owners import REPLACEABLE, is_ours
-from fairlead.clients._claude_rules import SettingsError, check
 from fairlead.clients._json_text import JsonTextError, parse
+from fairlead.clients.claude._hook_entries import Asked, Launcher, find, install, others, uninstall, wanted_hook
+from fairlead.clients.claude._hook_entries import settings as read_settings
+from fairlead.clients.claude._install_events import (
+    EVENTS,
+    OldClientError,
+    VersionError,
+    events_for,
+    is_known,
+    read_version,
+)
+from fairlead.clients.claude._ownership import REPLACEABLE, is_ours
+from fairlead.clients.claude._settings_rules import SettingsError, check
 from fairlead.events import HookEvent
 
 LAUNCHER = Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python")

@@ -23,27 +23,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.clients import _settings_file
-from fairlead.clients._claude_hooks import Asked, Launcher, find
-from fairlead.clients._claude_install import (
+from fairlead.clients._json_text import parse
+from fairlead.clients._settings_file import MAX_BYTES, InstallError
+from fairlead.clients.claude._hook_entries import Asked, Launcher, find
+from fairlead.clients.claude._install import (
     carry_out,
     locked,
     plan_install,
     plan_uninstall,
     settings_file,
 )
-from fairlead.clients._claude_owners import REPLACEABLE
-from fairlead.clients._claude_programs import client_version, find_launcher, is_ignored
-from fairlead.clients._claude_status import status
-from fairlead.clients._claude_status_line import read_line
-from fairlead.clients._claude_stay import STAYS, read_stay
-from fairlead.clients._json_text import parse
-from fairlead.clients._settings_file import MAX_BYTES, InstallError
+from fairlead.clients.claude._ownership import REPLACEABLE
+from fairlead.clients.claude._programs import client_version, find_launcher, is_ignored
+from fairlead.clients.claude._status import status
+from fairlead.clients.claude._status_line_entry import read_line
+from fairlead.clients.claude._stay_entries import STAYS, read_stay
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.clients._claude_install import Plan
+    from fairlead.clients.claude._install import Plan
 
 ASKED = Asked(Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python"), (2, 1, 325))
 REPLACING = Asked(ASKED.launcher, (2, 1, 325), replace=frozenset(REPLACEABLE))
@@ -473,7 +473,7 @@ def test_the_launcher_is_the_one_of_this_installation(tmp_path: Path) -> None:
 def test_the_client_is_asked_for_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: Any
 ) -> None:
-    monkeypatch.setattr("fairlead.clients._claude_programs.PATIENCE", 2 if expected else 0.5)
+    monkeypatch.setattr("fairlead.clients.claude._programs.PATIENCE", 2 if expected else 0.5)
     program(tmp_path / "claude", f"#!/bin/sh\n{script}\n")
     assert client_version(str(tmp_path)) == expected
     assert client_version(str(tmp_path / "nowhere")) is None

@@ -12,13 +12,13 @@ from clients.generated_settings import COMMANDS, settings_texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.clients._claude_hooks import Launcher
-from fairlead.clients._claude_status import status
-from fairlead.clients._claude_status_line import put_in, read_line, take_out
 from fairlead.clients._json_text import parse
+from fairlead.clients.claude._hook_entries import Launcher
+from fairlead.clients.claude._status import status
+from fairlead.clients.claude._status_line_entry import put_in, read_line, take_out
 
 if TYPE_CHECKING:
-    from fairlead.clients._claude_hooks import LineWish
+    from fairlead.clients.claude._hook_entries import LineWish
 
 LAUNCHER = Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python")
 OLD = Launcher("/old dir/fairlead-hook", "/old dir/it's python")

@@ -10,11 +10,11 @@ from clients.generated_settings import settings_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.clients._claude_hooks import Asked, Launcher, find, install, uninstall
-from fairlead.clients._claude_owners import is_wake
-from fairlead.clients._claude_rules import SettingsError, check
-from fairlead.clients._claude_stay import CAP, STAY, STAYS, differences, put_in, read_stay, take_out
 from fairlead.clients._json_text import JsonTextError, parse
+from fairlead.clients.claude._hook_entries import Asked, Launcher, find, install, uninstall
+from fairlead.clients.claude._ownership import is_wake
+from fairlead.clients.claude._settings_rules import SettingsError, check
+from fairlead.clients.claude._stay_entries import CAP, STAY, STAYS, differences, put_in, read_stay, take_out
 
 LAUNCHER = Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python")
 WAKE = {

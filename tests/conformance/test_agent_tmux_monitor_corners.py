@@ -11,7 +11,7 @@ import pytest
 from sessions.playing import IDLE, START, THINKING, Play, make, recorded
 
 from fairlead.journal import Caller
-from fairlead.sessions import AttentionNeeded, Registry, Witness, Working, read_usage, restore, snapshot
+from fairlead.sessions import AttentionNeeded, ClientSessionFile, Registry, Working, read_usage, restore, snapshot
 
 BASH = AttentionNeeded("Permission for Bash")
 STATUS: dict[str, Any] = {
@@ -21,9 +21,9 @@ STATUS: dict[str, Any] = {
 }
 
 
-def seen(play: Play, status: str, *, ago: float = 3.0, waiting_for: str = "") -> Witness:
+def seen(play: Play, status: str, *, ago: float = 3.0, waiting_for: str = "") -> ClientSessionFile:
     """The client's file, as it has been for so many seconds."""
-    return Witness(42, play.session, 1000, status, waiting_for, play.now - ago, START, entrypoint="cli")
+    return ClientSessionFile(42, play.session, 1000, status, waiting_for, play.now - ago, START, entrypoint="cli")
 
 
 def look(play: Play, status: str, *, after: float = 10.0, **how: Any) -> None:

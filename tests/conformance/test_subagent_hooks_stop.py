@@ -17,8 +17,8 @@ from conformance.project import POLICY, STOP, Note, logging_policy, policy_for_a
 
 from fairlead.events import parse
 from fairlead.policy import Layer, PolicyError, plan, read_policy
-from fairlead.policy._schema import policy_schema
-from fairlead.policy._types import Command
+from fairlead.policy.config._schema import policy_schema
+from fairlead.policy.config._types import Command
 from fairlead.testing import samples
 
 if TYPE_CHECKING:

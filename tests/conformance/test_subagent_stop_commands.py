@@ -16,8 +16,8 @@ from conformance.project import POLICY, STOP, Note, logging_policy, policy_for_a
 
 from fairlead.events import parse
 from fairlead.policy import Layer, plan, read_policy
-from fairlead.policy._schema import policy_schema
-from fairlead.policy._types import Command, PatternSection
+from fairlead.policy.config._schema import policy_schema
+from fairlead.policy.config._types import Command, PatternSection
 
 if TYPE_CHECKING:
     from conformance.project import Project

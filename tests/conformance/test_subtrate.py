@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from daemon.callers import person
 from daemon.clients import client
-from daemon.house import FAIRLEAD, house, until
+from daemon.daemon_home import FAIRLEAD, house, until
 from daemon.talk import talk
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from daemon.callers import Process
     from daemon.clients import Client
-    from daemon.house import Done, House
+    from daemon.daemon_home import DaemonHome, Done
 
 STAYS = "mail: {stay: always, wait: 1}\n"
 """The document's agent, who waits for a second instead of nine and a half minutes."""
@@ -32,7 +32,7 @@ _sessions = count(1)
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[House]:
+def home() -> Iterator[DaemonHome]:
     """A home with a daemon whose agents stay, as the document has it."""
     with house(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy(STAYS)
@@ -42,14 +42,14 @@ def home() -> Iterator[House]:
 
 
 @pytest.fixture(scope="module")
-def user(home: House) -> Iterator[Process]:
+def user(home: DaemonHome) -> Iterator[Process]:
     """The person, at a terminal."""
     with person(home) as made:
         yield made
 
 
 @pytest.fixture
-def begin(home: House) -> Iterator[Callable[[], Client]]:
+def begin(home: DaemonHome) -> Iterator[Callable[[], Client]]:
     """Start clients, each with a session of its own that has begun."""
     with ExitStack() as stack:
 
@@ -143,13 +143,13 @@ def test_precompact(agent: Client) -> None:
 HOOKED = ("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact")
 
 
-def settings(home: House) -> dict[str, Any]:
+def settings(home: DaemonHome) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((home.folder / ".claude/settings.json").read_text())
     return found
 
 
 @pytest.fixture
-def installed(home: House) -> Iterator[dict[str, Any]]:
+def installed(home: DaemonHome) -> Iterator[dict[str, Any]]:
     """The settings after an install."""
     assert home.fairlead("hooks", "install").exit_code == 0
     yield settings(home)
@@ -161,14 +161,14 @@ def test_hooks_install(installed: dict[str, Any]) -> None:
     assert set(HOOKED) <= set(installed["hooks"])
 
 
-def test_hooks_status(home: House, installed: dict[str, Any]) -> None:
+def test_hooks_status(home: DaemonHome, installed: dict[str, Any]) -> None:
     assert installed
     told = home.fairlead("hooks", "status")
     assert told.exit_code == 0
     assert "settings.json" in told.stdout
 
 
-def test_hooks_uninstall(home: House, installed: dict[str, Any]) -> None:
+def test_hooks_uninstall(home: DaemonHome, installed: dict[str, Any]) -> None:
     assert installed
     assert home.fairlead("hooks", "uninstall").exit_code == 0
     file = home.folder / ".claude/settings.json"
@@ -211,7 +211,7 @@ def test_no_incomplete_tasks(agent: Client) -> None:
     assert "incomplete" not in agent.hook("Stop").answer["reason"]
 
 
-def test_long_poll_new_message(home: House, agent: Client, peer: Client) -> None:
+def test_long_poll_new_message(home: DaemonHome, agent: Client, peer: Client) -> None:
     """What comes during the wait ends it."""
     home.policy(WAITS)
     try:
@@ -233,7 +233,7 @@ def test_long_poll_timeout(agent: Client) -> None:
     }
 
 
-def test_ctrl_c_to_force_exit(home: House, agent: Client, peer: Client) -> None:
+def test_ctrl_c_to_force_exit(home: DaemonHome, agent: Client, peer: Client) -> None:
     """The client ends the hook by a signal; what comes afterwards is not lost."""
     home.policy(WAITS)
     try:
@@ -262,7 +262,7 @@ def test_checks_mail_before_tasks(agent: Client, peer: Client) -> None:
     assert agent.hook("Stop").answer["reason"].startswith("1 incomplete task(s): #1 [pending].")
 
 
-def test_9_5_minute_long_poll(home: House, agent: Client) -> None:
+def test_9_5_minute_long_poll(home: DaemonHome, agent: Client) -> None:
     """Under the 10-minute timeout of the hook."""
     home.policy(WAITS)
     try:
@@ -333,7 +333,7 @@ def test_first_stop_second_stop(agent: Client, peer: Client) -> None:
 # -- SessionStart Hook ---------------------------------------------------------------------------------
 
 
-def test_exports_session_id(home: House, agent: Client) -> None:
+def test_exports_session_id(home: DaemonHome, agent: Client) -> None:
     """Writes CLAUDE_SESSION_ID to $CLAUDE_ENV_FILE."""
     file = home.folder / f"env-{agent.session}"
     file.write_text("export KEPT=1\n")
@@ -429,7 +429,7 @@ def test_outputs_status(agent: Client, peer: Client) -> None:
 # -- Hook Input Format ---------------------------------------------------------------------------------
 
 
-def test_all_hooks_receive_json_input_via_stdin(home: House) -> None:
+def test_all_hooks_receive_json_input_via_stdin(home: DaemonHome) -> None:
     """The document's own payload, which names neither folder nor transcript."""
     payload = b'{"session_id": "abc123-def456", "stop_hook_active": false, "hook_type": "Stop"}'
     assert home.hook("Stop", payload).answer["decision"] == "block"
@@ -464,7 +464,7 @@ def test_agent_lifecycle(agent: Client, peer: Client) -> None:
 # -- Session ID Flow -----------------------------------------------------------------------------------
 
 
-def test_session_id_flow(home: House, agent: Client) -> None:
+def test_session_id_flow(home: DaemonHome, agent: Client) -> None:
     """From the hook's input by the env file to every command, and from there to the identity."""
     file = home.folder / f"flow-{agent.session}"
     agent.env["CLAUDE_ENV_FILE"] = str(file)
@@ -492,7 +492,7 @@ def test_identity_current_session_id(agent: Client, user: Process) -> None:
     assert agent.name in user.fairlead("identity", "current", "--session-id", agent.session).stdout
 
 
-def test_manual_hook_testing(home: House) -> None:
+def test_manual_hook_testing(home: DaemonHome) -> None:
     """Each hook can be run by hand with nothing but a session id."""
     payload = b'{"session_id": "test-123"}'
     assert home.hook("SessionStart", payload).exit_code == 0

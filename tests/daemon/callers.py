@@ -12,12 +12,12 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from daemon.house import FAIRLEAD, LAUNCHER, Done
+from daemon.daemon_home import FAIRLEAD, LAUNCHER, Done
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 _PROGRAM = """
 import json, os, subprocess, sys
@@ -35,7 +35,7 @@ for line in sys.stdin:
 class Process:
     """A process that runs what it is told to. It has a session of the operating system of its own."""
 
-    def __init__(self, home: House, *, terminal: str = "", **env: str) -> None:
+    def __init__(self, home: DaemonHome, *, terminal: str = "", **env: str) -> None:
         self._home = home
         self._child = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, terminal],
@@ -83,7 +83,7 @@ class Process:
 
 
 @contextmanager
-def client(home: House, *sessions: str, **env: str) -> Iterator[Process]:
+def client(home: DaemonHome, *sessions: str, **env: str) -> Iterator[Process]:
     """A client in which sessions begin."""
     process = Process(home, **env)
     for session in sessions:
@@ -95,7 +95,7 @@ def client(home: House, *sessions: str, **env: str) -> Iterator[Process]:
 
 
 @contextmanager
-def person(home: House, **env: str) -> Iterator[Process]:
+def person(home: DaemonHome, **env: str) -> Iterator[Process]:
     """A person at a terminal."""
     master, slave = os.openpty()
     process = Process(home, terminal=os.ttyname(slave), **env)
@@ -108,7 +108,7 @@ def person(home: House, **env: str) -> Iterator[Process]:
 
 
 @contextmanager
-def program(home: House, **env: str) -> Iterator[Process]:
+def program(home: DaemonHome, **env: str) -> Iterator[Process]:
     """A program that belongs to no session and has no terminal."""
     process = Process(home, **env)
     try:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from daemon.house import FAIRLEAD, LAUNCHER, PATIENCE, Done, until
+from daemon.daemon_home import FAIRLEAD, LAUNCHER, PATIENCE, Done, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 _numbers = count()
 
@@ -51,7 +51,7 @@ class Running:
 class Client:
     """One session in a process of its own."""
 
-    home: House
+    home: DaemonHome
     session: str
     process: subprocess.Popen[str]
     env: dict[str, str] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Client:
 
 
 @contextmanager
-def client(home: House, session: str, **env: str) -> Iterator[Client]:
+def client(home: DaemonHome, session: str, **env: str) -> Iterator[Client]:
     """Begin a client; its first event is its own to send."""
     with subprocess.Popen(
         ["bash"],

@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon.clients import client
-from daemon.house import house, until
+from daemon.daemon_home import house, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from daemon.clients import Client
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
 @pytest.fixture
-def home() -> Iterator[House]:
+def home() -> Iterator[DaemonHome]:
     """A home without a daemon, in which none is started on demand."""
     with house(FAIRLEAD_NO_DAEMON="1") as made:
         yield made
 
 
 @pytest.fixture
-def open_home() -> Iterator[House]:
+def open_home() -> Iterator[DaemonHome]:
     """A home without a daemon, in which an event starts one."""
     with house() as made:
         yield made
 
 
 @pytest.fixture
-def posted(home: House) -> Iterator[House]:
+def posted(home: DaemonHome) -> Iterator[DaemonHome]:
     """A home whose daemon has opened the mail."""
     with home.daemon():
         until(home.has_mail, "there is mail")
@@ -38,7 +38,7 @@ def posted(home: House) -> Iterator[House]:
 
 
 @pytest.fixture
-def fox(posted: House) -> Iterator[Client]:
+def fox(posted: DaemonHome) -> Iterator[Client]:
     """An agent."""
     with client(posted, "11111111-1111-4111-8111-111111111111") as made:
         assert made.hook("SessionStart", source="startup").exit_code == 0
@@ -46,7 +46,7 @@ def fox(posted: House) -> Iterator[Client]:
 
 
 @pytest.fixture
-def owl(posted: House) -> Iterator[Client]:
+def owl(posted: DaemonHome) -> Iterator[Client]:
     """Another one."""
     with client(posted, "22222222-2222-4222-8222-222222222222") as made:
         assert made.hook("SessionStart", source="startup").exit_code == 0

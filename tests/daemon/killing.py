@@ -15,12 +15,12 @@ from threading import Event, Thread
 from time import sleep
 from typing import TYPE_CHECKING
 
-from daemon.house import until
+from daemon.daemon_home import until
 
-from fairlead.daemon.remote import holder
+from fairlead.ipc._requests import daemon_pid
 
 if TYPE_CHECKING:
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 POLICY = "preToolUse: {uneditableFiles: [kept.txt]}\n"
 LONGEST = 0.15
@@ -55,7 +55,7 @@ class Outcome:
         return [name for name, count in self.kept.items() if count > 1]
 
 
-def kill_rounds(home: House, rounds: int, *, sessions: int = 2, seed: int = 0) -> Outcome:
+def kill_rounds(home: DaemonHome, rounds: int, *, sessions: int = 2, seed: int = 0) -> Outcome:
     """Let several sessions send events without a pause; in each round kill the daemon at a random moment.
 
     An event starts the next daemon. Of the ten seconds that are waited between two starts, none is waited here: the
@@ -83,7 +83,7 @@ def kill_rounds(home: House, rounds: int, *, sessions: int = 2, seed: int = 0) -
     return outcome
 
 
-def _send(home: House, prefix: str, outcome: Outcome, over: Event) -> None:
+def _send(home: DaemonHome, prefix: str, outcome: Outcome, over: Event) -> None:
     number = 0
     while not over.is_set():
         number += 1
@@ -94,20 +94,20 @@ def _send(home: House, prefix: str, outcome: Outcome, over: Event) -> None:
         outcome.answered[name] = home.hook("PreToolUse", payload).exit_code
 
 
-def _kill(home: House) -> None:
-    pid = holder(str(home.state / "run"))
+def _kill(home: DaemonHome) -> None:
+    pid = daemon_pid(str(home.state / "run"))
     if pid:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     _forget_last_start(home)
 
 
-def _forget_last_start(home: House) -> None:
+def _forget_last_start(home: DaemonHome) -> None:
     with suppress(FileNotFoundError):
         os.utime(home.state / "run/starting", (0, 0))
 
 
-def _let_all_be_taken(home: House) -> None:
+def _let_all_be_taken(home: DaemonHome) -> None:
     _forget_last_start(home)
     home.hook("PreToolUse", home.edit("src/a.txt"))
     until(lambda: home.status() is not None and not home.spooled(), "a daemon has taken all in")

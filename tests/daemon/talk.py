@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from daemon.house import PATIENCE
+from daemon.daemon_home import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path

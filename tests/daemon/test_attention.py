@@ -16,18 +16,18 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.house import until
+from daemon.daemon_home import until
 from notify.listeners import Desktop, Service, session_bus
 
-from fairlead.daemon._attention import DOCTOR
-from fairlead.doctor._play import SESSION
-from fairlead.journal import Turn
+from fairlead.daemon.sessions._attention import DOCTOR_SESSION
+from fairlead.doctor.probes._run_hooks import SESSION
+from fairlead.journal import DaemonRecord
 from fairlead.sessions import Terminals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
 @pytest.fixture
@@ -45,26 +45,26 @@ def channel(service: Service) -> str:
     return f"json://127.0.0.1:{service.server_port}"
 
 
-def settings(home: House, **section: object) -> None:
+def settings(home: DaemonHome, **section: object) -> None:
     """Write the user-wide policy."""
     lines = "".join(f"  {name}: {value}\n" for name, value in section.items())
     (home.state / "config.yaml").write_text(f"attention:\n{lines}")
 
 
-def send(home: House, event: str, session: str = "s1", **fields: Any) -> None:
+def send(home: DaemonHome, event: str, session: str = "s1", **fields: Any) -> None:
     """Let something happen in a session; capitals are variables of its process."""
     env = {name: fields.pop(name) for name in [*fields] if name.isupper()}
     done = home.hook(event, home.payload(session_id=session, hook_event_name=event, **fields), **env)
     assert done.exit_code == 0, done
 
 
-def asks(home: House, session: str = "s1", tool: str = "Bash", **fields: Any) -> None:
+def asks(home: DaemonHome, session: str = "s1", tool: str = "Bash", **fields: Any) -> None:
     call = {"tool_name": tool, "tool_input": {"command": "make"}, **fields}
     send(home, "PreToolUse", session, tool_use_id=f"t{monotonic()}", **call)
     send(home, "PermissionRequest", session, **call)
 
 
-def attention(home: House) -> dict[str, Any]:
+def attention(home: DaemonHome) -> dict[str, Any]:
     found: dict[str, Any] = home.ask("GET", "/v1/status")["attention"]
     return found
 
@@ -74,7 +74,7 @@ def next_note(service: Service) -> tuple[str, str]:
     return said["title"], said["message"]
 
 
-def none_left(service: Service, home: House) -> None:
+def none_left(service: Service, home: DaemonHome) -> None:
     """Nothing more is on its way: a session that asks last is told, and nothing before it."""
     asks(home, "the-last", "Last")
     assert next_note(service) == ("Fairlead - project needs you", "Permission for Last")
@@ -82,9 +82,9 @@ def none_left(service: Service, home: House) -> None:
         service.taken.get_nowait()
 
 
-def troubles(home: House) -> list[str]:
+def troubles(home: DaemonHome) -> list[str]:
     """What the journal says went wrong."""
-    turns = [record.what for record in home.journal() if isinstance(record, Turn)]
+    turns = [record.what for record in home.journal() if isinstance(record, DaemonRecord)]
     return [what for what in turns if not what.startswith(("started", "stopped"))]
 
 
@@ -94,7 +94,7 @@ BASH = ("Fairlead - project needs you", "Permission for Bash")
 # -- once for each question ----------------------------------------------------------------------------
 
 
-def test_a_question_is_told_once_and_the_next_one_anew(home: House, service: Service) -> None:
+def test_a_question_is_told_once_and_the_next_one_anew(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
     with home.daemon():
         asks(home)
@@ -112,7 +112,7 @@ def test_a_question_is_told_once_and_the_next_one_anew(home: House, service: Ser
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_another_daemon_does_not_tell_it_again(home: House, service: Service, end: signal.Signals) -> None:
+def test_another_daemon_does_not_tell_it_again(home: DaemonHome, service: Service, end: signal.Signals) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
     daemon = home.start()
     asks(home)
@@ -126,7 +126,7 @@ def test_another_daemon_does_not_tell_it_again(home: House, service: Service, en
         none_left(service, home)
 
 
-def test_what_waited_before_the_daemon_came_is_told_in_one_note(home: House, service: Service) -> None:
+def test_what_waited_before_the_daemon_came_is_told_in_one_note(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
     for number in range(5):
         asks(home, f"s{number}", f"Tool{number}")
@@ -139,7 +139,7 @@ def test_what_waited_before_the_daemon_came_is_told_in_one_note(home: House, ser
         none_left(service, home)
 
 
-def test_a_subagents_question_is_told_once_with_its_type(home: House, service: Service) -> None:
+def test_a_subagents_question_is_told_once_with_its_type(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
     with home.daemon():
         send(home, "SubagentStart", agent_id="a1", agent_type="Explore")
@@ -150,15 +150,15 @@ def test_a_subagents_question_is_told_once_with_its_type(home: House, service: S
         none_left(service, home)
 
 
-def test_a_session_of_the_doctors_is_no_news(home: House, service: Service) -> None:
+def test_a_session_of_the_doctors_is_no_news(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
-    assert DOCTOR == SESSION
+    assert DOCTOR_SESSION == SESSION
     with home.daemon():
         asks(home, SESSION)
         none_left(service, home)
 
 
-def test_texts_of_others_are_one_plain_line(home: House, service: Service) -> None:
+def test_texts_of_others_are_one_plain_line(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
     with home.daemon():
         asks(home, tool="\x1b[31m<b>$(id)\n\u202eevil" + "x" * 300)
@@ -170,7 +170,7 @@ def test_texts_of_others_are_one_plain_line(home: House, service: Service) -> No
 # -- what the person set -------------------------------------------------------------------------------
 
 
-def test_a_project_has_no_say_in_it(home: House, service: Service) -> None:
+def test_a_project_has_no_say_in_it(home: DaemonHome, service: Service) -> None:
     with Service() as other:
         home.policy(f"attention:\n  channels: [{channel(other)}]\n  quietHours: 00:00-24:00\n")
         settings(home, channels=f"[{channel(service)}]", grace=0)
@@ -180,7 +180,7 @@ def test_a_project_has_no_say_in_it(home: House, service: Service) -> None:
     assert other.taken.empty()
 
 
-def test_quiet_hours_hold_it_back_and_keep_the_daemon_until_they_end(home: House, service: Service) -> None:
+def test_quiet_hours_hold_it_back_and_keep_the_daemon_until_they_end(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0, quietHours="00:00-24:00")
     asks(home)
     with home.daemon("--idle", "5") as daemon:
@@ -193,7 +193,7 @@ def test_quiet_hours_hold_it_back_and_keep_the_daemon_until_they_end(home: House
         until(lambda: daemon.poll() is not None, "there is nothing left to wait for")
 
 
-def test_a_broken_file_is_told_as_its_last_good_version_says(home: House, service: Service) -> None:
+def test_a_broken_file_is_told_as_its_last_good_version_says(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
     with home.daemon():
         asks(home)
@@ -202,7 +202,7 @@ def test_a_broken_file_is_told_as_its_last_good_version_says(home: House, servic
         none_left(service, home)
 
 
-def test_nobody_can_be_told_where_there_is_neither_desktop_nor_channel(home: House) -> None:
+def test_nobody_can_be_told_where_there_is_neither_desktop_nor_channel(home: DaemonHome) -> None:
     settings(home, grace=0)
     with home.daemon(XDG_RUNTIME_DIR=str(home.folder)):
         asks(home)
@@ -213,7 +213,7 @@ def test_nobody_can_be_told_where_there_is_neither_desktop_nor_channel(home: Hou
     assert not (home.state / "notify.log").exists()
 
 
-def test_no_daemon_stays_for_what_can_be_told_to_nobody(home: House) -> None:
+def test_no_daemon_stays_for_what_can_be_told_to_nobody(home: DaemonHome) -> None:
     asks(home)
     with home.daemon("--idle", "1") as daemon:
         until(lambda: daemon.poll() is not None, "it has gone")
@@ -232,14 +232,14 @@ def desktop() -> Iterator[tuple[str, Desktop]]:
             listener.close()
 
 
-def test_it_is_shown_on_the_desktop_without_any_settings(home: House) -> None:
+def test_it_is_shown_on_the_desktop_without_any_settings(home: DaemonHome) -> None:
     with desktop() as (address, shown), home.daemon(DBUS_SESSION_BUS_ADDRESS=address):
         asks(home)
         note = shown.shown.get(timeout=60)
         assert (note["title"], note["body"], note["urgency"]) == (*BASH, 1)
 
 
-def test_a_daemon_that_has_no_address_finds_the_bus_in_the_runtime_folder(home: House) -> None:
+def test_a_daemon_that_has_no_address_finds_the_bus_in_the_runtime_folder(home: DaemonHome) -> None:
     with desktop() as (address, shown):
         place = Path(address.partition("unix:path=")[2].partition(",")[0])
         (home.folder / "bus").symlink_to(place)
@@ -248,7 +248,7 @@ def test_a_daemon_that_has_no_address_finds_the_bus_in_the_runtime_folder(home: 
             assert shown.shown.get(timeout=60)["body"] == "Permission for Bash"
 
 
-def test_the_desktop_can_be_switched_off(home: House, service: Service) -> None:
+def test_the_desktop_can_be_switched_off(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0, desktop="false")
     with desktop() as (address, shown), home.daemon(DBUS_SESSION_BUS_ADDRESS=address):
         asks(home)
@@ -260,7 +260,7 @@ def test_the_desktop_can_be_switched_off(home: House, service: Service) -> None:
 # -- what goes wrong -----------------------------------------------------------------------------------
 
 
-def test_a_channel_that_fails_is_said_once_and_harms_nothing(home: House, service: Service) -> None:
+def test_a_channel_that_fails_is_said_once_and_harms_nothing(home: DaemonHome, service: Service) -> None:
     service.code = 500
     settings(home, channels=f"[{channel(service)}]", grace=0)
     with home.daemon():
@@ -276,7 +276,7 @@ def test_a_channel_that_fails_is_said_once_and_harms_nothing(home: House, servic
     assert troubles(home) == ["the person could not be told who needs them; see notify.log in the state folder"]
 
 
-def test_a_desktop_where_nobody_listens_is_tried_once(home: House, service: Service) -> None:
+def test_a_desktop_where_nobody_listens_is_tried_once(home: DaemonHome, service: Service) -> None:
     """A server with a bus and nobody at it: channels are told all the same."""
     settings(home, channels=f"[{channel(service)}]", grace=0)
     with session_bus() as address, home.daemon(DBUS_SESSION_BUS_ADDRESS=address, PATH="/nowhere"):
@@ -287,7 +287,7 @@ def test_a_desktop_where_nobody_listens_is_tried_once(home: House, service: Serv
     assert (home.state / "notify.log").read_text().count("by desktop-notifier") == 1
 
 
-def test_a_channel_that_hangs_holds_up_neither_events_nor_the_end(home: House) -> None:
+def test_a_channel_that_hangs_holds_up_neither_events_nor_the_end(home: DaemonHome) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings(home, channels=f"[json://127.0.0.1:{silent.getsockname()[1]}]", grace=0)
         with home.daemon() as daemon:
@@ -302,7 +302,7 @@ def test_a_channel_that_hangs_holds_up_neither_events_nor_the_end(home: House) -
             connection.close()
 
 
-def test_what_was_told_before_may_be_damaged(home: House, service: Service) -> None:
+def test_what_was_told_before_may_be_damaged(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
     (home.state / "attention.json").write_text("{")
     with home.daemon():
@@ -391,7 +391,7 @@ def test_what_cannot_be_looked_at_is_not_in_front(where: str, pane: str) -> None
     assert not Terminals(time()).show(where, pane)
 
 
-def test_who_looks_at_the_pane_is_not_told(home: House, service: Service, tmux: Tmux) -> None:
+def test_who_looks_at_the_pane_is_not_told(home: DaemonHome, service: Service, tmux: Tmux) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
     tmux.attach()
     here = {"TMUX": tmux.tmux, "TMUX_PANE": tmux.pane}
@@ -407,7 +407,7 @@ def test_who_looks_at_the_pane_is_not_told(home: House, service: Service, tmux: 
         none_left(service, home)
 
 
-def test_unless_they_want_to_be(home: House, service: Service, tmux: Tmux) -> None:
+def test_unless_they_want_to_be(home: DaemonHome, service: Service, tmux: Tmux) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0, whenInFront="true")
     tmux.attach()
     with home.daemon():

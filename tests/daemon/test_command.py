@@ -8,13 +8,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import FAIRLEAD, PATIENCE, Done, until
+from daemon.daemon_home import FAIRLEAD, PATIENCE, Done, until
 
 if TYPE_CHECKING:
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
-def begin(home: House, *words: str) -> subprocess.Popen[str]:
+def begin(home: DaemonHome, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(FAIRLEAD), *words], env=home.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -25,7 +25,7 @@ def end(process: subprocess.Popen[str]) -> Done:
     return Done(process.returncode, stdout, stderr)
 
 
-def test_a_daemon_is_begun_asked_and_stopped(home: House) -> None:
+def test_a_daemon_is_begun_asked_and_stopped(home: DaemonHome) -> None:
     none = home.fairlead("daemon", "status")
     assert (none.exit_code, none.stderr) == (3, "")
     assert none.stdout == f"no daemon is running (no socket at {home.socket}); begin one: fairlead daemon start\n"
@@ -58,7 +58,7 @@ def test_a_daemon_is_begun_asked_and_stopped(home: House) -> None:
     assert home.fairlead("daemon", "stop") == Done(0, "no daemon is running\n", "")
 
 
-def test_what_a_killed_daemon_left_is_no_daemon(home: House) -> None:
+def test_what_a_killed_daemon_left_is_no_daemon(home: DaemonHome) -> None:
     daemon = home.start()
     daemon.kill()
     daemon.wait()
@@ -69,7 +69,7 @@ def test_what_a_killed_daemon_left_is_no_daemon(home: House) -> None:
     assert home.fairlead("daemon", "stop") == Done(0, "no daemon is running\n", "")
 
 
-def test_run_stays_and_ends_by_a_signal(home: House) -> None:
+def test_run_stays_and_ends_by_a_signal(home: DaemonHome) -> None:
     daemon = begin(home, "daemon", "run", "--port", "0")
     until(lambda: home.status() is not None, "it answers")
 
@@ -95,11 +95,11 @@ def test_run_stays_and_ends_by_a_signal(home: House) -> None:
         (["status", "--jsno"], "unknown option '--jsno'; see fairlead daemon --help"),
     ],
 )
-def test_a_slip_of_the_pen_is_told(home: House, words: list[str], message: str) -> None:
+def test_a_slip_of_the_pen_is_told(home: DaemonHome, words: list[str], message: str) -> None:
     assert home.fairlead("daemon", *words) == Done(1, "", f"fairlead: {message}\n")
 
 
-def test_a_port_that_is_taken_is_told(home: House) -> None:
+def test_a_port_that_is_taken_is_told(home: DaemonHome) -> None:
     with home.daemon("--port", "0"):
         status = home.status()
         assert status is not None
@@ -115,7 +115,7 @@ def test_a_port_that_is_taken_is_told(home: House) -> None:
     assert f"the daemon did not come up: fairlead: {message}; see {own}/daemon.log" in start.stderr
 
 
-def test_a_daemon_that_hangs_is_told_in_time_and_events_are_answered(home: House) -> None:
+def test_a_daemon_that_hangs_is_told_in_time_and_events_are_answered(home: DaemonHome) -> None:
     home.policy("preToolUse: {uneditableFiles: [kept.txt]}\n")
     with home.daemon() as daemon:
         daemon.send_signal(signal.SIGSTOP)
@@ -140,7 +140,7 @@ def test_a_daemon_that_hangs_is_told_in_time_and_events_are_answered(home: House
         assert home.spooled() == []
 
 
-def test_a_state_folder_that_cannot_be_made_is_told(home: House) -> None:
+def test_a_state_folder_that_cannot_be_made_is_told(home: DaemonHome) -> None:
     home.state.rmdir()
     home.state.write_text("in the way")
     done = home.fairlead("daemon", "start")

@@ -10,25 +10,25 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import LAUNCHER, PATIENCE, until
+from daemon.daemon_home import LAUNCHER, PATIENCE, until
 
-from fairlead.journal import Done as Ended
+from fairlead.journal import CommandsRecord as Ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
-def ended(home: House) -> list[Ended]:
+def ended(home: DaemonHome) -> list[Ended]:
     return [record for record in home.journal() if isinstance(record, Ended)]
 
 
-def stop(home: House, **more: object) -> bytes:
+def stop(home: DaemonHome, **more: object) -> bytes:
     return home.payload(hook_event_name="Stop", stop_hook_active=False, **more)
 
 
-def launch(home: House, event: str, payload: bytes, **more: str) -> subprocess.Popen[bytes]:
+def launch(home: DaemonHome, event: str, payload: bytes, **more: str) -> subprocess.Popen[bytes]:
     """Begin the launcher in a session of its own, as the client does."""
     process = subprocess.Popen(
         [str(LAUNCHER), event],
@@ -57,7 +57,7 @@ def is_alive(pid: int) -> bool:
 # -- what they answer ----------------------------------------------------------------------------------
 
 
-def test_a_check_keeps_the_agent_going_until_it_passes(home: House) -> None:
+def test_a_check_keeps_the_agent_going_until_it_passes(home: DaemonHome) -> None:
     home.policy('stop: {commands: [{run: "test -e done", message: "Not done yet."}]}\n')
     with home.daemon():
         kept = home.hook("Stop", stop(home))
@@ -79,7 +79,7 @@ def test_a_check_keeps_the_agent_going_until_it_passes(home: House) -> None:
     assert home.spooled() == []
 
 
-def test_what_a_command_prints_is_shown_and_its_text_is_not_if_it_shall_not(home: House) -> None:
+def test_what_a_command_prints_is_shown_and_its_text_is_not_if_it_shall_not(home: DaemonHome) -> None:
     home.policy(
         "postToolUse:\n  commands:\n"
         '    Bash: [{run: "echo seen; echo odd >&2", showStdout: true, showStderr: true, showCommand: false}]\n'
@@ -96,7 +96,7 @@ def test_what_a_command_prints_is_shown_and_its_text_is_not_if_it_shall_not(home
     assert ended(home)[0].steps[0].run == ""
 
 
-def test_commands_run_at_once_if_asked(home: House) -> None:
+def test_commands_run_at_once_if_asked(home: DaemonHome) -> None:
     """Each waits for the other."""
     meet = 'run: "touch {0}; until test -e {1}; do sleep 0.01; done", timeout: 20'
     home.policy(
@@ -113,7 +113,7 @@ def test_commands_run_at_once_if_asked(home: House) -> None:
 # -- where they run ------------------------------------------------------------------------------------
 
 
-def test_a_command_has_the_callers_folder_environment_and_process(home: House) -> None:
+def test_a_command_has_the_callers_folder_environment_and_process(home: DaemonHome) -> None:
     run = "env > env.txt; pwd > pwd.txt; echo $PPID > parent.txt; cat > payload.txt"
     home.policy(f'subagentStop: {{commands: {{"*": [{{run: "{run}"}}]}}}}\n')
     payload = home.payload(
@@ -135,7 +135,7 @@ def test_a_command_has_the_callers_folder_environment_and_process(home: House) -
 
 
 @pytest.mark.parametrize("to", ["group", "launcher"])
-def test_a_command_dies_with_its_caller(home: House, to: str) -> None:
+def test_a_command_dies_with_its_caller(home: DaemonHome, to: str) -> None:
     home.policy('stop: {commands: [{run: "echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 600"}]}\n')
     with home.daemon():
         process = launch(home, "Stop", stop(home))
@@ -149,7 +149,7 @@ def test_a_command_dies_with_its_caller(home: House, to: str) -> None:
         until(lambda: len(ended(home)) == 1, "that it ended is written down")
 
 
-def test_a_daemon_that_goes_meanwhile_loses_nothing(home: House) -> None:
+def test_a_daemon_that_goes_meanwhile_loses_nothing(home: DaemonHome) -> None:
     home.policy('stop: {commands: [{run: "touch begun; until test -e go; do sleep 0.01; done; exit 1"}]}\n')
     with home.daemon() as daemon:
         process = launch(home, "Stop", stop(home))
@@ -199,7 +199,7 @@ def service() -> Iterator[Service]:
         thread.join()
 
 
-def test_notes_are_sent_by_the_caller_with_its_environment(home: House, service: Service) -> None:
+def test_notes_are_sent_by_the_caller_with_its_environment(home: DaemonHome, service: Service) -> None:
     home.policy(
         "preToolUse: {uneditableFiles: [kept.txt]}\n"
         "notifications:\n  enabled: true\n  hooks: ['*']\n  showErrors: true\n"

@@ -6,14 +6,14 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import house, until
+from daemon.daemon_home import house, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import Done, House
+    from daemon.daemon_home import DaemonHome, Done
 
-    from fairlead.journal import Happened
+    from fairlead.journal import EventRecord
 
 POLICY = """\
 preToolUse:
@@ -29,7 +29,7 @@ subagentStart:
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[House]:
+def home() -> Iterator[DaemonHome]:
     """A home with a policy, and a daemon that answers by it."""
     with house(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy(POLICY)
@@ -37,14 +37,14 @@ def home() -> Iterator[House]:
             yield made
 
 
-def last(home: House) -> Happened:
+def last(home: DaemonHome) -> EventRecord:
     """The event that was written down last; it must have been decided by the daemon."""
     record = home.happened()[-1]
     assert record.road == "daemon"
     return record
 
 
-def decided_without(home: House, event: str, payload: bytes) -> Done:
+def decided_without(home: DaemonHome, event: str, payload: bytes) -> Done:
     """The answer without a daemon; what is spooled of it lies where this one's daemon does not take it in."""
     return home.cold(event, payload, FAIRLEAD_HOME=str(home.folder / "elsewhere"))
 
@@ -52,7 +52,7 @@ def decided_without(home: House, event: str, payload: bytes) -> Done:
 # -- verdicts ------------------------------------------------------------------------------------------
 
 
-def test_a_denial_is_on_stdout_on_stderr_and_in_the_exit_code(home: House) -> None:
+def test_a_denial_is_on_stdout_on_stderr_and_in_the_exit_code(home: DaemonHome) -> None:
     done = home.hook("PreToolUse", home.edit("kept.txt"))
 
     why = "Blocked Edit operation: file matches preToolUse.uneditableFiles pattern 'kept.txt'. File: "
@@ -67,14 +67,14 @@ def test_a_denial_is_on_stdout_on_stderr_and_in_the_exit_code(home: House) -> No
     assert (record.verdict, record.exit, record.reason, record.tool) == ("blocked", 2, done.stderr[:-1], "Edit")
 
 
-def test_where_there_is_nothing_to_say_nothing_is_said(home: House) -> None:
+def test_where_there_is_nothing_to_say_nothing_is_said(home: DaemonHome) -> None:
     done = home.hook("PreToolUse", home.edit("src/a.txt"))
 
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
     assert last(home).verdict == "none"
 
 
-def test_a_question_is_the_clients_to_ask(home: House) -> None:
+def test_a_question_is_the_clients_to_ask(home: DaemonHome) -> None:
     done = home.hook("PreToolUse", home.payload(tool_name="Bash", tool_input={"command": "eval $SOMETHING > $FILE"}))
 
     assert done.exit_code == 0
@@ -82,7 +82,7 @@ def test_a_question_is_the_clients_to_ask(home: House) -> None:
     assert last(home).verdict == "asked"
 
 
-def test_context_goes_to_the_model(home: House) -> None:
+def test_context_goes_to_the_model(home: DaemonHome) -> None:
     prompt = home.payload(hook_event_name="UserPromptSubmit", prompt="Mend the sidebar.")
     done = home.hook("UserPromptSubmit", prompt)
 
@@ -90,7 +90,7 @@ def test_context_goes_to_the_model(home: House) -> None:
     assert last(home).verdict == "said"
 
 
-def test_a_permission_is_granted_by_the_daemon(home: House) -> None:
+def test_a_permission_is_granted_by_the_daemon(home: DaemonHome) -> None:
     asked = {"hook_event_name": "PermissionRequest", "tool_name": "Read", "tool_input": {"file_path": "/srv/x"}}
     done = home.hook("PermissionRequest", home.payload(**asked))
 
@@ -98,7 +98,7 @@ def test_a_permission_is_granted_by_the_daemon(home: House) -> None:
     assert last(home).verdict == "allowed"
 
 
-def test_a_subagent_gets_its_context(home: House) -> None:
+def test_a_subagent_gets_its_context(home: DaemonHome) -> None:
     start = home.payload(hook_event_name="SubagentStart", agent_id="a1", agent_type="coder")
     done = home.hook("SubagentStart", start)
 
@@ -106,13 +106,13 @@ def test_a_subagent_gets_its_context(home: House) -> None:
     assert last(home).agent == "a1"
 
 
-def test_the_name_of_an_event_may_be_written_in_other_ways(home: House) -> None:
+def test_the_name_of_an_event_may_be_written_in_other_ways(home: DaemonHome) -> None:
     for word in ("pretooluse", "PRETOOLUSE"):
         assert home.hook(word, home.edit("kept.txt")).exit_code == 2
         assert last(home).event == "PreToolUse"
 
 
-def test_who_called_is_written_down(home: House) -> None:
+def test_who_called_is_written_down(home: DaemonHome) -> None:
     more = {"TMUX": "/run/t,1,2", "TMUX_PANE": "%7", "CLAUDE_PROJECT_DIR": "/a b;c=d%", "CLAUDE_PID": "4711"}
     home.hook("PreToolUse", home.edit("src/a.txt"), **more)
 
@@ -134,7 +134,7 @@ def test_who_called_is_written_down(home: House) -> None:
         (b'{"session_id": "s", "hook_event_name": "Stop"}', "hook_event_name: expected PreToolUse, got Stop"),
     ],
 )
-def test_a_payload_that_cannot_be_read_shuts_the_gate(home: House, payload: bytes, message: str) -> None:
+def test_a_payload_that_cannot_be_read_shuts_the_gate(home: DaemonHome, payload: bytes, message: str) -> None:
     done = home.hook("PreToolUse", payload)
 
     assert done.exit_code == 2
@@ -144,14 +144,14 @@ def test_a_payload_that_cannot_be_read_shuts_the_gate(home: House, payload: byte
     assert last(home).verdict == "failed"
 
 
-def test_where_nothing_can_be_blocked_a_bad_payload_is_an_error(home: House) -> None:
+def test_where_nothing_can_be_blocked_a_bad_payload_is_an_error(home: DaemonHome) -> None:
     done = home.hook("SessionEnd", b"{")
 
     assert done.exit_code == 1
     assert done == decided_without(home, "SessionEnd", b"{")
 
 
-def test_an_event_that_nobody_knows_yet_is_answered_and_kept(home: House) -> None:
+def test_an_event_that_nobody_knows_yet_is_answered_and_kept(home: DaemonHome) -> None:
     tomorrow = home.payload(hook_event_name="MoonRise", phase="full")
     done = home.hook("MoonRise", tomorrow)
 
@@ -160,14 +160,14 @@ def test_an_event_that_nobody_knows_yet_is_answered_and_kept(home: House) -> Non
     assert bytes(last(home).payload) == tomorrow
 
 
-def test_a_slip_of_the_pen_is_no_new_event(home: House) -> None:
+def test_a_slip_of_the_pen_is_no_new_event(home: DaemonHome) -> None:
     done = home.hook("PreTolUse", home.edit("kept.txt"))
 
     assert done.exit_code == 2
     assert "did you mean PreToolUse" in done.stderr
 
 
-def test_a_large_payload_is_decided_whole_and_kept_in_part(home: House) -> None:
+def test_a_large_payload_is_decided_whole_and_kept_in_part(home: DaemonHome) -> None:
     big = {"file_path": str(home.project / "kept.txt"), "content": "x" * 1_000_000}
     done = home.hook("PreToolUse", home.payload(tool_name="Write", tool_input=big))
 
@@ -178,7 +178,7 @@ def test_a_large_payload_is_decided_whole_and_kept_in_part(home: House) -> None:
     assert json.loads(bytes(record.payload))["tool_name"] == "Write"
 
 
-def test_a_client_that_is_not_known_is_refused_by_the_cold_road(home: House) -> None:
+def test_a_client_that_is_not_known_is_refused_by_the_cold_road(home: DaemonHome) -> None:
     answered = len(home.happened())
     done = home.hook("PreToolUse", home.edit("src/a.txt"), "--client", "emacs")
 
@@ -190,7 +190,7 @@ def test_a_client_that_is_not_known_is_refused_by_the_cold_road(home: House) -> 
 # -- words for Python ----------------------------------------------------------------------------------
 
 
-def test_hooks_that_are_named_are_run_by_the_cold_road(home: House) -> None:
+def test_hooks_that_are_named_are_run_by_the_cold_road(home: DaemonHome) -> None:
     (home.folder / "guards.py").write_text(
         "from fairlead import HookManager, HookOutput, PreToolUse\n"
         "hooks = HookManager()\n"
@@ -205,7 +205,7 @@ def test_hooks_that_are_named_are_run_by_the_cold_road(home: House) -> None:
     assert home.happened()[-1].road == "cold"
 
 
-def test_rules_that_are_named_are_run_by_the_cold_road(home: House) -> None:
+def test_rules_that_are_named_are_run_by_the_cold_road(home: DaemonHome) -> None:
     rule = {"type": "command", "command": "echo No. >&2; exit 2"}
     rules = home.folder / "rules.json"
     rules.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [rule]}]}}))
@@ -219,7 +219,7 @@ def test_rules_that_are_named_are_run_by_the_cold_road(home: House) -> None:
 
 
 @pytest.mark.parametrize("folder", ["settings of mine", "../settings"])
-def test_the_settings_of_the_caller_are_protected(home: House, folder: str) -> None:
+def test_the_settings_of_the_caller_are_protected(home: DaemonHome, folder: str) -> None:
     """The daemon has no CLAUDE_CONFIG_DIR, or another one."""
     file = (home.project / folder / "settings.json").resolve()
     where = folder if folder.startswith(".") else str(file.parent)

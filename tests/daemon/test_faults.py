@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import LAUNCHER, until
+from daemon.daemon_home import LAUNCHER, until
 
 from fairlead.store import Store
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
-    Fault = Callable[[House], AbstractContextManager[object]]
+    Fault = Callable[[DaemonHome], AbstractContextManager[object]]
 
 CONNECTIONS = Path("/proc/net/unix")
 POLICY = "preToolUse: {uneditableFiles: [kept.txt]}\n"
@@ -37,18 +37,18 @@ LONGEST = 10.0
 
 
 @contextmanager
-def no_daemon(_: House) -> Iterator[None]:
+def no_daemon(_: DaemonHome) -> Iterator[None]:
     yield
 
 
 @contextmanager
-def all_well(home: House) -> Iterator[None]:
+def all_well(home: DaemonHome) -> Iterator[None]:
     with home.daemon():
         yield
 
 
 @contextmanager
-def killed_daemon(home: House) -> Iterator[None]:
+def killed_daemon(home: DaemonHome) -> Iterator[None]:
     daemon = home.start()
     daemon.kill()
     daemon.wait()
@@ -56,14 +56,14 @@ def killed_daemon(home: House) -> Iterator[None]:
 
 
 @contextmanager
-def no_socket(home: House) -> Iterator[None]:
+def no_socket(home: DaemonHome) -> Iterator[None]:
     with home.daemon():
         home.socket.unlink()
         yield
 
 
 @contextmanager
-def a_file_for_a_socket(home: House) -> Iterator[None]:
+def a_file_for_a_socket(home: DaemonHome) -> Iterator[None]:
     with home.daemon():
         home.socket.unlink()
         home.socket.write_bytes(b"no socket")
@@ -71,20 +71,20 @@ def a_file_for_a_socket(home: House) -> Iterator[None]:
 
 
 @contextmanager
-def a_folder_for_a_socket(home: House) -> Iterator[None]:
+def a_folder_for_a_socket(home: DaemonHome) -> Iterator[None]:
     home.socket.mkdir(parents=True)
     yield
 
 
 @contextmanager
-def stopped_daemon(home: House) -> Iterator[None]:
+def stopped_daemon(home: DaemonHome) -> Iterator[None]:
     with home.daemon() as daemon:
         daemon.send_signal(signal.SIGSTOP)
         yield
 
 
 @contextmanager
-def a_file_for_the_state(home: House) -> Iterator[None]:
+def a_file_for_the_state(home: DaemonHome) -> Iterator[None]:
     home.state.rmdir()
     home.state.write_bytes(b"")
     yield
@@ -92,7 +92,7 @@ def a_file_for_the_state(home: House) -> Iterator[None]:
 
 
 @contextmanager
-def full_disk(home: House) -> Iterator[None]:
+def full_disk(home: DaemonHome) -> Iterator[None]:
     """A daemon whose files may not grow any more gets the errors that a full disk gives."""
     with home.daemon() as daemon:
         resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
@@ -103,7 +103,7 @@ def full_disk(home: House) -> Iterator[None]:
 
 
 @contextmanager
-def no_journal(home: House) -> Iterator[None]:
+def no_journal(home: DaemonHome) -> Iterator[None]:
     with home.daemon():
         home.hook("PreToolUse", home.edit("src/a.txt"))
         shutil.rmtree(home.state / "journal")
@@ -112,7 +112,7 @@ def no_journal(home: House) -> Iterator[None]:
 
 
 @contextmanager
-def a_file_for_the_journal(home: House) -> Iterator[None]:
+def a_file_for_the_journal(home: DaemonHome) -> Iterator[None]:
     with home.daemon():
         shutil.rmtree(home.state / "journal")
         (home.state / "journal").write_bytes(b"")
@@ -123,7 +123,7 @@ def a_file_for_the_journal(home: House) -> Iterator[None]:
 
 
 @contextmanager
-def damaged_database(home: House) -> Iterator[None]:
+def damaged_database(home: DaemonHome) -> Iterator[None]:
     (home.state / "fairlead.db").write_bytes(b"no database at all" * 1000)
     with home.daemon():
         yield
@@ -131,7 +131,7 @@ def damaged_database(home: House) -> Iterator[None]:
 
 
 @contextmanager
-def newer_database(home: House) -> Iterator[None]:
+def newer_database(home: DaemonHome) -> Iterator[None]:
     file = home.state / "fairlead.db"
     Store.open(f"sqlite:///{file}").close()
     with closing(sqlite3.connect(file)) as database:
@@ -146,7 +146,7 @@ def imposter(answer: bytes | None) -> Fault:
     """One who listens at the socket, and answers nonsense, or (`None`) nothing at all."""
 
     @contextmanager
-    def fault(home: House) -> Iterator[None]:
+    def fault(home: DaemonHome) -> Iterator[None]:
         home.socket.parent.mkdir(mode=0o700)
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(home.socket))
@@ -202,7 +202,7 @@ FAULTS: dict[str, Fault] = {
 # -- the matrix ----------------------------------------------------------------------------------------
 
 
-def calls(home: House, *words: str) -> tuple[int, int]:
+def calls(home: DaemonHome, *words: str) -> tuple[int, int]:
     """The exit codes of an edit that the policy forbids, and of a harmless one."""
     codes = []
     for name in ("kept.txt", "src/a.txt"):
@@ -216,7 +216,7 @@ def calls(home: House, *words: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_whatever_is_broken_the_protected_edit_is_blocked_and_the_harmless_one_let_through(
-    home: House, name: str
+    home: DaemonHome, name: str
 ) -> None:
     home.policy(POLICY)
     with FAULTS[name](home):
@@ -224,21 +224,21 @@ def test_whatever_is_broken_the_protected_edit_is_blocked_and_the_harmless_one_l
 
 
 @pytest.mark.parametrize("name", ["all_well", "no_daemon"])
-def test_a_policy_that_was_never_right_blocks_all(home: House, name: str) -> None:
+def test_a_policy_that_was_never_right_blocks_all(home: DaemonHome, name: str) -> None:
     home.policy("preToolUse: [\n")
     with FAULTS[name](home):
         assert calls(home) == (2, 2)
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/false", "/etc/passwd"])
-def test_without_python_the_daemon_answers_and_without_both_all_is_blocked(home: House, python: str) -> None:
+def test_without_python_the_daemon_answers_and_without_both_all_is_blocked(home: DaemonHome, python: str) -> None:
     home.policy(POLICY)
     with home.daemon():
         assert calls(home, "--python", python) == (2, 0)
     assert calls(home, "--python", python) == (2, 2)
 
 
-def test_commands_that_nobody_can_read_block(home: House) -> None:
+def test_commands_that_nobody_can_read_block(home: DaemonHome) -> None:
     plan = b"HTTP/1.1 202 Accepted\r\nfairlead-exit: 0\r\nfairlead-stdout: 4\r\ncontent-length: 4\r\n\r\nnope"
     home.policy(POLICY)
     with imposter(plan)(home):
@@ -246,7 +246,7 @@ def test_commands_that_nobody_can_read_block(home: House) -> None:
 
 
 @pytest.mark.skipif(not CONNECTIONS.exists(), reason="looks at the system's table of sockets")
-def test_a_daemon_killed_before_it_answers_is_replaced_by_the_cold_road(home: House) -> None:
+def test_a_daemon_killed_before_it_answers_is_replaced_by_the_cold_road(home: DaemonHome) -> None:
     home.policy(POLICY)
     daemon = home.start()
     daemon.send_signal(signal.SIGSTOP)

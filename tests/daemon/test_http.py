@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.house import house
+from daemon.daemon_home import house
 from daemon.talk import Answer, talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 POLICY = """\
 preToolUse: {uneditableFiles: [kept.txt]}
@@ -27,7 +27,7 @@ subagentStart: {context: {"*": "Be brief."}}
 class Port:
     """A daemon that listens on a port too."""
 
-    home: House
+    home: DaemonHome
     number: int
     token: str
 

@@ -8,13 +8,13 @@ import pytest
 from daemon.killing import kill_rounds
 
 if TYPE_CHECKING:
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 ROUNDS = 15
 
 
 @pytest.mark.timeout(120)
-def test_no_event_is_lost_doubled_or_let_through_when_the_daemon_is_killed(open_home: House) -> None:
+def test_no_event_is_lost_doubled_or_let_through_when_the_daemon_is_killed(open_home: DaemonHome) -> None:
     outcome = kill_rounds(open_home, ROUNDS)
 
     assert outcome.wrong == []

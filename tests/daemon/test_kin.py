@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from fairlead.daemon import _kin
-from fairlead.daemon._kin import MOST, Line, Row, line_of
-from fairlead.sessions._processes import started
+from fairlead.process import _tree as _kin
+from fairlead.process._alive import process_start_time
+from fairlead.process._tree import MOST, Ancestry, Row, ancestry_of
 
-SHOW = "from fairlead.daemon._kin import line_of; import os; print(line_of(os.getpid()).processes)"
+SHOW = "from fairlead.process._tree import line_of; import os; print(line_of(os.getpid()).processes)"
 
 
 def row(parent: int, start: int = 0) -> Row:
@@ -20,30 +20,33 @@ def row(parent: int, start: int = 0) -> Row:
 
 
 def test_a_process_comes_first_then_its_parent_then_theirs() -> None:
-    line = line_of(os.getpid()).processes
-    assert line[:2] == ((os.getpid(), started(os.getpid())), (os.getppid(), started(os.getppid())))
+    line = ancestry_of(os.getpid()).processes
+    assert line[:2] == (
+        (os.getpid(), process_start_time(os.getpid())),
+        (os.getppid(), process_start_time(os.getppid())),
+    )
     assert line[-1][0] == 1 or len(line) >= 2  # in a container that hides it, less
 
 
 def test_a_child_of_a_child_is_found_below_us() -> None:
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SHOW!r}])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"({os.getpid()}, {started(os.getpid())})" in done.stdout
+    assert f"({os.getpid()}, {process_start_time(os.getpid())})" in done.stdout
 
 
 def test_a_process_that_has_ended_has_no_line() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
-    assert line_of(child.pid) == Line()
+    assert ancestry_of(child.pid) == Ancestry()
 
 
 @pytest.mark.parametrize("pid", [0, -1])
 def test_a_process_that_cannot_be_seen_has_no_line(pid: int) -> None:
-    assert line_of(pid) == Line()
+    assert ancestry_of(pid) == Ancestry()
 
 
 def test_a_session_of_its_own_has_no_terminal() -> None:
-    code = "from fairlead.daemon._kin import line_of; import os; print(line_of(os.getpid()).has_terminal)"
+    code = "from fairlead.process._tree import line_of; import os; print(line_of(os.getpid()).has_terminal)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, start_new_session=True, check=True
     )
@@ -54,7 +57,7 @@ def test_who_sits_at_a_terminal_has_one() -> None:
     master, slave = os.openpty()
     code = (
         "import os, sys; os.close(os.open(sys.argv[1], os.O_RDWR));"
-        "from fairlead.daemon._kin import line_of; print(line_of(os.getpid()).has_terminal)"
+        "from fairlead.process._tree import line_of; print(line_of(os.getpid()).has_terminal)"
     )
     command = [sys.executable, "-c", code, os.ttyname(slave)]
     done = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=True)
@@ -65,22 +68,22 @@ def test_who_sits_at_a_terminal_has_one() -> None:
 
 def test_the_walk_ends_where_a_process_has_gone_meanwhile() -> None:
     table = {9: row(8, 90), 8: row(7, 80)}
-    assert line_of(9, table.get).processes == ((9, 90), (8, 80))
+    assert ancestry_of(9, table.get).processes == ((9, 90), (8, 80))
 
 
 def test_a_process_that_took_over_a_pid_is_nobodys_parent() -> None:
     table = {9: row(8, 90), 8: row(7, 95), 7: row(1, 10)}
-    assert line_of(9, table.get).processes == ((9, 90),)
+    assert ancestry_of(9, table.get).processes == ((9, 90),)
 
 
 def test_a_table_that_goes_round_does_not_keep_us() -> None:
     table = {9: row(8), 8: row(9)}
-    assert len(line_of(9, table.get).processes) == MOST
+    assert len(ancestry_of(9, table.get).processes) == MOST
 
 
 @pytest.mark.skipif(not os.path.exists("/bin/ps"), reason="there is no ps here")  # noqa: PTH110 - a word
 def test_where_there_is_no_proc_ps_tells_the_same() -> None:
-    by_ps = line_of(os.getpid(), _kin._from_ps())
-    by_proc = line_of(os.getpid())
+    by_ps = ancestry_of(os.getpid(), _kin._from_ps())
+    by_proc = ancestry_of(os.getpid())
     assert [pid for pid, _ in by_ps.processes] == [pid for pid, _ in by_proc.processes]
     assert by_ps.has_terminal == by_proc.has_terminal

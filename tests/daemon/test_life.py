@@ -11,15 +11,15 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import PATIENCE, until
+from daemon.daemon_home import PATIENCE, until
 from daemon.talk import connect, read_answer, request, talk
 
-from fairlead.journal import Turn
+from fairlead.journal import DaemonRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 root_only = pytest.mark.skipif(os.getuid() != 0, reason="needs a second user, so it must run as root")
 
@@ -28,14 +28,14 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def turns(home: House) -> list[str]:
-    return [record.what for record in home.journal() if isinstance(record, Turn)]
+def turns(home: DaemonHome) -> list[str]:
+    return [record.what for record in home.journal() if isinstance(record, DaemonRecord)]
 
 
 # -- what is there -------------------------------------------------------------------------------------
 
 
-def test_folder_socket_and_lock_are_the_users_alone(home: House) -> None:
+def test_folder_socket_and_lock_are_the_users_alone(home: DaemonHome) -> None:
     (home.state / "run").mkdir(mode=0o755)
 
     with home.daemon() as daemon:
@@ -51,7 +51,7 @@ def test_folder_socket_and_lock_are_the_users_alone(home: House) -> None:
     assert turns(home) == [f"started: {home.socket}", "stopped: signal SIGTERM"]
 
 
-def test_a_second_daemon_says_that_one_is_running(home: House) -> None:
+def test_a_second_daemon_says_that_one_is_running(home: DaemonHome) -> None:
     with home.daemon() as daemon:
         second = home.fairlead("daemon", "run")
 
@@ -64,7 +64,7 @@ def test_a_second_daemon_says_that_one_is_running(home: House) -> None:
         assert status["pid"] == daemon.pid
 
 
-def test_what_a_killed_daemon_left_is_no_obstacle(home: House) -> None:
+def test_what_a_killed_daemon_left_is_no_obstacle(home: DaemonHome) -> None:
     first = home.start()
     first.kill()
     first.wait()
@@ -76,7 +76,7 @@ def test_what_a_killed_daemon_left_is_no_obstacle(home: House) -> None:
         assert [record.road for record in home.happened()] == ["daemon"]
 
 
-def test_a_line_that_a_killed_daemon_left_is_cut_off_and_told(home: House) -> None:
+def test_a_line_that_a_killed_daemon_left_is_cut_off_and_told(home: DaemonHome) -> None:
     with home.daemon():
         home.hook("PreToolUse", home.edit("a"))
     (segment,) = (home.state / "journal").glob("*.jsonl")
@@ -91,7 +91,7 @@ def test_a_line_that_a_killed_daemon_left_is_cut_off_and_told(home: House) -> No
 
 
 @root_only
-def test_a_runtime_folder_of_another_user_is_refused(home: House) -> None:
+def test_a_runtime_folder_of_another_user_is_refused(home: DaemonHome) -> None:
     (home.state / "run").mkdir(mode=0o700)
     os.chown(home.state / "run", 12345, 12345)
 
@@ -102,7 +102,7 @@ def test_a_runtime_folder_of_another_user_is_refused(home: House) -> None:
 
 
 @root_only
-def test_a_process_of_another_user_gets_no_answer(home: House) -> None:
+def test_a_process_of_another_user_gets_no_answer(home: DaemonHome) -> None:
     ask = (
         "import os, socket, sys\n"
         "os.setuid(int(sys.argv[2]))\n"
@@ -124,7 +124,7 @@ def test_a_process_of_another_user_gets_no_answer(home: House) -> None:
     assert (home.folder / "daemon.err").read_text().count("\n") == 1, "it has nothing to say but where it listens"
 
 
-def test_a_path_that_is_too_long_for_a_socket_is_told_and_events_are_answered(home: House) -> None:
+def test_a_path_that_is_too_long_for_a_socket_is_told_and_events_are_answered(home: DaemonHome) -> None:
     home.policy("preToolUse: {uneditableFiles: [kept.txt]}\n")
     long = str(home.folder / ("x" * 120))
 
@@ -136,7 +136,7 @@ def test_a_path_that_is_too_long_for_a_socket_is_told_and_events_are_answered(ho
     assert blocked.exit_code == 2
 
 
-def test_a_path_that_just_fits_a_socket_works(home: House) -> None:
+def test_a_path_that_just_fits_a_socket_works(home: DaemonHome) -> None:
     room = 107 - len(f"{home.folder}//run/daemon.sock")
     home.env["FAIRLEAD_HOME"] = str(home.folder / ("x" * room))
 
@@ -153,7 +153,7 @@ def test_a_path_that_just_fits_a_socket_works(home: House) -> None:
 # -- going ---------------------------------------------------------------------------------------------
 
 
-def test_told_to_go_it_finishes_what_is_under_way(home: House) -> None:
+def test_told_to_go_it_finishes_what_is_under_way(home: DaemonHome) -> None:
     payload = home.edit("a")
     asked = request("POST", "/v1/events/PreToolUse?client=claude", payload, fairlead_id="0000000000000001-1")
     with home.daemon() as daemon, connect(home.socket) as connection:
@@ -169,7 +169,7 @@ def test_told_to_go_it_finishes_what_is_under_way(home: House) -> None:
     assert [record.id for record in home.happened()] == ["0000000000000001-1"]
 
 
-def test_who_never_finishes_asking_does_not_hold_it_up(home: House) -> None:
+def test_who_never_finishes_asking_does_not_hold_it_up(home: DaemonHome) -> None:
     with home.daemon() as daemon, connect(home.socket) as silent, connect(home.socket) as half:
         half.sendall(b"POST /v1/events/Stop HTTP/1.1\r\ncontent-le")
         assert talk(home.socket, "GET", "/v1/status").status == 200
@@ -180,7 +180,7 @@ def test_who_never_finishes_asking_does_not_hold_it_up(home: House) -> None:
         assert silent.recv(1) == b""
 
 
-def test_it_stops_when_nobody_comes(home: House) -> None:
+def test_it_stops_when_nobody_comes(home: DaemonHome) -> None:
     daemon = home.start("--idle", "0.2")
 
     assert daemon.wait(PATIENCE) == 0
@@ -188,7 +188,7 @@ def test_it_stops_when_nobody_comes(home: House) -> None:
     assert not home.socket.exists()
 
 
-def test_without_its_socket_it_goes_so_that_another_can_come(home: House) -> None:
+def test_without_its_socket_it_goes_so_that_another_can_come(home: DaemonHome) -> None:
     """While it lives it holds the lock: nobody could reach it, and nobody take its place."""
     daemon = home.start()
     home.socket.unlink()
@@ -197,7 +197,7 @@ def test_without_its_socket_it_goes_so_that_another_can_come(home: House) -> Non
     assert turns(home)[-1] == f"stopped: the socket is gone: {home.socket}"
 
 
-def test_who_connects_while_daemons_change_is_answered_or_finds_none(home: House) -> None:
+def test_who_connects_while_daemons_change_is_answered_or_finds_none(home: DaemonHome) -> None:
     seen: dict[str, int] = {}
     over = threading.Event()
 
@@ -225,7 +225,7 @@ def test_who_connects_while_daemons_change_is_answered_or_finds_none(home: House
     assert set(seen) == {"200", "none"}
 
 
-def test_its_log_is_bounded(home: House) -> None:
+def test_its_log_is_bounded(home: DaemonHome) -> None:
     log = home.state / "daemon.log"
     log.write_bytes(b"x" * 2_000_000)
 

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon import exposition
-from daemon.house import house, until
+from daemon.daemon_home import house, until
 from daemon.talk import connect, read_answer, talk
 from daemon.talk import request as post
 
 from fairlead.daemon._metrics import Metrics
-from fairlead.journal import Happened, Turn
+from fairlead.journal import DaemonRecord, EventRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 POLICY = "preToolUse: {uneditableFiles: [kept.txt]}\n"
 
 
 @pytest.fixture
-def home() -> Iterator[House]:
+def home() -> Iterator[DaemonHome]:
     """A home with a policy and a daemon."""
     with house(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy(POLICY)
@@ -36,18 +36,18 @@ def home() -> Iterator[House]:
             yield made
 
 
-def metrics(home: House) -> dict[str, exposition.Family]:
+def metrics(home: DaemonHome) -> dict[str, exposition.Family]:
     answer = talk(home.socket, "GET", "/metrics")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     return exposition.read(answer.text)
 
 
-def value(home: House, name: str, **labels: str) -> float:
+def value(home: DaemonHome, name: str, **labels: str) -> float:
     return metrics(home)[f"fairlead_{name}"].value(f"fairlead_{name}", **labels)
 
 
-def test_what_prometheus_reads_is_well_formed_and_counts(home: House) -> None:
+def test_what_prometheus_reads_is_well_formed_and_counts(home: DaemonHome) -> None:
     for name in ("kept.txt", "kept.txt", "src/a.txt"):
         home.hook("PreToolUse", home.edit(name))
     home.hook("Odd", home.payload(hook_event_name="Odd"))
@@ -74,7 +74,7 @@ def test_what_prometheus_reads_is_well_formed_and_counts(home: House) -> None:
 def test_names_that_nobody_knows_are_counted_together_in_the_end() -> None:
     counted = Metrics()
     for number in range(2000):
-        counted.count(Happened(id=f"{number}", at=1.0, event=f"Odd{number}"))
+        counted.count(EventRecord(id=f"{number}", at=1.0, event=f"Odd{number}"))
 
     read = exposition.read(counted.text(version="1", more={}))["fairlead_events_total"]
 
@@ -83,7 +83,7 @@ def test_names_that_nobody_knows_are_counted_together_in_the_end() -> None:
     assert read.value("fairlead_events_total", event="other", verdict="none") == 1500
 
 
-def test_an_event_that_comes_twice_is_taken_once_and_counted(home: House) -> None:
+def test_an_event_that_comes_twice_is_taken_once_and_counted(home: DaemonHome) -> None:
     for _ in range(2):
         answer = talk(home.socket, "POST", "/v1/events/PreToolUse", home.edit("kept.txt"), fairlead_id="1-1")
         assert (answer.status, answer.headers["fairlead-exit"]) == (200, "2")
@@ -92,7 +92,7 @@ def test_an_event_that_comes_twice_is_taken_once_and_counted(home: House) -> Non
     assert value(home, "doubles_total") == 1
 
 
-def test_how_it_is_can_be_asked(home: House) -> None:
+def test_how_it_is_can_be_asked(home: DaemonHome) -> None:
     home.hook("PreToolUse", home.edit("kept.txt"))
 
     status = talk(home.socket, "GET", "/v1/status").json
@@ -108,7 +108,7 @@ def test_how_it_is_can_be_asked(home: House) -> None:
 
 
 @pytest.fixture(params=["launcher", "other"])
-def whole(home: House, request: pytest.FixtureRequest) -> Callable[[], bytes]:
+def whole(home: DaemonHome, request: pytest.FixtureRequest) -> Callable[[], bytes]:
     """Requests as a launcher writes them, or as others do."""
     numbers = count()
 
@@ -119,7 +119,7 @@ def whole(home: House, request: pytest.FixtureRequest) -> Callable[[], bytes]:
     return written
 
 
-def test_who_asks_by_halves_keeps_nobody_from_an_answer(home: House, whole: Callable[[], bytes]) -> None:
+def test_who_asks_by_halves_keeps_nobody_from_an_answer(home: DaemonHome, whole: Callable[[], bytes]) -> None:
     halves = [(connect(home.socket), whole()) for _ in range(20)]
     for number, (connection, said) in enumerate(halves):
         connection.sendall(said[: len(said) * number // 20])
@@ -133,14 +133,14 @@ def test_who_asks_by_halves_keeps_nobody_from_an_answer(home: House, whole: Call
         connection.close()
 
 
-def test_a_request_that_comes_byte_by_byte_is_read(home: House, whole: Callable[[], bytes]) -> None:
+def test_a_request_that_comes_byte_by_byte_is_read(home: DaemonHome, whole: Callable[[], bytes]) -> None:
     with connect(home.socket) as connection:
         for byte in whole():
             connection.sendall(bytes([byte]))
         assert read_answer(connection).headers["fairlead-exit"] == "2"
 
 
-def test_who_leaves_before_the_answer_harms_nobody(home: House, whole: Callable[[], bytes]) -> None:
+def test_who_leaves_before_the_answer_harms_nobody(home: DaemonHome, whole: Callable[[], bytes]) -> None:
     said = whole()
     head = said.index(b"\r\n\r\n") + 4
     for size in (0, 10, head, head + 1, len(said) - 5):
@@ -155,7 +155,7 @@ def test_who_leaves_before_the_answer_harms_nobody(home: House, whole: Callable[
     assert "Traceback" not in (home.folder / "daemon.err").read_text()
 
 
-def test_what_is_no_http_is_refused(home: House) -> None:
+def test_what_is_no_http_is_refused(home: DaemonHome) -> None:
     for nonsense in (b"\0" * 100, b"GET\r\n\r\n", b"POST /v1/events/X HTTP/9.9\r\n\r\n", b"\x16\x03\x01"):
         with connect(home.socket) as connection:
             connection.sendall(nonsense)
@@ -163,7 +163,7 @@ def test_what_is_no_http_is_refused(home: House) -> None:
     assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
 
 
-def test_two_hundred_at_once_are_answered(home: House, whole: Callable[[], bytes]) -> None:
+def test_two_hundred_at_once_are_answered(home: DaemonHome, whole: Callable[[], bytes]) -> None:
     """The first of all, and in several threads: each of them reads the policy."""
     connections = [connect(home.socket) for _ in range(200)]
     for connection in connections:
@@ -177,7 +177,7 @@ def test_two_hundred_at_once_are_answered(home: House, whole: Callable[[], bytes
     assert len(home.happened()) == 200
 
 
-def test_an_answer_that_does_not_fit_into_the_socket_comes_whole(home: House) -> None:
+def test_an_answer_that_does_not_fit_into_the_socket_comes_whole(home: DaemonHome) -> None:
     script = ": " + "x" * 1_000_000
     home.policy(f"stop: {{commands: [{{run: '{script}'}}]}}\n")
     payload = home.payload(hook_event_name="Stop", stop_hook_active=False)
@@ -194,7 +194,7 @@ def test_an_answer_that_does_not_fit_into_the_socket_comes_whole(home: House) ->
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets another process's limits be set")
-def test_more_who_say_nothing_than_files_can_be_open_are_outlived(whole: Callable[[], bytes], home: House) -> None:
+def test_more_who_say_nothing_than_files_can_be_open_are_outlived(whole: Callable[[], bytes], home: DaemonHome) -> None:
     status = home.status()
     assert status is not None
     open_now = len(list(Path(f"/proc/{status['pid']}/fd").iterdir()))
@@ -208,14 +208,14 @@ def test_more_who_say_nothing_than_files_can_be_open_are_outlived(whole: Callabl
         assert read_answer(waiting).headers["fairlead-exit"] == "2"
 
 
-def troubles(home: House) -> str:
-    return "\n".join(record.what for record in home.journal() if isinstance(record, Turn))
+def troubles(home: DaemonHome) -> str:
+    return "\n".join(record.what for record in home.journal() if isinstance(record, DaemonRecord))
 
 
 # -- the loop ------------------------------------------------------------------------------------------
 
 
-def test_a_slow_decision_is_made_in_a_thread_and_others_are_answered_meanwhile(home: House) -> None:
+def test_a_slow_decision_is_made_in_a_thread_and_others_are_answered_meanwhile(home: DaemonHome) -> None:
     """A command of many commands takes long to look through."""
     home.hook("PreToolUse", home.edit("src/a.txt"))
     slow = home.payload(tool_name="Bash", tool_input={"command": "sh -c 'rm src/x'; " * 3_500})

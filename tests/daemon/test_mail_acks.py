@@ -11,17 +11,17 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import LAUNCHER, until
+from daemon.daemon_home import LAUNCHER, until
 from daemon.talk import connect, request
 
 if TYPE_CHECKING:
     import socket
 
     from daemon.clients import Client
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
-def launcher(home: House, agent: Client, path: str, payload: bytes = b"", **headers: str) -> socket.socket:
+def launcher(home: DaemonHome, agent: Client, path: str, payload: bytes = b"", **headers: str) -> socket.socket:
     """A launcher that has asked: as the real one does, but it can be stopped between two steps."""
     method = "POST" if payload else "GET"
     told = {"fairlead_acks": "1", "fairlead_pid": str(agent.process.pid), **headers}
@@ -44,7 +44,9 @@ def answer(connection: socket.socket) -> tuple[dict[str, str], bytes]:
 
 
 @pytest.mark.parametrize("printed", [True, False])
-def test_what_a_hook_did_not_print_is_shown_again(posted: House, fox: Client, owl: Client, *, printed: bool) -> None:
+def test_what_a_hook_did_not_print_is_shown_again(
+    posted: DaemonHome, fox: Client, owl: Client, *, printed: bool
+) -> None:
     sent = fox.send(owl.name, "hello")
     payload = posted.payload(session_id=owl.session, hook_event_name="UserPromptSubmit", prompt="hi")
     with closing(launcher(posted, owl, "/v1/events/UserPromptSubmit", payload)) as connection:
@@ -63,7 +65,7 @@ def test_what_a_hook_did_not_print_is_shown_again(posted: House, fox: Client, ow
 
 
 @pytest.mark.parametrize("printed", [True, False])
-def test_so_it_is_with_one_that_waited(posted: House, fox: Client, owl: Client, *, printed: bool) -> None:
+def test_so_it_is_with_one_that_waited(posted: DaemonHome, fox: Client, owl: Client, *, printed: bool) -> None:
     posted.policy("mail: {stay: always}\n")
     payload = posted.payload(session_id=owl.session, hook_event_name="Stop")
     with closing(launcher(posted, owl, "/v1/events/Stop", payload)) as connection:
@@ -89,7 +91,7 @@ WAITS = "touch begun; until test -e go_on; do sleep 0.01; done"
 
 
 @pytest.mark.parametrize("killed", [True, False])
-def test_so_it_is_where_commands_are_run_first(posted: House, fox: Client, owl: Client, *, killed: bool) -> None:
+def test_so_it_is_where_commands_are_run_first(posted: DaemonHome, fox: Client, owl: Client, *, killed: bool) -> None:
     posted.policy(f"userPromptSubmit: {{commands: [{{run: '{WAITS}'}}]}}\n")
     for name in ("begun", "go_on"):
         (posted.project / name).unlink(missing_ok=True)
@@ -106,7 +108,7 @@ def test_so_it_is_where_commands_are_run_first(posted: House, fox: Client, owl: 
     assert fox.ledger(sent)[0][1] == "shown"
 
 
-def test_who_does_not_say_that_it_can_is_not_waited_for(posted: House, fox: Client, owl: Client) -> None:
+def test_who_does_not_say_that_it_can_is_not_waited_for(posted: DaemonHome, fox: Client, owl: Client) -> None:
     sent = fox.send(owl.name, "hello")
     payload = posted.payload(session_id=owl.session, hook_event_name="UserPromptSubmit", prompt="hi")
     with closing(launcher(posted, owl, "/v1/events/UserPromptSubmit", payload, fairlead_acks="0")) as connection:
@@ -119,7 +121,7 @@ def test_who_does_not_say_that_it_can_is_not_waited_for(posted: House, fox: Clie
     assert fox.ledger(sent)[0][1] == "shown"
 
 
-def test_an_answer_without_mail_needs_no_receipt(posted: House, owl: Client) -> None:
+def test_an_answer_without_mail_needs_no_receipt(posted: DaemonHome, owl: Client) -> None:
     payload = posted.payload(session_id=owl.session, hook_event_name="UserPromptSubmit", prompt="hi")
     with closing(launcher(posted, owl, "/v1/events/UserPromptSubmit", payload)) as connection:
         headers, _ = answer(connection)
@@ -129,14 +131,16 @@ def test_an_answer_without_mail_needs_no_receipt(posted: House, owl: Client) -> 
 
 SENDS = """
 import random, sys, time
-from fairlead.daemon.remote import ask
+from fairlead.ipc._requests import ask
 for number in range(int(sys.argv[2])):
     ask("POST", "/v1/mail/send", {"to": [sys.argv[1]], "subject": f"<{number}>"})
     time.sleep(random.random() / 50)
 """
 
 
-def test_hooks_that_are_killed_at_any_moment_lose_and_double_nothing(posted: House, fox: Client, owl: Client) -> None:
+def test_hooks_that_are_killed_at_any_moment_lose_and_double_nothing(
+    posted: DaemonHome, fox: Client, owl: Client
+) -> None:
     many, chance = 80, random.Random(1)  # noqa: S311 - a game of chance
     posted.policy("mail: {stay: always}\n")
     sender = fox.start([sys.executable, "-c", SENDS, owl.name, str(many)], b"")
@@ -152,7 +156,7 @@ def test_hooks_that_are_killed_at_any_moment_lose_and_double_nothing(posted: Hou
     assert sorted(told) == list(range(many)), "each once"
 
 
-def begin(home: House, agent: Client, **fields: str) -> subprocess.Popen[bytes]:
+def begin(home: DaemonHome, agent: Client, **fields: str) -> subprocess.Popen[bytes]:
     env = home.environment(CLAUDE_PID=str(agent.process.pid))
     hook = subprocess.Popen(
         [str(LAUNCHER), fields["hook_event_name"]],

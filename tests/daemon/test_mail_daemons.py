@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon.clients import client
-from daemon.house import LAUNCHER, until
+from daemon.daemon_home import LAUNCHER, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from daemon.clients import Client
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 ALWAYS = "mail: {stay: always, wait: 60}\n"
 
 
-def waiting(home: House) -> int:
+def waiting(home: DaemonHome) -> int:
     status = home.status()
     return 0 if status is None else int(status["waiting"])
 
 
 @pytest.fixture
-def begun(open_home: House) -> Iterator[tuple[House, Client, Client]]:
+def begun(open_home: DaemonHome) -> Iterator[tuple[DaemonHome, Client, Client]]:
     """A home in which events start daemons, and two agents in it."""
     home = open_home
     home.policy(ALWAYS)
@@ -38,7 +38,9 @@ def begun(open_home: House) -> Iterator[tuple[House, Client, Client]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_an_agent_that_waits_outlives_its_daemon(begun: tuple[House, Client, Client], number: signal.Signals) -> None:
+def test_an_agent_that_waits_outlives_its_daemon(
+    begun: tuple[DaemonHome, Client, Client], number: signal.Signals
+) -> None:
     home, fox, owl = begun
     name = owl.name
     stop = owl.begin("Stop")
@@ -57,7 +59,7 @@ def test_an_agent_that_waits_outlives_its_daemon(begun: tuple[House, Client, Cli
 
 
 def test_what_was_shown_by_a_daemon_that_was_killed_before_it_answered_is_shown_again(
-    begun: tuple[House, Client, Client],
+    begun: tuple[DaemonHome, Client, Client],
 ) -> None:
     """The launcher goes the other road, and leaves word of it."""
     home, fox, owl = begun
@@ -75,7 +77,7 @@ def test_what_was_shown_by_a_daemon_that_was_killed_before_it_answered_is_shown_
     assert owl.hook("UserPromptSubmit", prompt="hi").stdout == ""
 
 
-def test_without_a_daemon_nothing_of_the_mail_is_lost(begun: tuple[House, Client, Client]) -> None:
+def test_without_a_daemon_nothing_of_the_mail_is_lost(begun: tuple[DaemonHome, Client, Client]) -> None:
     home, fox, owl = begun
     home.policy("mail: {stay: no}\n")
     sent = fox.send(owl.name, "hello")
@@ -90,7 +92,7 @@ def test_without_a_daemon_nothing_of_the_mail_is_lost(begun: tuple[House, Client
     assert fox.ledger(sent) == [(owl.name, "shown", "UserPromptSubmit")]
 
 
-def test_a_stop_that_finds_no_daemon_begins_one_and_waits_there(open_home: House) -> None:
+def test_a_stop_that_finds_no_daemon_begins_one_and_waits_there(open_home: DaemonHome) -> None:
     open_home.policy("mail: {stay: always, wait: 1}\n")
     with client(open_home, "owl-1") as owl:
         told = owl.hook("Stop").answer
@@ -100,7 +102,7 @@ def test_a_stop_that_finds_no_daemon_begins_one_and_waits_there(open_home: House
     assert [record.event for record in open_home.happened()] == ["Stop"]
 
 
-def test_without_any_daemon_an_agent_stops_and_the_person_is_told(home: House) -> None:
+def test_without_any_daemon_an_agent_stops_and_the_person_is_told(home: DaemonHome) -> None:
     home.policy(ALWAYS)
     with client(home, "owl-1") as owl:
         done = owl.hook("Stop")
@@ -111,7 +113,9 @@ def test_without_any_daemon_an_agent_stops_and_the_person_is_told(home: House) -
     }
 
 
-def test_the_policy_does_not_run_its_checks_again_when_a_wait_breaks_off(begun: tuple[House, Client, Client]) -> None:
+def test_the_policy_does_not_run_its_checks_again_when_a_wait_breaks_off(
+    begun: tuple[DaemonHome, Client, Client],
+) -> None:
     home, fox, owl = begun
     home.policy(f"{ALWAYS}stop:\n  commands:\n    - run: echo x >> checked\n")
     stop = owl.begin("Stop")
@@ -126,7 +130,9 @@ def test_the_policy_does_not_run_its_checks_again_when_a_wait_breaks_off(begun: 
     assert (home.project / "checked").read_text() == "x\n"
 
 
-def test_a_client_that_is_killed_with_its_daemon_leaves_nothing_behind(begun: tuple[House, Client, Client]) -> None:
+def test_a_client_that_is_killed_with_its_daemon_leaves_nothing_behind(
+    begun: tuple[DaemonHome, Client, Client],
+) -> None:
     home, _, owl = begun
     stop = owl.begin("Stop")
     until(lambda: waiting(home) == 1, "it waits")
@@ -146,7 +152,7 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_events_are_answered_without_mail_if_the_box_cannot_be_opened(home: House) -> None:
+def test_events_are_answered_without_mail_if_the_box_cannot_be_opened(home: DaemonHome) -> None:
     (home.state / "mail.db").mkdir()
     with home.daemon(), client(home, "owl-1") as owl:
         for event in ("SessionStart", "UserPromptSubmit", "Stop"):
@@ -159,7 +165,7 @@ def test_events_are_answered_without_mail_if_the_box_cannot_be_opened(home: Hous
     assert sum(what.startswith("there is no mail for now") for what in troubles) == 1
 
 
-def test_waiting_launchers_are_small_and_the_daemon_stays_so(home: House) -> None:
+def test_waiting_launchers_are_small_and_the_daemon_stays_so(home: DaemonHome) -> None:
     home.policy(ALWAYS)
     many = 200
     with home.daemon(), client(home, "fox-1") as fox:
@@ -175,7 +181,7 @@ def test_waiting_launchers_are_small_and_the_daemon_stays_so(home: House) -> Non
         until(lambda: waiting(home) == 0, "nobody waits")
 
 
-def begin(home: House, number: int) -> subprocess.Popen[bytes]:
+def begin(home: DaemonHome, number: int) -> subprocess.Popen[bytes]:
     launcher = subprocess.Popen(
         [str(LAUNCHER), "Stop"],
         stdin=subprocess.PIPE,
@@ -190,7 +196,7 @@ def begin(home: House, number: int) -> subprocess.Popen[bytes]:
     return launcher
 
 
-def memory(home: House) -> int:
+def memory(home: DaemonHome) -> int:
     status = home.status()
     assert status is not None
     return int(status["memory"])

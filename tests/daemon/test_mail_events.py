@@ -7,15 +7,15 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.house import until
+from daemon.daemon_home import until
 
-from fairlead.act._env_file import export_session
+from fairlead.execute._env_file import export_session
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from daemon.clients import Client
-    from daemon.house import Done, House
+    from daemon.daemon_home import DaemonHome, Done
 
 TOOL: dict[str, Any] = {"tool_name": "Read", "tool_input": {}, "tool_response": {}}
 
@@ -81,7 +81,9 @@ def test_a_stop_shows_mail_and_then_lets_go(fox: Client, owl: Client) -> None:
     assert fox.ledger(sent) == [(owl.name, "shown", "Stop")]
 
 
-def test_mail_at_the_end_of_a_turn_comes_before_the_policys_checks(posted: House, fox: Client, owl: Client) -> None:
+def test_mail_at_the_end_of_a_turn_comes_before_the_policys_checks(
+    posted: DaemonHome, fox: Client, owl: Client
+) -> None:
     posted.policy("stop:\n  commands:\n    - run: touch checked && exit 1\n")
     fox.send(owl.name, "first")
 
@@ -216,7 +218,7 @@ def test_who_asked_is_told_when_the_other_goes_idle_without_an_answer(fox: Clien
     assert is_silent(fox.hook("UserPromptSubmit", prompt="hello"))
 
 
-def test_a_prompt_that_a_command_blocks_has_shown_nothing(posted: House, fox: Client, owl: Client) -> None:
+def test_a_prompt_that_a_command_blocks_has_shown_nothing(posted: DaemonHome, fox: Client, owl: Client) -> None:
     posted.policy("userPromptSubmit: {slashCommands: {commands: {deploy: [{run: exit 2}]}}}\n")
     sent = fox.send(owl.name, "hello")
 
@@ -226,7 +228,9 @@ def test_a_prompt_that_a_command_blocks_has_shown_nothing(posted: House, fox: Cl
     assert '"hello"' in context(owl.hook("UserPromptSubmit", prompt="never mind"))
 
 
-def test_what_the_policy_says_and_what_the_mail_says_are_both_said(posted: House, fox: Client, owl: Client) -> None:
+def test_what_the_policy_says_and_what_the_mail_says_are_both_said(
+    posted: DaemonHome, fox: Client, owl: Client
+) -> None:
     posted.policy("userPromptSubmit:\n  contextRules:\n    - {pattern: release, prompt: Mind the changelog.}\n")
     fox.send(owl.name, "hello")
 
@@ -253,7 +257,7 @@ def test_many_messages_come_a_few_at_a_time_and_in_order(fox: Client, owl: Clien
 
 
 @pytest.mark.parametrize("road", ["daemon", "cold"])
-def test_the_shells_of_a_session_know_its_id(home: House, road: str) -> None:
+def test_the_shells_of_a_session_know_its_id(home: DaemonHome, road: str) -> None:
     file = home.folder / "env file.sh"
     file.write_text("export A=1")
     session = 'it\'s $(touch harm) "quoted"'

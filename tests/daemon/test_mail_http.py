@@ -13,17 +13,17 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.house import house, until
+from daemon.daemon_home import house, until
 from test_docs import parts
 
 from fairlead import mail
-from fairlead.daemon.remote import Refused
+from fairlead.ipc._requests import RequestRefused
 from fairlead.mail import LONGEST_BODY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 ROW = {"id", "at", "from", "to", "subject", "priority", "intent", "thread", "reply_to", "deadline", "project"}
 LETTER = {"recipient", "stage", "queued", "shown", "event", "read", "answered", "bounced", "why"}
@@ -32,7 +32,7 @@ LETTER = {"recipient", "stage", "queued", "shown", "event", "read", "answered", 
 class Room:
     """A home with a daemon. Its sessions are of this very process, so each request says which it is."""
 
-    def __init__(self, home: House) -> None:
+    def __init__(self, home: DaemonHome) -> None:
         self.home = home
         self.names: dict[str, str] = {}
 
@@ -141,7 +141,7 @@ def test_topics_are_joined_and_left(room: Room, fox: str, owl: str) -> None:
 
 def refusal(room: Room, path: str, **asked: Any) -> tuple[int, str, str]:
     """What s1 is told: the status, the kind of error, the text."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRefused) as caught:
         room.post(path, "s1", **asked)
     told = json.loads(caught.value.text)
     return caught.value.status, told["kind"], told["error"]
@@ -168,7 +168,7 @@ def test_what_cannot_be_sent_is_refused(room: Room, asked: dict[str, Any], statu
 
 
 def test_a_session_that_nobody_has_heard_of_sends_nothing(room: Room) -> None:
-    with pytest.raises(Refused, match=r"answers 404.*no session 'who' is known here"):
+    with pytest.raises(RequestRefused, match=r"answers 404.*no session 'who' is known here"):
         room.send("who", "User", body="x")
 
 
@@ -190,30 +190,30 @@ def test_a_message_of_others_is_theirs(room: Room, fox: str) -> None:
     sent = room.send("s2", fox, body="for you alone")
     room.begin("s3")
     for path in (f"messages/{sent['id']}", f"messages/{sent['id']}/ledger"):
-        with pytest.raises(Refused, match='"kind":"NotYours"'):
+        with pytest.raises(RequestRefused, match='"kind":"NotYours"'):
             room.get(path, "s3")
 
 
 @pytest.mark.parametrize("number", ["0", "999999", "9" * 30])
 def test_a_message_that_there_is_not_is_not_found(room: Room, number: str) -> None:
-    with pytest.raises(Refused, match=r"answers 404.*NoSuchMessage"):
+    with pytest.raises(RequestRefused, match=r"answers 404.*NoSuchMessage"):
         room.get(f"messages/{number}", "s1")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"to": ["User"], "body": "\xff"}', b'{"as": 7, "to": []}'])
 def test_a_body_that_is_none_is_refused(room: Room, body: bytes) -> None:
-    with pytest.raises(Refused, match="what was asked cannot be understood"):
+    with pytest.raises(RequestRefused, match="what was asked cannot be understood"):
         room.home.ask("POST", "/v1/mail/send", body=body)
 
 
 def test_a_body_without_an_end_is_not_read_to_it(room: Room) -> None:
-    with pytest.raises(Refused, match="answers 413"):
+    with pytest.raises(RequestRefused, match="answers 413"):
         room.home.ask("POST", "/v1/mail/send", body=b'{"body": "' + b"x" * 9_000_000, timeout=60)
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=201", "before=-1", "all=perhaps"])
 def test_a_query_that_makes_no_sense_is_refused(room: Room, query: str) -> None:
-    with pytest.raises(Refused, match="what was asked cannot be understood"):
+    with pytest.raises(RequestRefused, match="what was asked cannot be understood"):
         room.home.ask("GET", f"/v1/mail/inbox?session=s1&{query}")
 
 
@@ -277,7 +277,7 @@ def test_what_was_not_printed_is_given_back(room: Room, owl: str) -> None:
     assert [message["id"] for message in room.post("poll", "s2")["messages"]] == [sent["id"]]
 
 
-def test_a_daemon_that_goes_lets_go_of_who_waits(home: House) -> None:
+def test_a_daemon_that_goes_lets_go_of_who_waits(home: DaemonHome) -> None:
     with home.daemon() as daemon, ThreadPoolExecutor(1) as thread:
         room = Room(home)
         room.begin("s1")
@@ -291,10 +291,10 @@ def test_a_daemon_that_goes_lets_go_of_who_waits(home: House) -> None:
 # -- trouble -------------------------------------------------------------------------------------------
 
 
-def test_mail_that_cannot_be_opened_is_503_with_the_reason(home: House) -> None:
+def test_mail_that_cannot_be_opened_is_503_with_the_reason(home: DaemonHome) -> None:
     (home.state / "mail.db").mkdir()
     with home.daemon():
-        with pytest.raises(Refused, match=r"answers 503.*the mail cannot be reached: .*mail.db") as caught:
+        with pytest.raises(RequestRefused, match=r"answers 503.*the mail cannot be reached: .*mail.db") as caught:
             Room(home).get("inbox", "s1")
         assert json.loads(caught.value.text)["kind"] == "MailUnreachable"
         assert home.hook("PreToolUse", home.edit("x")).exit_code == 0
@@ -306,7 +306,7 @@ def test_mail_that_cannot_be_opened_is_503_with_the_reason(home: House) -> None:
 def _begins(room: Room) -> bool:
     try:
         return bool(room.begin("s1"))
-    except Refused:
+    except RequestRefused:
         return False
 
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon.clients import client
-from daemon.house import until
+from daemon.daemon_home import until
 
 if TYPE_CHECKING:
     from daemon.clients import Client, Running
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 WAKE = "mail: {stay: wake}\n"
 
 
-def waiting(home: House) -> int:
+def waiting(home: DaemonHome) -> int:
     status = home.status()
     return 0 if status is None else int(status["waiting"])
 
 
 @pytest.fixture
-def asleep(posted: House, owl: Client) -> Running:
+def asleep(posted: DaemonHome, owl: Client) -> Running:
     """A hook that waits to wake an agent which has stopped."""
     posted.policy(WAKE)
     waiter = owl.begin("Stop", "--wake")
@@ -32,7 +32,7 @@ def asleep(posted: House, owl: Client) -> Running:
     return waiter
 
 
-def test_mail_wakes_an_agent_once(posted: House, fox: Client, owl: Client, asleep: Running) -> None:
+def test_mail_wakes_an_agent_once(posted: DaemonHome, fox: Client, owl: Client, asleep: Running) -> None:
     sent = fox.send(owl.name, "Please review this")
 
     done = asleep.end()
@@ -45,7 +45,7 @@ def test_mail_wakes_an_agent_once(posted: House, fox: Client, owl: Client, aslee
 
 
 def test_of_the_hooks_of_many_stops_the_last_one_waits(
-    posted: House, fox: Client, owl: Client, asleep: Running
+    posted: DaemonHome, fox: Client, owl: Client, asleep: Running
 ) -> None:
     second = owl.begin("Stop", "--wake")
 
@@ -63,14 +63,14 @@ def test_it_ends_with_its_session(owl: Client, asleep: Running, reason: str) -> 
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_it_does_not_outlive_a_client_that_is_killed(posted: House, owl: Client, asleep: Running) -> None:
+def test_it_does_not_outlive_a_client_that_is_killed(posted: DaemonHome, owl: Client, asleep: Running) -> None:
     owl.kill()
 
     until(lambda: waiting(posted) == 0, "nobody waits")
 
 
 def test_what_came_before_is_told_by_the_hook_that_the_client_waits_for(
-    posted: House, fox: Client, owl: Client
+    posted: DaemonHome, fox: Client, owl: Client
 ) -> None:
     posted.policy(WAKE)
     fox.send(owl.name, "hello")
@@ -84,14 +84,14 @@ def test_what_came_before_is_told_by_the_hook_that_the_client_waits_for(
 
 
 @pytest.mark.parametrize("stay", ["no", "always"])
-def test_it_waits_only_where_agents_are_to_be_woken(posted: House, owl: Client, stay: str) -> None:
+def test_it_waits_only_where_agents_are_to_be_woken(posted: DaemonHome, owl: Client, stay: str) -> None:
     posted.policy(f"mail: {{stay: {stay}}}\n")
 
     done = owl.hook("Stop", "--wake")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_settings_say_it_too_and_the_policy_has_the_last_word(posted: House, fox: Client) -> None:
+def test_the_settings_say_it_too_and_the_policy_has_the_last_word(posted: DaemonHome, fox: Client) -> None:
     with client(posted, "s9", FAIRLEAD_STAY="wake") as owl:
         owl.hook("SessionStart", source="startup")
         waiter = owl.begin("Stop", "--wake")
@@ -103,13 +103,13 @@ def test_the_settings_say_it_too_and_the_policy_has_the_last_word(posted: House,
         assert owl.hook("Stop", "--wake").exit_code == 0
 
 
-def test_a_client_without_a_terminal_is_not_kept(posted: House) -> None:
+def test_a_client_without_a_terminal_is_not_kept(posted: DaemonHome) -> None:
     posted.policy(WAKE)
     with client(posted, "s9", CLAUDE_CODE_ENTRYPOINT="sdk-cli") as owl:
         assert owl.hook("Stop", "--wake").exit_code == 0
 
 
-def test_it_waits_on_at_another_daemon(open_home: House) -> None:
+def test_it_waits_on_at_another_daemon(open_home: DaemonHome) -> None:
     home = open_home
     home.policy(WAKE)
     with home.daemon(), client(home, "fox-1") as fox, client(home, "owl-1") as owl:
@@ -129,7 +129,7 @@ def test_it_waits_on_at_another_daemon(open_home: House) -> None:
         assert '"hello"' in done.stderr
 
 
-def test_a_gate_cannot_be_passed_by_it(posted: House, owl: Client) -> None:
+def test_a_gate_cannot_be_passed_by_it(posted: DaemonHome, owl: Client) -> None:
     posted.policy("preToolUse: {uneditableFiles: [a]}\n")
 
     done = owl.hook("PreToolUse", "--wake", tool_name="Edit", tool_input={"file_path": str(posted.project / "a")})

@@ -11,26 +11,26 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import LAUNCHER, PATIENCE, until
+from daemon.daemon_home import LAUNCHER, PATIENCE, until
 from daemon.talk import talk
 
-from fairlead.journal import Turn
+from fairlead.journal import DaemonRecord
 
 if TYPE_CHECKING:
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
 
 
-def roads(home: House) -> list[str]:
+def roads(home: DaemonHome) -> list[str]:
     return [record.road for record in home.happened()]
 
 
-def ids(home: House) -> Counter[str]:
+def ids(home: DaemonHome) -> Counter[str]:
     return Counter(record.id for record in home.happened())
 
 
-def pid_of(home: House) -> int:
+def pid_of(home: DaemonHome) -> int:
     status = home.status()
     return status["pid"] if status else 0
 
@@ -38,7 +38,7 @@ def pid_of(home: House) -> int:
 # -- coming --------------------------------------------------------------------------------------------
 
 
-def test_the_first_event_starts_a_daemon_that_takes_it_in(open_home: House) -> None:
+def test_the_first_event_starts_a_daemon_that_takes_it_in(open_home: DaemonHome) -> None:
     home = open_home
     home.policy("preToolUse: {uneditableFiles: [kept.txt]}\n")
 
@@ -54,7 +54,7 @@ def test_the_first_event_starts_a_daemon_that_takes_it_in(open_home: House) -> N
     assert {record.verdict for record in home.happened()} == {"blocked"}
 
 
-def test_with_no_daemon_wanted_none_is_started(home: House) -> None:
+def test_with_no_daemon_wanted_none_is_started(home: DaemonHome) -> None:
     home.hook("PreToolUse", home.edit("a"))
 
     assert len(home.spooled()) == 1
@@ -62,7 +62,7 @@ def test_with_no_daemon_wanted_none_is_started(home: House) -> None:
     assert not (home.state / "daemon.log").exists()
 
 
-def test_a_daemon_that_cannot_start_is_not_started_at_every_event(open_home: House) -> None:
+def test_a_daemon_that_cannot_start_is_not_started_at_every_event(open_home: DaemonHome) -> None:
     home = open_home
     (home.state / "run").mkdir(mode=0o700)
     (home.state / "run/daemon.lock").mkdir()
@@ -78,7 +78,7 @@ def test_a_daemon_that_cannot_start_is_not_started_at_every_event(open_home: Hou
 
 
 @linux_only
-def test_many_events_at_once_end_with_one_daemon(open_home: House) -> None:
+def test_many_events_at_once_end_with_one_daemon(open_home: DaemonHome) -> None:
     home = open_home
     hooks = []
     for _ in range(20):
@@ -97,11 +97,11 @@ def test_many_events_at_once_end_with_one_daemon(open_home: House) -> None:
 
     assert len(home.happened()) == 20
     assert set(ids(home).values()) == {1}
-    assert len([record for record in home.journal() if isinstance(record, Turn)]) == 1
+    assert len([record for record in home.journal() if isinstance(record, DaemonRecord)]) == 1
 
 
 @linux_only
-def test_one_that_comes_second_does_not_wait_to_follow_the_first(home: House) -> None:
+def test_one_that_comes_second_does_not_wait_to_follow_the_first(home: DaemonHome) -> None:
     """Else it would take over when a person has stopped the first. For one that goes it waits for 10 seconds."""
     with home.daemon() as first:
         begun = monotonic()
@@ -110,7 +110,7 @@ def test_one_that_comes_second_does_not_wait_to_follow_the_first(home: House) ->
         assert monotonic() - begun < 9
 
 
-def test_the_daemon_has_no_secrets_of_the_session_that_began_it(open_home: House) -> None:
+def test_the_daemon_has_no_secrets_of_the_session_that_began_it(open_home: DaemonHome) -> None:
     home = open_home
     secrets = {"CLAUDE_CODE_MESSAGING_TOKEN": "s3cret", "ANTHROPIC_API_KEY": "s3cret", "XDG_DATA_HOME": "/kept"}
 
@@ -123,7 +123,7 @@ def test_the_daemon_has_no_secrets_of_the_session_that_began_it(open_home: House
     assert Path(f"/proc/{pid_of(home)}/cwd").readlink() == Path("/")
 
 
-def test_the_daemon_keeps_nothing_open_that_the_client_had_open(open_home: House) -> None:
+def test_the_daemon_keeps_nothing_open_that_the_client_had_open(open_home: DaemonHome) -> None:
     """A client that waits for the end of a pipe would wait for half an hour."""
     home = open_home
     reading, writing = os.pipe()
@@ -145,7 +145,7 @@ def test_the_daemon_keeps_nothing_open_that_the_client_had_open(open_home: House
     os.close(reading)
 
 
-def test_after_a_killed_daemon_the_next_event_is_answered_and_another_comes(open_home: House) -> None:
+def test_after_a_killed_daemon_the_next_event_is_answered_and_another_comes(open_home: DaemonHome) -> None:
     home = open_home
     daemon = home.start()
     home.hook("PreToolUse", home.edit("a"))
@@ -161,7 +161,7 @@ def test_after_a_killed_daemon_the_next_event_is_answered_and_another_comes(open
 # -- being replaced ------------------------------------------------------------------------------------
 
 
-def test_a_newer_launcher_makes_an_older_daemon_go_and_nothing_is_lost(open_home: House) -> None:
+def test_a_newer_launcher_makes_an_older_daemon_go_and_nothing_is_lost(open_home: DaemonHome) -> None:
     home = open_home
     old = home.start()
     answers = []
@@ -185,7 +185,7 @@ def test_a_newer_launcher_makes_an_older_daemon_go_and_nothing_is_lost(open_home
     assert pid_of(home) != old.pid
 
 
-def test_an_older_launcher_is_answered(home: House) -> None:
+def test_an_older_launcher_is_answered(home: DaemonHome) -> None:
     with home.daemon():
         for version in ("0.0.9", "0.1.0", "", "nonsense", "0.1"):
             answer = talk(home.socket, "POST", "/v1/events/PreToolUse", home.edit("a"), fairlead_version=version)
@@ -197,7 +197,7 @@ def test_an_older_launcher_is_answered(home: House) -> None:
 # -- another home --------------------------------------------------------------------------------------
 
 
-def test_a_caller_with_other_folders_decides_for_itself(home: House) -> None:
+def test_a_caller_with_other_folders_decides_for_itself(home: DaemonHome) -> None:
     home.policy("preToolUse: {uneditableFiles: [kept.txt]}\n")
     with home.daemon():
         for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
@@ -209,14 +209,14 @@ def test_a_caller_with_other_folders_decides_for_itself(home: House) -> None:
         assert "\nfairlead_elsewhere_total 4\n" in home.ask("GET", "/metrics")
 
 
-def test_a_caller_without_any_folder_of_its_own_decides_for_itself(home: House) -> None:
+def test_a_caller_without_any_folder_of_its_own_decides_for_itself(home: DaemonHome) -> None:
     with home.daemon():
         answer = talk(home.socket, "POST", "/v1/events/PreToolUse", home.edit("a"), fairlead_env="")
 
     assert answer.status == 421
 
 
-def test_a_home_may_be_named_relative_to_where_one_is(home: House) -> None:
+def test_a_home_may_be_named_relative_to_where_one_is(home: DaemonHome) -> None:
     """The daemon leaves the folder that it was begun in, and a launcher may be in another."""
     home.env["FAIRLEAD_HOME"] = "../state"
     started = home.fairlead("daemon", "start")

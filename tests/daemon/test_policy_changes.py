@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from daemon.house import Done, House
+    from daemon.daemon_home import DaemonHome, Done
 
 KEPT = "preToolUse: {uneditableFiles: [kept.txt]}\n"
 
 
-def edit(home: House, name: str) -> Done:
+def edit(home: DaemonHome, name: str) -> Done:
     done = home.hook("PreToolUse", home.edit(name))
     assert home.happened()[-1].road == "daemon"
     return done
 
 
-def test_an_edited_policy_holds_at_the_next_event(home: House) -> None:
+def test_an_edited_policy_holds_at_the_next_event(home: DaemonHome) -> None:
     with home.daemon():
         home.policy(KEPT)
         assert (edit(home, "kept.txt").exit_code, edit(home, "src/new.txt").exit_code) == (2, 0)
@@ -27,7 +27,7 @@ def test_an_edited_policy_holds_at_the_next_event(home: House) -> None:
             assert (edit(home, "src/old.txt").exit_code, edit(home, "src/new.txt").exit_code) == (2, 0)
 
 
-def test_a_policy_that_breaks_leaves_its_last_good_version(home: House) -> None:
+def test_a_policy_that_breaks_leaves_its_last_good_version(home: DaemonHome) -> None:
     with home.daemon():
         home.policy(KEPT)
         assert edit(home, "kept.txt").exit_code == 2
@@ -39,7 +39,7 @@ def test_a_policy_that_breaks_leaves_its_last_good_version(home: House) -> None:
         assert ".fairlead.yaml" in let.answer["systemMessage"]
 
 
-def test_a_policy_that_was_never_right_shuts_the_gate(home: House) -> None:
+def test_a_policy_that_was_never_right_shuts_the_gate(home: DaemonHome) -> None:
     home.policy("preToolUse: [\n")
     with home.daemon():
         done = edit(home, "src/a.txt")
@@ -48,7 +48,7 @@ def test_a_policy_that_was_never_right_shuts_the_gate(home: House) -> None:
     assert "The policy cannot be read, so nothing is allowed: " in done.stderr
 
 
-def test_a_policy_that_is_gone_still_holds(home: House) -> None:
+def test_a_policy_that_is_gone_still_holds(home: DaemonHome) -> None:
     with home.daemon():
         home.policy(KEPT)
         assert edit(home, "kept.txt").exit_code == 2
@@ -57,14 +57,14 @@ def test_a_policy_that_is_gone_still_holds(home: House) -> None:
         assert (edit(home, "kept.txt").exit_code, edit(home, "src/a.txt").exit_code) == (2, 0)
 
 
-def test_a_policy_that_comes_holds_at_once(home: House) -> None:
+def test_a_policy_that_comes_holds_at_once(home: DaemonHome) -> None:
     with home.daemon():
         assert edit(home, "kept.txt").exit_code == 0
         home.policy(KEPT)
         assert edit(home, "kept.txt").exit_code == 2
 
 
-def test_a_nearer_policy_takes_the_place_of_one_above(home: House) -> None:
+def test_a_nearer_policy_takes_the_place_of_one_above(home: DaemonHome) -> None:
     with home.daemon():
         home.policy(KEPT)
         (home.project / "sub").mkdir()
@@ -79,7 +79,7 @@ def test_a_nearer_policy_takes_the_place_of_one_above(home: House) -> None:
         assert home.hook("PreToolUse", nearer).exit_code == 2
 
 
-def test_the_same_holds_for_a_daemon_that_comes_after_the_policy_broke(home: House) -> None:
+def test_the_same_holds_for_a_daemon_that_comes_after_the_policy_broke(home: DaemonHome) -> None:
     home.policy(KEPT)
     with home.daemon():
         assert edit(home, "kept.txt").exit_code == 2

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import Done, house
+from daemon.daemon_home import Done, house
 
 from fairlead import HookContext, HookManager
-from fairlead.act import settle
-from fairlead.clients.claude import render
-from fairlead.policing import decide, find_policy, post_guards, read_event
+from fairlead.clients.claude._render import render
+from fairlead.decide._decision import decide, find_policy, post_guards, read_event
+from fairlead.execute import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 PAYLOADS = sorted(Path(__file__).parents[1].joinpath("payloads").rglob("*.json"))
 
@@ -51,7 +51,7 @@ postToolUse:
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[House]:
+def home() -> Iterator[DaemonHome]:
     """A home with a policy that has something to say to most events."""
     with house(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy(POLICY)
@@ -64,7 +64,7 @@ def home() -> Iterator[House]:
 
 
 @pytest.mark.parametrize("file", PAYLOADS, ids=lambda path: "-".join(path.parts[-2:]).removesuffix(".json"))
-def test_the_answer_is_the_same_on_every_road(home: House, file: Path) -> None:
+def test_the_answer_is_the_same_on_every_road(home: DaemonHome, file: Path) -> None:
     payload = _at_home(file.read_bytes(), home)
     event = json.loads(payload).get("hook_event_name")
     if event is None:
@@ -77,18 +77,18 @@ def test_the_answer_is_the_same_on_every_road(home: House, file: Path) -> None:
     assert by_daemon == _in_this_process(home, event, payload)
 
 
-def _by_daemon(home: House) -> int:
+def _by_daemon(home: DaemonHome) -> int:
     """Count what the daemon has decided; what was decided without it comes in by the spool, at any moment."""
     return sum(record.road == "daemon" for record in home.happened())
 
 
-def _at_home(payload: bytes, home: House) -> bytes:
+def _at_home(payload: bytes, home: DaemonHome) -> bytes:
     """Let it happen in a folder that is there."""
     moved = payload.replace(b"/home/user/project", str(home.project).encode())
     return moved.replace(b"/home/user/code", str(home.project).encode())
 
 
-def _in_this_process(home: House, kind: str, payload: bytes) -> Done:
+def _in_this_process(home: DaemonHome, kind: str, payload: bytes) -> Done:
     with pytest.MonkeyPatch.context() as patch:
         environment = home.environment()
         for name in list(os.environ):

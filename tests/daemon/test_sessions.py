@@ -8,41 +8,41 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.house import FAIRLEAD, until
+from daemon.daemon_home import FAIRLEAD, until
 
-from fairlead.daemon.remote import follow
+from fairlead.ipc._requests import stream_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
 @pytest.fixture
-def live(home: House) -> Iterator[House]:
+def live(home: DaemonHome) -> Iterator[DaemonHome]:
     """A home with a daemon."""
     with home.daemon():
         yield home
 
 
-def send(home: House, event: str, session: str = "s1", **fields: object) -> None:
+def send(home: DaemonHome, event: str, session: str = "s1", **fields: object) -> None:
     """Let something happen in a session of this very process."""
     done = home.hook(event, home.payload(session_id=session, hook_event_name=event, **fields))
     assert done.exit_code == 0, done
 
 
-def sessions(home: House) -> dict[str, dict[str, Any]]:
+def sessions(home: DaemonHome) -> dict[str, dict[str, Any]]:
     """What is left out of a row has its usual value: a session is idle."""
     rows = home.ask("GET", "/v1/sessions")["sessions"]
     return {row["id"]: {"state": {"is": "idle"}, **row} for row in rows}
 
 
-def becomes(home: House, session: str, kind: str) -> None:
+def becomes(home: DaemonHome, session: str, kind: str) -> None:
     """Wait for a session's state."""
     until(lambda: sessions(home).get(session, {}).get("state", {}).get("is") == kind, f"{session} is {kind}")
 
 
-def test_a_session_is_told_with_its_state_and_how_that_is_known(live: House) -> None:
+def test_a_session_is_told_with_its_state_and_how_that_is_known(live: DaemonHome) -> None:
     send(live, "UserPromptSubmit", prompt="Mend it.")
     send(live, "PreToolUse", tool_name="Read", tool_input={"file_path": "/etc/hosts"}, tool_use_id="t1")
     until(lambda: sessions(live).get("s1", {}).get("evidence", {}).get("event") == "PreToolUse", "it is told")
@@ -53,14 +53,14 @@ def test_a_session_is_told_with_its_state_and_how_that_is_known(live: House) -> 
     assert row["first_prompt"] == "Mend it."
 
 
-def test_a_subagent_is_a_session_of_its_own(live: House) -> None:
+def test_a_subagent_is_a_session_of_its_own(live: DaemonHome) -> None:
     send(live, "SubagentStart", agent_id="a1", agent_type="Explore")
     until(lambda: "s1/a1" in sessions(live), "the child is there")
     assert sessions(live)["s1/a1"]["parent"] == "s1"
     assert live.ask("GET", "/v1/sessions/s1/a1")["agent_type"] == "Explore"
 
 
-def test_the_events_of_a_session_are_told(live: House) -> None:
+def test_the_events_of_a_session_are_told(live: DaemonHome) -> None:
     send(live, "UserPromptSubmit", prompt="Go.")
     send(live, "Stop")
     send(live, "Stop", session="s2")
@@ -68,28 +68,28 @@ def test_the_events_of_a_session_are_told(live: House) -> None:
     assert [row["event"] for row in rows] == ["UserPromptSubmit", "Stop"]
 
 
-def test_a_reader_who_was_away_catches_up(live: House) -> None:
+def test_a_reader_who_was_away_catches_up(live: DaemonHome) -> None:
     send(live, "UserPromptSubmit", prompt="Go.")
     becomes(live, "s1", "working")
     before = live.ask("GET", "/v1/sessions")["revision"]
     send(live, "Stop")
     becomes(live, "s1", "idle")
 
-    stream = follow(f"/v1/sessions/stream?after={before}", timeout=20, at=str(live.socket))
+    stream = stream_events(f"/v1/sessions/stream?after={before}", timeout=20, at=str(live.socket))
     kind, session = next((kind, data) for kind, data in stream if kind)
     assert (kind, session["id"], session.get("state")) == ("session", "s1", None)
 
 
-def test_a_reader_from_another_life_is_told_everything_anew(live: House) -> None:
+def test_a_reader_from_another_life_is_told_everything_anew(live: DaemonHome) -> None:
     send(live, "Stop")
     becomes(live, "s1", "idle")
-    stream = follow("/v1/sessions/stream?after=1", timeout=20, at=str(live.socket))
+    stream = stream_events("/v1/sessions/stream?after=1", timeout=20, at=str(live.socket))
     kind, everything = next((kind, data) for kind, data in stream if kind)
     assert kind == "reset"
     assert [row["id"] for row in everything["sessions"]] == ["s1"]
 
 
-def test_the_sessions_outlive_the_daemon_and_a_kill(home: House) -> None:
+def test_the_sessions_outlive_the_daemon_and_a_kill(home: DaemonHome) -> None:
     with home.daemon():
         send(home, "UserPromptSubmit", prompt="Go.")
         becomes(home, "s1", "working")
@@ -102,16 +102,16 @@ def test_the_sessions_outlive_the_daemon_and_a_kill(home: House) -> None:
         assert sessions(home)["s1"]["state"]["is"] == "idle"
 
 
-def test_a_session_that_met_no_daemon_is_known_when_one_comes(home: House) -> None:
+def test_a_session_that_met_no_daemon_is_known_when_one_comes(home: DaemonHome) -> None:
     send(home, "UserPromptSubmit", prompt="Go.")
     assert len(home.spooled()) == 1
     with home.daemon():
         assert sessions(home)["s1"]["state"]["is"] == "working"
 
 
-def test_a_daemon_that_is_read_from_goes_at_once(home: House) -> None:
+def test_a_daemon_that_is_read_from_goes_at_once(home: DaemonHome) -> None:
     with home.daemon() as daemon:
-        stream = follow("/v1/sessions/stream", timeout=20, at=str(home.socket))
+        stream = stream_events("/v1/sessions/stream", timeout=20, at=str(home.socket))
         assert next(stream) == ("", None)
         daemon.send_signal(signal.SIGTERM)
         assert list(stream) == []
@@ -119,7 +119,7 @@ def test_a_daemon_that_is_read_from_goes_at_once(home: House) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/sessions/nobody", "/v1/sessions/stream?after=soon"])
-def test_what_there_is_not_is_refused(live: House, path: str) -> None:
+def test_what_there_is_not_is_refused(live: DaemonHome, path: str) -> None:
     with pytest.raises(Exception, match=r"the daemon answers 40[04]: (no such session|after: expected)"):
         live.ask("GET", path)
 
@@ -127,14 +127,14 @@ def test_what_there_is_not_is_refused(live: House, path: str) -> None:
 # -- for people and scripts ----------------------------------------------------------------------------
 
 
-def needs_permission(home: House, session: str = "s1") -> None:
+def needs_permission(home: DaemonHome, session: str = "s1") -> None:
     call = {"tool_name": "Bash", "tool_input": {"command": "make deploy"}, "tool_use_id": "t9"}
     send(home, "UserPromptSubmit", session, prompt="Deploy it.")
     send(home, "PermissionRequest", session, **call)
     becomes(home, session, "attention")
 
 
-def test_a_terminal_that_knows_few_characters_is_no_error(live: House) -> None:
+def test_a_terminal_that_knows_few_characters_is_no_error(live: DaemonHome) -> None:
     send(live, "UserPromptSubmit", "s1", prompt="Zähle die Sterne.")
     becomes(live, "s1", "working")
 
@@ -144,7 +144,7 @@ def test_a_terminal_that_knows_few_characters_is_no_error(live: House) -> None:
     assert "Z\\xe4hle die Sterne." in done.stdout
 
 
-def test_the_list_has_first_who_needs_the_person(live: House) -> None:
+def test_the_list_has_first_who_needs_the_person(live: DaemonHome) -> None:
     send(live, "UserPromptSubmit", "busy", prompt="Count the stars.")
     needs_permission(live)
     lines = live.fairlead("sessions").stdout.splitlines()
@@ -153,21 +153,21 @@ def test_the_list_has_first_who_needs_the_person(live: House) -> None:
     assert any(line.startswith("> working") and line.endswith("Count the stars.") for line in lines)
 
 
-def test_the_line_is_short_and_names_the_project(live: House) -> None:
+def test_the_line_is_short_and_names_the_project(live: DaemonHome) -> None:
     assert live.fairlead("sessions", "--line").stdout == "\n"
     send(live, "UserPromptSubmit", "busy", prompt="Go.")
     needs_permission(live)
     assert live.fairlead("sessions", "--line").stdout == "! project: Permission for Bash | 1 working\n"
 
 
-def test_json_has_all_of_it(live: House) -> None:
+def test_json_has_all_of_it(live: DaemonHome) -> None:
     needs_permission(live)
     (row,) = json.loads(live.fairlead("sessions", "--json").stdout)["sessions"]
     assert (row["id"], row["is"], row["stale"]) == ("s1", "attention", False)
     assert "memory" not in row
 
 
-def test_the_tree_is_the_view_without_a_screen(live: House) -> None:
+def test_the_tree_is_the_view_without_a_screen(live: DaemonHome) -> None:
     needs_permission(live)
     told = live.fairlead("sessions", "--tree").stdout
     assert "project" in told
@@ -178,7 +178,7 @@ def test_the_tree_is_the_view_without_a_screen(live: House) -> None:
     ("until_word", "then"),
     [("attention", needs_permission), ("idle", lambda home: send(home, "Stop"))],
 )
-def test_waiting_ends_when_it_has_come_true(live: House, until_word: str, then: Any) -> None:
+def test_waiting_ends_when_it_has_come_true(live: DaemonHome, until_word: str, then: Any) -> None:
     send(live, "UserPromptSubmit", prompt="Go.")
     becomes(live, "s1", "working")
     waiting = subprocess.Popen(
@@ -192,7 +192,7 @@ def test_waiting_ends_when_it_has_come_true(live: House, until_word: str, then: 
     assert waiting.returncode == 0
 
 
-def test_waiting_ends_when_the_time_is_up(live: House) -> None:
+def test_waiting_ends_when_the_time_is_up(live: DaemonHome) -> None:
     send(live, "UserPromptSubmit", prompt="Go.")
     becomes(live, "s1", "working")
     done = live.fairlead("sessions", "wait", "--until", "ended", "--timeout", "0.2")
@@ -211,13 +211,13 @@ def test_waiting_ends_when_the_time_is_up(live: House) -> None:
         (["wait", "--until", "idle", "--session", "x"], "--session: no session's id begins with 'x'"),
     ],
 )
-def test_a_slip_of_the_pen_is_told(live: House, words: list[str], said: str) -> None:
+def test_a_slip_of_the_pen_is_told(live: DaemonHome, words: list[str], said: str) -> None:
     done = live.fairlead("sessions", *words)
     assert done.exit_code == 1
     assert said in done.stderr
 
 
-def test_without_a_daemon_the_list_says_so_and_the_line_is_empty(home: House) -> None:
+def test_without_a_daemon_the_list_says_so_and_the_line_is_empty(home: DaemonHome) -> None:
     assert "no daemon is running" in home.fairlead("sessions").stderr
     line = home.fairlead("sessions", "--line")
     assert (line.exit_code, line.stdout) == (0, "\n")

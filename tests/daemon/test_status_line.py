@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.house import PATIENCE, until
+from daemon.daemon_home import PATIENCE, until
 from daemon.talk import talk
 
-from fairlead.daemon.remote import follow
+from fairlead.ipc._requests import stream_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 RECORDED = json.loads(Path(__file__).parents[1].joinpath("sessions/status_lines/2.1.325.json").read_text("utf-8"))
 NAME = RECORDED["session_id"]
@@ -24,7 +24,7 @@ LINE = "Opus 5.5  ████░░░░░░ 42%  $1.23  14s  +7 -2\n"
 
 
 @pytest.fixture
-def live(home: House) -> Iterator[House]:
+def live(home: DaemonHome) -> Iterator[DaemonHome]:
     """A home with a daemon."""
     with home.daemon():
         yield home
@@ -37,18 +37,18 @@ def status(**changed: object) -> bytes:
     return json.dumps({**RECORDED, "cost": cost, "context_window": context, **changed}).encode()
 
 
-def happens(home: House, event: str, session: str, **fields: object) -> None:
+def happens(home: DaemonHome, event: str, session: str, **fields: object) -> None:
     """Let something happen in a session."""
     done = home.hook(event, home.payload(session_id=session, hook_event_name=event, **fields))
     assert (done.stderr, done.exit_code) == ("", 0)
 
 
-def row(home: House, name: str = NAME) -> dict[str, Any]:
+def row(home: DaemonHome, name: str = NAME) -> dict[str, Any]:
     found: dict[str, Any] = home.ask("GET", f"/v1/sessions/{name}")
     return found
 
 
-def test_the_line_is_shown_and_the_session_is_measured(live: House) -> None:
+def test_the_line_is_shown_and_the_session_is_measured(live: DaemonHome) -> None:
     happens(live, "SessionStart", NAME)
     done = live.hook("StatusLine", status())
     assert (done.stdout, done.stderr, done.exit_code) == (LINE, "", 0)
@@ -65,13 +65,13 @@ def test_the_line_is_shown_and_the_session_is_measured(live: House) -> None:
     assert [one["usage"]["cost_usd"] for one in listed] == [1.234]
 
 
-def test_the_persons_own_line_is_shown_unchanged_and_the_session_is_measured(live: House) -> None:
+def test_the_persons_own_line_is_shown_unchanged_and_the_session_is_measured(live: DaemonHome) -> None:
     done = live.hook("StatusLine", status(), "--then", "head -c 15; echo; exit 3")
     assert (done.stdout, done.stderr, done.exit_code) == ('{"session_id": \n', "", 3)
     assert row(live)["usage"]["cost_usd"] == 1.234
 
 
-def test_a_session_that_nobody_told_of_becomes_known(live: House) -> None:
+def test_a_session_that_nobody_told_of_becomes_known(live: DaemonHome) -> None:
     live.hook("StatusLine", status(), TMUX="/t,1,0", TMUX_PANE="%7")
     known = row(live)
     assert (known["cwd"], known["pane"], known["model"]) == ("/home/user/project", "%7", "claude-opus-5-5")
@@ -79,7 +79,7 @@ def test_a_session_that_nobody_told_of_becomes_known(live: House) -> None:
     assert "evidence" not in known
 
 
-def test_it_is_no_event(live: House) -> None:
+def test_it_is_no_event(live: DaemonHome) -> None:
     for _ in range(3):
         live.hook("StatusLine", status())
     assert live.happened() == []
@@ -89,13 +89,13 @@ def test_it_is_no_event(live: House) -> None:
     assert "StatusLine" not in live.fairlead("events", "--json").stdout
 
 
-def test_those_who_watch_see_the_change(live: House) -> None:
+def test_those_who_watch_see_the_change(live: DaemonHome) -> None:
     revision = live.ask("GET", "/v1/sessions")["revision"]
     costs: list[float] = []
 
     def watch() -> None:
         path = f"/v1/sessions/stream?after={revision}"
-        for kind, data in follow(path, timeout=PATIENCE, at=str(live.socket)):
+        for kind, data in stream_events(path, timeout=PATIENCE, at=str(live.socket)):
             if kind == "session":
                 costs.append(data["usage"]["cost_usd"])
                 if costs[-1] == 2.5:
@@ -110,7 +110,7 @@ def test_those_who_watch_see_the_change(live: House) -> None:
     assert costs == [1.234, 2.5]
 
 
-def test_what_was_measured_survives_the_daemon(home: House) -> None:
+def test_what_was_measured_survives_the_daemon(home: DaemonHome) -> None:
     """By the snapshot, which is written at the end, and now and then."""
     with home.daemon():
         home.hook("StatusLine", status())
@@ -118,7 +118,7 @@ def test_what_was_measured_survives_the_daemon(home: House) -> None:
         assert row(home)["usage"]["cost_usd"] == 1.234
 
 
-def test_those_who_need_the_person_are_counted(live: House) -> None:
+def test_those_who_need_the_person_are_counted(live: DaemonHome) -> None:
     happens(live, "PermissionRequest", "s1", tool_name="Bash", tool_input={})
     happens(live, "PermissionRequest", "s2", tool_name="Bash", tool_input={})
     happens(live, "SubagentStart", "s1", agent_id="a", agent_type="Explore")
@@ -140,7 +140,7 @@ ODD = {
 
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("there", [True, False], ids=["daemon", "no daemon"])
-def test_what_is_no_status_makes_an_empty_line(home: House, kind: str, *, there: bool) -> None:
+def test_what_is_no_status_makes_an_empty_line(home: DaemonHome, kind: str, *, there: bool) -> None:
     if there:
         with home.daemon():
             done = home.hook("StatusLine", ODD[kind])
@@ -152,19 +152,19 @@ def test_what_is_no_status_makes_an_empty_line(home: House, kind: str, *, there:
 
 
 @pytest.mark.parametrize("name", [None, 5, "", [], {"a": 1}])
-def test_of_no_session_the_line_is_shown_and_nothing_is_known(live: House, name: object) -> None:
+def test_of_no_session_the_line_is_shown_and_nothing_is_known(live: DaemonHome, name: object) -> None:
     assert live.hook("StatusLine", status(session_id=name)).stdout == LINE
     assert live.ask("GET", "/v1/sessions")["sessions"] == []
 
 
-def test_figures_of_the_wrong_kind_are_left_out(live: House) -> None:
+def test_figures_of_the_wrong_kind_are_left_out(live: DaemonHome) -> None:
     odd = status(model=["x"], cost="much", context_window={"used_percentage": "half"}, cwd=7, transcript_path={})
     done = live.hook("StatusLine", odd)
     assert (done.stdout, done.stderr, done.exit_code) == ("\n", "", 0)
     assert row(live).get("usage", {}) == {}
 
 
-def test_without_a_daemon_the_payload_alone_makes_the_line(open_home: House) -> None:
+def test_without_a_daemon_the_payload_alone_makes_the_line(open_home: DaemonHome) -> None:
     """And none is begun, nothing is left behind."""
     done = open_home.hook("StatusLine", status())
     assert (done.stdout, done.stderr, done.exit_code) == (LINE, "", 0)
@@ -173,13 +173,13 @@ def test_without_a_daemon_the_payload_alone_makes_the_line(open_home: House) -> 
     assert (open_home.spooled(), open_home.daemons()) == ([], [])
 
 
-def test_a_daemon_of_another_home_is_not_told(live: House) -> None:
+def test_a_daemon_of_another_home_is_not_told(live: DaemonHome) -> None:
     done = live.hook("StatusLine", status(), XDG_STATE_HOME="/elsewhere")
     assert (done.stdout, done.exit_code) == (LINE, 0)
     assert live.ask("GET", "/v1/sessions")["sessions"] == []
 
 
-def test_a_daemon_that_is_older_than_its_launcher_goes(home: House) -> None:
+def test_a_daemon_that_is_older_than_its_launcher_goes(home: DaemonHome) -> None:
     with home.daemon() as daemon:
         answer = talk(home.socket, "POST", "/v1/events/StatusLine", status(), fairlead_version="99.0.0")
         assert answer.status == 426

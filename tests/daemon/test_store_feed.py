@@ -8,21 +8,21 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from daemon.house import until
+from daemon.daemon_home import until
 
-from fairlead.daemon import _house
-from fairlead.daemon._feed import Feed
-from fairlead.journal import Happened, Journal, Turn, put
+from fairlead.daemon import _runtime as _house
+from fairlead.daemon._store_writer import StoreWriter
+from fairlead.journal import DaemonRecord, EventRecord, Journal, put
 from fairlead.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
-def stored(home: House) -> list[str]:
+def stored(home: DaemonHome) -> list[str]:
     """The sessions of the events in the store, the oldest first."""
     store = Store.open(f"sqlite:///{home.state}/fairlead.db")
     try:
@@ -32,12 +32,12 @@ def stored(home: House) -> list[str]:
         store.close()
 
 
-def send(home: House, *sessions: str) -> None:
+def send(home: DaemonHome, *sessions: str) -> None:
     for session in sessions:
         home.hook("Stop", home.payload(hook_event_name="Stop", session_id=session))
 
 
-def count(home: House) -> int:
+def count(home: DaemonHome) -> int:
     status = home.status()
     assert status is not None
     return int(status["stored"])
@@ -52,12 +52,12 @@ def damage(database: Path) -> None:
         connection.commit()
 
 
-def troubles(home: House) -> list[str]:
-    turns = [record.what for record in home.journal() if isinstance(record, Turn)]
+def troubles(home: DaemonHome) -> list[str]:
+    turns = [record.what for record in home.journal() if isinstance(record, DaemonRecord)]
     return [what for what in turns if not what.startswith(("started", "stopped"))]
 
 
-def test_events_reach_the_store(home: House) -> None:
+def test_events_reach_the_store(home: DaemonHome) -> None:
     with home.daemon():
         send(home, "a", "b", "c")
         until(lambda: count(home) >= 4, "the events and the daemon's start are stored")
@@ -65,7 +65,7 @@ def test_events_reach_the_store(home: House) -> None:
         assert stored(home) == ["a", "b", "c"]
 
 
-def test_what_was_stored_is_not_stored_again_after_a_kill(home: House) -> None:
+def test_what_was_stored_is_not_stored_again_after_a_kill(home: DaemonHome) -> None:
     daemon = home.start()
     send(home, "a", "b")
     until(lambda: count(home) >= 3, "they are stored")
@@ -80,7 +80,7 @@ def test_what_was_stored_is_not_stored_again_after_a_kill(home: House) -> None:
         assert count(home) <= 3, "what was stored before has not been read again"
 
 
-def test_a_store_that_cannot_be_opened_is_told_once_and_tried_again(home: House) -> None:
+def test_a_store_that_cannot_be_opened_is_told_once_and_tried_again(home: DaemonHome) -> None:
     database = home.state / "fairlead.db"
     database.mkdir()
     with home.daemon():
@@ -95,7 +95,7 @@ def test_a_store_that_cannot_be_opened_is_told_once_and_tried_again(home: House)
         assert stored(home)[:2] == ["a", "b"]
 
 
-def test_a_store_that_breaks_while_it_is_open_is_set_aside_and_made_anew(home: House) -> None:
+def test_a_store_that_breaks_while_it_is_open_is_set_aside_and_made_anew(home: DaemonHome) -> None:
     database = home.state / "fairlead.db"
     with home.daemon():
         send(home, "a", "b")
@@ -111,7 +111,7 @@ def test_a_store_that_breaks_while_it_is_open_is_set_aside_and_made_anew(home: H
         assert len(home.happened()) == 3
 
 
-def test_a_store_that_is_gone_is_made_anew_by_the_next_daemon(home: House) -> None:
+def test_a_store_that_is_gone_is_made_anew_by_the_next_daemon(home: DaemonHome) -> None:
     with home.daemon():
         send(home, "a")
         until(lambda: count(home) >= 2, "it is stored")
@@ -124,13 +124,13 @@ def test_a_store_that_is_gone_is_made_anew_by_the_next_daemon(home: House) -> No
         assert stored(home) == ["a", "b"]
 
 
-def test_many_are_brought_in_batches(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_are_brought_in_batches(home: DaemonHome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLEAD_HOME", str(home.state))
     told: list[str] = []
     journal = Journal(str(home.state / "journal"))
     for number in range(1200):
-        journal.append(Happened(id=f"{number:016x}-1", at=float(number), event="Stop", session=f"s{number}"))
-    feed = Feed(journal, told.append)
+        journal.append(EventRecord(id=f"{number:016x}-1", at=float(number), event="Stop", session=f"s{number}"))
+    feed = StoreWriter(journal, told.append)
 
     assert feed.behind() == (home.state / "journal/00000001.jsonl").stat().st_size
     assert [feed.batch() for _ in range(4)] == [True, True, False, False]
@@ -144,7 +144,7 @@ def test_many_are_brought_in_batches(home: House, monkeypatch: pytest.MonkeyPatc
     assert told == []
 
 
-def test_what_lies_in_the_spool_and_in_the_journal_is_taken_once(home: House) -> None:
+def test_what_lies_in_the_spool_and_in_the_journal_is_taken_once(home: DaemonHome) -> None:
     """A daemon was killed after it had written an event down, and before it had removed the file."""
     send(home, "a", "b")
     kept = home.folder / "kept"
@@ -160,13 +160,15 @@ def test_what_lies_in_the_spool_and_in_the_journal_is_taken_once(home: House) ->
         assert "\nfairlead_doubles_total 2\n" in home.ask("GET", "/metrics")
 
 
-def test_the_spool_is_taken_in_while_events_come(home: House) -> None:
+def test_the_spool_is_taken_in_while_events_come(home: DaemonHome) -> None:
     """Both write to one journal, in two threads."""
     with home.daemon():
         for number in range(30):
             put(
                 str(home.state / "spool"),
-                Happened(id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", road="cold"),
+                EventRecord(
+                    id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", road="cold"
+                ),
             )
             send(home, f"live{number}")
         until(lambda: not home.spooled(), "the spool is taken in")
@@ -175,13 +177,13 @@ def test_the_spool_is_taken_in_while_events_come(home: House) -> None:
         assert len(sessions) == len(set(sessions)) == 60
 
 
-def test_the_spool_is_taken_in_before_the_store_is_loaded(home: House) -> None:
+def test_the_spool_is_taken_in_before_the_store_is_loaded(home: DaemonHome) -> None:
     """It takes a third of a second to load, and somebody waits for the first answer."""
     send(home, "a", "b")
     look = (
         "import sys\n"
-        "from fairlead.daemon._house import House\n"
-        "house = House('0'); house.open(); house.close()\n"
+        "from fairlead.daemon._runtime import DaemonHome\n"
+        "house = DaemonHome('0'); house.open(); house.close()\n"
         "print(house.metrics.spooled, 'sqlalchemy' in sys.modules)\n"
     )
 
@@ -193,7 +195,7 @@ def test_the_spool_is_taken_in_before_the_store_is_loaded(home: House) -> None:
 
 def test_only_what_may_have_been_forgotten_is_looked_up_in_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_house, "_REMEMBERED", 3)
-    seen = _house._Seen()
+    seen = _house._RecentIds()
     seen.begin(["1-a", "2-a"])
     assert not seen.has_forgotten("0-a"), "all that ever was is remembered"
 
@@ -204,6 +206,6 @@ def test_only_what_may_have_been_forgotten_is_looked_up_in_the_store(monkeypatch
     assert seen.has_forgotten("0-a")
     assert not seen.has_forgotten("2-a")
     assert not seen.has_forgotten("5-a"), "newer than all that was forgotten"
-    full = _house._Seen()
+    full = _house._RecentIds()
     full.begin(["1-a", "2-a", "3-a"])
     assert full.has_forgotten("0-a"), "what stood before may have been many"

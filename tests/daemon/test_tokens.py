@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from daemon.house import PATIENCE, until
+from daemon.daemon_home import PATIENCE, until
 
-from fairlead.daemon import _tokens
-from fairlead.daemon._tokens import Tokens
-from fairlead.daemon._tracker import Tracker
-from fairlead.daemon.remote import follow
-from fairlead.journal import Happened, Journal, Reader
+from fairlead.daemon.sessions import _token_usage as _tokens
+from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
+from fairlead.daemon.sessions._tracker import SessionTracker
+from fairlead.ipc._requests import stream_events
+from fairlead.journal import EventRecord, Journal, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
 @pytest.fixture
-def live(home: House) -> Iterator[House]:
+def live(home: DaemonHome) -> Iterator[DaemonHome]:
     """A home with a daemon."""
     with home.daemon():
         yield home
@@ -50,18 +50,18 @@ def subagent(event: str, config: Path) -> dict[str, Any]:
     return {**told, "agent_id": "a1", "agent_type": "Explore"}
 
 
-def send(home: House, event: str) -> None:
+def send(home: DaemonHome, event: str) -> None:
     done = home.hook(event, json.dumps(subagent(event, home.folder / ".claude")).encode())
     assert done.exit_code == 0, done
 
 
-def usage(home: House) -> dict[str, Any]:
+def usage(home: DaemonHome) -> dict[str, Any]:
     rows = json.loads(home.fairlead("sessions", "--all", "--json").stdout)["sessions"]
     found: dict[str, Any] = next((row.get("usage", {}) for row in rows if row["id"] == "s1/a1"), {})
     return found
 
 
-def test_who_asks_is_told_what_a_subagent_has_used_so_far(live: House) -> None:
+def test_who_asks_is_told_what_a_subagent_has_used_so_far(live: DaemonHome) -> None:
     file = transcript(live.folder / ".claude")
     file.write_text(said("m1", 100) + said("m1", 100) + said("m2", 130))
     send(live, "SubagentStart")
@@ -79,10 +79,10 @@ def test_who_asks_is_told_what_a_subagent_has_used_so_far(live: House) -> None:
     until(lambda: usage(live)["tokens"] == 300, "what came later is told")
 
 
-def test_who_follows_is_told_what_comes(live: House) -> None:
+def test_who_follows_is_told_what_comes(live: DaemonHome) -> None:
     file = transcript(live.folder / ".claude")
     send(live, "SubagentStart")
-    stream = follow("/v1/sessions/stream", timeout=PATIENCE, at=str(live.socket))
+    stream = stream_events("/v1/sessions/stream", timeout=PATIENCE, at=str(live.socket))
     next(stream)
 
     file.write_text(said("m1", 100))
@@ -90,7 +90,7 @@ def test_who_follows_is_told_what_comes(live: House) -> None:
     assert next(figure for figure in figures if figure) == 100
 
 
-def test_a_window_that_the_main_session_tells_of_is_filled(live: House) -> None:
+def test_a_window_that_the_main_session_tells_of_is_filled(live: DaemonHome) -> None:
     transcript(live.folder / ".claude").write_text(said("m1", 50_000))
     window = {"context_window_size": 200_000, "used_percentage": 10}
     status = {"session_id": "s1", "cwd": "/", "model": {"id": "claude-opus-5-5"}, "context_window": window}
@@ -105,7 +105,7 @@ async def test_what_has_ended_is_read_though_nobody_looks(tmp_path: Path, monkey
     file = transcript(tmp_path)
     file.write_text(said("m1", 100))
 
-    watching = asyncio.create_task(Tokens(tracker).watch())
+    watching = asyncio.create_task(SubagentTokenUsage(tracker).watch())
     await becomes(tracker, 100)
     with file.open("a") as opened:  # the client writes the last of it when the stop has been told
         opened.write(said("m2", 20))
@@ -121,7 +121,7 @@ async def test_what_works_is_not_read_while_nobody_looks(tmp_path: Path, monkeyp
     file = transcript(tmp_path)
     file.write_text(said("m1", 100))
 
-    tokens = Tokens(tracker)
+    tokens = SubagentTokenUsage(tracker)
     await tokens._read(also_live=False)
     assert known(tracker) == []
     await tokens.refresh()
@@ -133,7 +133,7 @@ async def test_what_works_is_not_read_while_nobody_looks(tmp_path: Path, monkeyp
     assert known(tracker) == [100]
 
 
-def told(folder: Path, monkeypatch: pytest.MonkeyPatch, *events: str) -> Tracker:
+def told(folder: Path, monkeypatch: pytest.MonkeyPatch, *events: str) -> SessionTracker:
     """A tracker that has heard of a subagent, in a home of its own."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
     monkeypatch.setenv("FAIRLEAD_HOME", str(folder / "state"))
@@ -141,18 +141,18 @@ def told(folder: Path, monkeypatch: pytest.MonkeyPatch, *events: str) -> Tracker
     for event in events:
         payload = msgspec.Raw(json.dumps(subagent(event, folder)).encode())
         at = time() + PATIENCE  # so that it has only just ended, however long this takes
-        journal.append(Happened(id=event, at=at, event=event, payload=payload, session="s1"))
+        journal.append(EventRecord(id=event, at=at, event=event, payload=payload, session="s1"))
     journal.close()
-    tracker = Tracker(Reader(str(folder / "state/journal")), print)
+    tracker = SessionTracker(Reader(str(folder / "state/journal")), print)
     tracker.open()
     return tracker
 
 
-def known(tracker: Tracker) -> list[int | None]:
+def known(tracker: SessionTracker) -> list[int | None]:
     return [session.usage.tokens for session in tracker.subagents() if session.usage]
 
 
-async def becomes(tracker: Tracker, tokens: int) -> None:
+async def becomes(tracker: SessionTracker, tokens: int) -> None:
     deadline = monotonic() + PATIENCE
     while known(tracker) != [tokens]:
         assert monotonic() < deadline

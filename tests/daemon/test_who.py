@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.callers import Process, client, person, program
-from daemon.house import FAIRLEAD, LAUNCHER, house, until
+from daemon.daemon_home import FAIRLEAD, LAUNCHER, house, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 
 @pytest.fixture(scope="module")
-def live() -> Iterator[House]:
+def live() -> Iterator[DaemonHome]:
     """A home with a daemon."""
     with house(FAIRLEAD_NO_DAEMON="1") as home, home.daemon():
         yield home
 
 
 @pytest.fixture(scope="module")
-def fox(live: House) -> Iterator[Process]:
+def fox(live: DaemonHome) -> Iterator[Process]:
     """A client with the session s1."""
     with client(live, "s1") as process:
         yield process
 
 
 @pytest.fixture(scope="module")
-def owl(live: House) -> Iterator[Process]:
+def owl(live: DaemonHome) -> Iterator[Process]:
     """A client with the session s2."""
     with client(live, "s2") as process:
         yield process
@@ -92,17 +92,17 @@ def test_a_client_within_a_client_is_another(fox: Process) -> None:
     assert who(fox)["agent"]["session"] == "s1"
 
 
-def test_a_person_at_a_terminal_is_the_user(live: House) -> None:
+def test_a_person_at_a_terminal_is_the_user(live: DaemonHome) -> None:
     with person(live) as somebody:
         assert (name(somebody), who(somebody)["how"]) == ("User", "terminal")
 
 
-def test_a_program_without_either_is_a_script(live: House) -> None:
+def test_a_program_without_either_is_a_script(live: DaemonHome) -> None:
     with program(live) as nobody:
         assert (name(nobody), who(nobody)["how"]) == ("Script", "program")
 
 
-def test_who_has_no_process_here_is_a_script(home: House) -> None:
+def test_who_has_no_process_here_is_a_script(home: DaemonHome) -> None:
     """Over loopback nobody is seen."""
     with home.daemon("--port", "0"):
         status = home.status()
@@ -113,7 +113,7 @@ def test_who_has_no_process_here_is_a_script(home: House) -> None:
         assert '"name":"Script"' in home.run(command, b"").stdout
 
 
-def test_after_clear_the_session_goes_on_under_its_name(live: House) -> None:
+def test_after_clear_the_session_goes_on_under_its_name(live: DaemonHome) -> None:
     with client(live, "first") as elk:
         before = name(elk)
         elk.event("SessionEnd", "first", reason="clear")
@@ -122,7 +122,7 @@ def test_after_clear_the_session_goes_on_under_its_name(live: House) -> None:
     assert (after["name"], after["session"]) == (before, "second")
 
 
-def test_of_several_sessions_in_one_process_the_variable_tells(live: House) -> None:
+def test_of_several_sessions_in_one_process_the_variable_tells(live: DaemonHome) -> None:
     with client(live, "a", "b") as both:
         assert who(both, CLAUDE_CODE_SESSION_ID="a")["agent"]["session"] == "a"
         assert who(both, CLAUDE_SESSION_ID="b")["agent"]["session"] == "b"
@@ -159,7 +159,7 @@ def test_a_terminal_of_its_own_does_not_make_an_agent_a_person(fox: Process, owl
     assert "so it cannot speak for User" in done.stdout
 
 
-def test_an_orphan_of_an_agent_cannot_speak_for_another(fox: Process, owl: Process, live: House) -> None:
+def test_an_orphan_of_an_agent_cannot_speak_for_another(fox: Process, owl: Process, live: DaemonHome) -> None:
     """It has left its client's line, so it is a program; and the other's client is there to be asked."""
     other, out = name(owl), live.folder / "out"
     words = f"{FAIRLEAD} identity --session-id s2 >{out} 2>&1; echo done >>{out}"
@@ -170,7 +170,7 @@ def test_an_orphan_of_an_agent_cannot_speak_for_another(fox: Process, owl: Proce
     assert other not in out.read_text()
 
 
-def test_a_program_cannot_speak_for_anybody(owl: Process, live: House) -> None:
+def test_a_program_cannot_speak_for_anybody(owl: Process, live: DaemonHome) -> None:
     other = name(owl)
     with program(live) as nobody:
         assert "leave --as out, and it speaks as Script" in refused(nobody, "send", "User", "x", "--as", other)
@@ -180,7 +180,7 @@ def test_a_program_cannot_speak_for_anybody(owl: Process, live: House) -> None:
         assert name(nobody, "--as", "script") == "Script"
 
 
-def test_nobody_speaks_for_fairlead(live: House) -> None:
+def test_nobody_speaks_for_fairlead(live: DaemonHome) -> None:
     with person(live) as somebody:
         assert "what it writes are notices" in refused(somebody, "send", "User", "x", "--as", "Fairlead")
 
@@ -202,13 +202,13 @@ def test_an_agent_may_speak_for_its_own_subagents_alone(fox: Process, owl: Proce
     assert "a name cannot be borrowed" in refused(owl, "identity", "--as", own)
 
 
-def test_a_person_may_speak_for_anybody(fox: Process, live: House) -> None:
+def test_a_person_may_speak_for_anybody(fox: Process, live: DaemonHome) -> None:
     with person(live) as somebody:
         assert name(somebody, "--as", name(fox)) == name(fox)
         assert name(somebody, "--session-id", "s1") == name(fox)
 
 
-def test_a_program_speaks_for_a_session_whose_process_is_not_here(live: House) -> None:
+def test_a_program_speaks_for_a_session_whose_process_is_not_here(live: DaemonHome) -> None:
     """As of one in a container, whose pids are others: the launcher tells what it sees."""
     elsewhere = {"CLAUDE_PID": "99999999"}
     with client(live, "boxed", **elsewhere) as inside, program(live) as nobody:
@@ -220,7 +220,7 @@ def test_a_program_speaks_for_a_session_whose_process_is_not_here(live: House) -
         assert refusal == f"the session boxed is {other}, so it cannot speak for User"
 
 
-def test_an_unknown_session_is_named_as_such(live: House) -> None:
+def test_an_unknown_session_is_named_as_such(live: DaemonHome) -> None:
     told = "no session 'nope' is known here; its first event makes it known"
     with person(live) as somebody, program(live) as nobody:
         assert refused(somebody, "identity", "--session-id", "nope") == told
@@ -228,13 +228,13 @@ def test_an_unknown_session_is_named_as_such(live: House) -> None:
         assert name(nobody, CLAUDE_CODE_SESSION_ID="nope") == "Script"
 
 
-def test_a_heartbeat_makes_an_agent_of_a_program(live: House) -> None:
+def test_a_heartbeat_makes_an_agent_of_a_program(live: DaemonHome) -> None:
     with program(live) as bot:
         bot.mail("heartbeat", "--session-start", "--session-id", "my-bot")
         assert who(bot, "--session-id", "my-bot")["agent"]["session"] == "my-bot"
 
 
-def test_a_process_above_the_daemon_proves_nothing_alone(live: House) -> None:
+def test_a_process_above_the_daemon_proves_nothing_alone(live: DaemonHome) -> None:
     """Such a one is above everybody, as this one is here: a client is known below it only if it names its session."""
     live.hook("SessionStart", live.payload(session_id="top", hook_event_name="SessionStart", source="startup"))
     with program(live) as anybody:

@@ -6,19 +6,19 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.house import house
+from daemon.daemon_home import house
 from daemon.talk import connect, read_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.daemon._ask import read_ask
-from fairlead.daemon._desk import Reply
-from fairlead.daemon._wire import Reader, Unusual, in_http
+from fairlead.daemon.events._handler import HookReply
+from fairlead.daemon.events._request import read_request
+from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 HEADERS = {
     "host": "fairlead",
@@ -44,7 +44,7 @@ WHOLE = written(HEADERS)
 
 
 def test_it_is_read_as_the_other_road_reads_it() -> None:
-    reader = Reader()
+    reader = RequestReader()
     events = ("PreToolUse", "PreToolUse", "pretooluse", "Stop", "PreToolUse", "MoonRise")
     for number, event in enumerate(events):  # the second time it is known, but for its id
         headers = {**HEADERS, "fairlead-id": f"0000019a3c5e7f80-1f3a-{number}"}
@@ -52,11 +52,11 @@ def test_it_is_read_as_the_other_road_reads_it() -> None:
 
         read = reader.read(written(headers, line=f"POST /v1/events/{event}?client=c{number % 2} HTTP/1.1"))
 
-        assert read == (read_ask(event, b"client=c%d" % (number % 2), as_list), b"{}")
+        assert read == (read_request(event, b"client=c%d" % (number % 2), as_list), b"{}")
 
 
 def test_callers_are_not_taken_for_each_other() -> None:
-    reader = Reader()
+    reader = RequestReader()
     for name in ("fairlead-pid", "fairlead-cwd", "fairlead-env", "fairlead-version"):
         first, second = (reader.read(written({**HEADERS, name: value})) for value in ("1", "2"))
         assert first
@@ -66,7 +66,7 @@ def test_callers_are_not_taken_for_each_other() -> None:
 
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_part_of_it_is_waited_for(size: int) -> None:
-    assert Reader().read(WHOLE[:size]) is None
+    assert RequestReader().read(WHOLE[:size]) is None
 
 
 UNUSUAL = {
@@ -91,12 +91,12 @@ UNUSUAL = {
 
 @pytest.mark.parametrize("data", UNUSUAL.values(), ids=UNUSUAL)
 def test_what_a_launcher_never_writes_is_for_the_other(data: bytes) -> None:
-    with pytest.raises(Unusual):
-        Reader().read(data)
+    with pytest.raises(NotHookRequest):
+        RequestReader().read(data)
 
 
 def test_an_answer_says_where_stdout_ends() -> None:
-    assert in_http(Reply(200, 2, b"out", b"error")) == (
+    assert encode_reply(HookReply(200, 2, b"out", b"error")) == (
         b"HTTP/1.1 200 OK\r\nfairlead-exit: 2\r\nfairlead-stdout: 3\r\ncontent-length: 8\r\n"
         b"connection: close\r\n\r\nouterror"
     )
@@ -106,7 +106,7 @@ def test_an_answer_says_where_stdout_ends() -> None:
 
 
 @pytest.fixture(scope="module")
-def home() -> Iterator[House]:
+def home() -> Iterator[DaemonHome]:
     """A home with a policy and a daemon."""
     with house(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy("preToolUse: {uneditableFiles: [kept.txt]}\n")
@@ -114,7 +114,7 @@ def home() -> Iterator[House]:
             yield made
 
 
-def asked(home: House, **headers: str) -> bytes:
+def asked(home: DaemonHome, **headers: str) -> bytes:
     body = home.edit("kept.txt")
     size = {"content-length": str(len(body)), "fairlead-cwd": str(home.project)}
     kept = {name: value for name, value in HEADERS.items() if name != "fairlead-env"}
@@ -122,7 +122,7 @@ def asked(home: House, **headers: str) -> bytes:
 
 
 @pytest.mark.parametrize("change", [{}, {"Accept": "*/*"}], ids=["usual", "unusual"])
-def test_both_roads_come_to_the_same_answer(home: House, change: dict[str, str]) -> None:
+def test_both_roads_come_to_the_same_answer(home: DaemonHome, change: dict[str, str]) -> None:
     with closing(connect(home.socket)) as connection:
         connection.sendall(asked(home, fairlead_id=f"1-{len(home.happened())}", **change))
         answer = read_answer(connection)
@@ -130,7 +130,7 @@ def test_both_roads_come_to_the_same_answer(home: House, change: dict[str, str])
     assert "kept.txt" in answer.text
 
 
-def test_two_at_once_are_both_answered(home: House) -> None:
+def test_two_at_once_are_both_answered(home: DaemonHome) -> None:
     first, second = asked(home, fairlead_id="2-1"), asked(home, fairlead_id="2-2")
     with closing(connect(home.socket)) as connection:
         connection.sendall(first.replace(b"connection: close", b"connection: keep-alive") + second)

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from daemon.house import BIN, LAUNCHER, house
+from daemon.daemon_home import BIN, LAUNCHER, house
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from daemon.house import House
+    from daemon.daemon_home import DaemonHome
 
 ALONE = {"FAIRLEAD_NO_DAEMON": "1"}
 """Nothing starts a daemon; each event takes a tenth of a second then."""
@@ -49,7 +49,7 @@ class Report:
 class Patient:
     """The home, and what is in it."""
 
-    home: House
+    home: DaemonHome
 
     @property
     def user(self) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.doctor._look_state import _look
+from fairlead.doctor.probes._state import _look
 from fairlead.store import Store
 from fairlead.store._files import make
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from e2e import sealed
 from e2e.model import after, call
 
-from fairlead.journal import Done, Happened, Reader, name_of, take
-from fairlead.journal import Turn as Remark
+from fairlead.journal import CommandsRecord, EventRecord, Reader, name_of, take
+from fairlead.journal import DaemonRecord as Remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -154,13 +154,13 @@ class Machine:
         """All that is in the journal."""
         return [record for _, record in Reader(str(self.state / "journal")).read()]
 
-    def happened(self) -> list[Happened]:
+    def happened(self) -> list[EventRecord]:
         """The events in the order in which they began, whether the daemon has taken them in or they still wait."""
-        return sorted((one for one in self._records() if isinstance(one, Happened)), key=lambda event: event.id)
+        return sorted((one for one in self._records() if isinstance(one, EventRecord)), key=lambda event: event.id)
 
-    def done(self) -> dict[str, Done]:
+    def done(self) -> dict[str, CommandsRecord]:
         """How the commands of events ended, by the event's id."""
-        return {record.id: record for record in self._records() if isinstance(record, Done)}
+        return {record.id: record for record in self._records() if isinstance(record, CommandsRecord)}
 
     def _records(self) -> list[Record]:
         """All records; what is double in the journal itself is so here."""

@@ -12,7 +12,7 @@ import pytest
 from e2e.installed import with_hooks
 from e2e.model import after, bash
 
-from fairlead.journal import Happened, Reader
+from fairlead.journal import EventRecord, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def gates(here: Machine) -> list[tuple[str, str]]:
     return [(event.road, event.verdict) for event in here.happened() if event.event == "PreToolUse"]
 
 
-def is_once(events: list[Happened]) -> bool:
+def is_once(events: list[EventRecord]) -> bool:
     """Whether no event is double, neither by its id nor by the call that it is about."""
     ids = [event.id for event in events]
     calls = [json.loads(bytes(event.payload))["tool_use_id"] for event in events if event.event == "PreToolUse"]
@@ -248,7 +248,7 @@ def test_a_full_disk_keeps_nothing_but_guards_all_the_same(here: Machine) -> Non
     results = went_on(run, here, 5)
     assert (results[1], results[3]) == (REFUSED, REFUSED)
     assert (here.project / "out/two").exists()
-    kept = [record for _, record in Reader(f"{here.folder}/kept").read() if isinstance(record, Happened)]
+    kept = [record for _, record in Reader(f"{here.folder}/kept").read() if isinstance(record, EventRecord)]
     gates = [(event.road, event.verdict) for event in kept if event.event == "PreToolUse"]
     assert gates == [("daemon", "none"), ("daemon", "blocked")]  # before it was full, and as soon as there was room
 

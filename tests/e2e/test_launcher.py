@@ -15,7 +15,7 @@ from e2e import sealed
 from e2e.installed import ERRAND, machine, with_hooks
 from e2e.model import bash
 
-from fairlead.journal import Happened
+from fairlead.journal import EventRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from e2e.installed import Machine
 
-    from fairlead.journal import Done
+    from fairlead.journal import CommandsRecord
 
 POLICY = """
     preToolUse:
@@ -71,8 +71,8 @@ class Session:
     run: sealed.Run
     project: Path
     rows: list[dict[str, Any]]
-    events: list[Happened]
-    done: dict[str, Done]
+    events: list[EventRecord]
+    done: dict[str, CommandsRecord]
     written: Counter[str]
     """How often each event is in the journal, once a daemon has taken in what waited for it."""
     turns: list[str]
@@ -97,7 +97,7 @@ def session(client: Path) -> Iterator[Session]:
         taken = here.fairlead("daemon", "start")  # the first was killed with its session
         assert taken.exit_code == 0, taken
         assert not list((here.state / "spool").iterdir())
-        written = Counter(record.id for record in here.journal() if isinstance(record, Happened))
+        written = Counter(record.id for record in here.journal() if isinstance(record, EventRecord))
         rows = [json.loads(line) for line in run.stdout.splitlines()]
         yield Session(run, here.project, rows, events, done, written, turns)
 

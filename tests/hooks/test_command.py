@@ -35,7 +35,7 @@ from fairlead import (
     stop,
     user_prompt_submit,
 )
-from fairlead.hooks._process import MAX_STDERR, run_process
+from fairlead.process._run import MAX_STDERR, run_process
 from fairlead.testing import make_payload
 
 if TYPE_CHECKING:

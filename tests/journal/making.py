@@ -6,18 +6,18 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from fairlead.journal import Done, Happened, Reader, Record
+from fairlead.journal import CommandsRecord, EventRecord, Reader, Record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def happened(number: int, **fields: Any) -> Happened:
-    return Happened(**{"id": f"{number:016x}-{'a' * 8}", "at": float(number), "event": "PreToolUse", **fields})
+def happened(number: int, **fields: Any) -> EventRecord:
+    return EventRecord(**{"id": f"{number:016x}-{'a' * 8}", "at": float(number), "event": "PreToolUse", **fields})
 
 
-def done(number: int, **fields: Any) -> Done:
-    return Done(**{"id": f"{number:016x}-{'a' * 8}", "at": float(number), **fields})
+def done(number: int, **fields: Any) -> CommandsRecord:
+    return CommandsRecord(**{"id": f"{number:016x}-{'a' * 8}", "at": float(number), **fields})
 
 
 def numbers(records: Any) -> list[int]:

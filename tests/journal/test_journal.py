@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from journal.making import done, happened, numbers, python, read
 
-from fairlead.journal import Journal, JournalError, Position, Reader, Record, Recovered, Turn, record_payload
+from fairlead.journal import DaemonRecord, Journal, JournalError, Position, Reader, Record, Recovered, record_payload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def fill(journal: Journal, count: int, start: int = 0) -> list[Position]:
 def test_what_is_appended_is_read_in_order(journal: Journal, folder: Path) -> None:
     payload, _ = record_payload(b'{"tool_name": "Bash"}')
     records: list[Record] = [
-        Turn(at=1.0, what="started", pid=7),
+        DaemonRecord(at=1.0, what="started", pid=7),
         happened(1, payload=payload),
         done(1, verdict="blocked"),
     ]
@@ -152,7 +152,7 @@ def test_a_line_without_its_end_is_not_read_yet(journal: Journal, folder: Path) 
 
 FULL = """
 import resource, sys
-from fairlead.journal import Happened, Journal, JournalError
+from fairlead.journal import EventRecord, Journal, JournalError
 journal = Journal(sys.argv[1])
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 for round in range(3):
@@ -160,7 +160,7 @@ for round in range(3):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
     try:
         for number in range(1000):
-            journal.append(Happened(id=f"{round * 1000 + number:016x}", at=1.0, event="Stop", reason="x" * 100))
+            journal.append(EventRecord(id=f"{round * 1000 + number:016x}", at=1.0, event="Stop", reason="x" * 100))
             print("wrote", round * 1000 + number)
     except JournalError as error:
         print("error", error)
@@ -174,7 +174,7 @@ def test_a_full_disk_leaves_no_half_line(folder: Path) -> None:
     lines = [line.split(" ", 1) for line in out.splitlines()]
     written = [int(text) for word, text in lines if word == "wrote"]
     errors = [text for word, text in lines if word == "error"]
-    assert [int(record.id, 16) for record in read(folder) if not isinstance(record, Turn)] == written
+    assert [int(record.id, 16) for record in read(folder) if not isinstance(record, DaemonRecord)] == written
     assert len({number // 1000 for number in written}) == 3
     assert len(errors) == 3
     for error in errors:
@@ -276,7 +276,7 @@ def test_the_last_records_are_found_from_the_end(folder: Path, segment: int, mon
 
 
 def test_the_names_of_the_last_records_tell_what_is_known(journal: Journal) -> None:
-    for record in (happened(1), done(1), Turn(at=1.0, what="stopped"), happened(2)):
+    for record in (happened(1), done(1), DaemonRecord(at=1.0, what="stopped"), happened(2)):
         journal.append(record)
 
     one, two = happened(1).id, happened(2).id
@@ -300,10 +300,10 @@ def test_a_follower_waits_for_a_journal_and_ends_when_told(journal: Journal, fol
 
 WRITER = """
 import sys
-from fairlead.journal import Happened, Journal
+from fairlead.journal import EventRecord, Journal
 journal = Journal(sys.argv[1], segment=int(sys.argv[3]))
 for number in range(int(sys.argv[2])):
-    journal.append(Happened(id=f"{number:016x}", at=1.0, event="Stop", reason="x" * (number % 300)))
+    journal.append(EventRecord(id=f"{number:016x}", at=1.0, event="Stop", reason="x" * (number % 300)))
 """
 
 

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from journal.making import happened, python, read
 
-from fairlead.journal import Happened, Journal, put, remove, take
+from fairlead.journal import EventRecord, Journal, put, remove, take
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 WRITER = """
 import os, sys, threading
-from fairlead.journal import Happened, Journal, record_payload
+from fairlead.journal import EventRecord, Journal, record_payload
 journal = Journal(sys.argv[1], segment=200_000)
 journal.recover()
 payload, _ = record_payload(b'{"text": "' + b"x" * 3000 + b'"}')
 def work(thread):
     for number in range(1_000_000):
         name = f"{sys.argv[2]}-{thread}-{number}"
-        journal.append(Happened(id=name, at=1.0, event="PreToolUse", payload=payload))
+        journal.append(EventRecord(id=name, at=1.0, event="PreToolUse", payload=payload))
         os.write(1, f"{name}\\n".encode())
 for thread in range(4):
     threading.Thread(target=work, args=(thread,)).start()
@@ -41,7 +41,7 @@ def test_no_record_that_was_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> No
         writer.communicate()
 
     Journal(str(folder)).recover()
-    found = [record.id for record in read(folder) if isinstance(record, Happened)]
+    found = [record.id for record in read(folder) if isinstance(record, EventRecord)]
     assert len(found) == len(set(found))
     assert set(acknowledged) <= set(found)
     assert len(found) - len(acknowledged) <= 30 * 4  # one a thread, written and not yet told
@@ -63,7 +63,7 @@ def test_an_event_that_is_in_the_journal_and_in_the_spool_is_taken_once(tmp_path
     for name, _ in take(spool):
         remove(spool, name)
 
-    assert [(r.id, r.road) for r in read(tmp_path / "journal") if isinstance(r, Happened)] == [
+    assert [(r.id, r.road) for r in read(tmp_path / "journal") if isinstance(r, EventRecord)] == [
         (happened(1).id, "daemon"),
         (happened(2).id, "daemon"),
         (happened(3).id, "cold"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.journal import Caller, Done, Happened, Ran, Record, Turn, record_payload
+from fairlead.journal import Caller, CommandResult, CommandsRecord, DaemonRecord, EventRecord, Record, record_payload
 from fairlead.journal._lines import LONGEST, decode, encode, name_of
 from fairlead.journal._payload import LARGEST
 from fairlead.journal._records import Verdict
@@ -33,7 +33,7 @@ def assert_sound(payload: msgspec.Raw) -> Any:
     assert b"\n" not in line
     assert b"\r" not in line
     assert len(line) <= LARGEST
-    record = Happened(id="1", at=1.0, event="Stop", payload=payload)
+    record = EventRecord(id="1", at=1.0, event="Stop", payload=payload)
     assert decode(encode(record)) == record
     return json.loads(line)
 
@@ -130,10 +130,10 @@ def callers(text: st.SearchStrategy[str]) -> st.SearchStrategy[Caller]:
 
 def records(text: st.SearchStrategy[str]) -> st.SearchStrategy[Record]:
     common: Any = {"id": text, "at": moments, "verdict": verdicts, "exit": wholes, "reason": text, "seconds": moments}
-    ran = st.builds(Ran, text, text, st.none() | wholes, moments)
+    ran = st.builds(CommandResult, text, text, st.none() | wholes, moments)
     fields: Any = dict.fromkeys(("event", "client", "session", "agent", "tool", "cwd"), text)
     events = st.builds(
-        Happened,
+        EventRecord,
         **common,
         **fields,
         road=st.sampled_from(["daemon", "cold"]),
@@ -142,8 +142,8 @@ def records(text: st.SearchStrategy[str]) -> st.SearchStrategy[Record]:
         payload=payloads,
         cut=st.booleans(),
     )
-    ends = st.builds(Done, **common, steps=st.lists(ran, max_size=30).map(tuple))
-    return events | ends | st.builds(Turn, at=moments, what=text, pid=wholes, version=text)
+    ends = st.builds(CommandsRecord, **common, steps=st.lists(ran, max_size=30).map(tuple))
+    return events | ends | st.builds(DaemonRecord, at=moments, what=text, pid=wholes, version=text)
 
 
 @fuzz
@@ -166,12 +166,12 @@ def test_whatever_a_record_holds_its_line_is_bounded(record: Record) -> None:
 
 
 def test_a_record_whose_payload_has_lines_is_one_line_all_the_same() -> None:
-    record = Happened(id="1", at=1.0, event="Stop", payload=msgspec.Raw(b'{\n"a":1}'))
+    record = EventRecord(id="1", at=1.0, event="Stop", payload=msgspec.Raw(b'{\n"a":1}'))
 
     assert decode(encode(record)) == msgspec.structs.replace(record, payload=msgspec.Raw(b'{"a":1}'))
 
 
 def test_a_name_tells_one_record_from_all_others() -> None:
-    assert name_of(Happened(id="1", at=1.0, event="Stop")) == "1"
-    assert name_of(Done(id="1", at=1.0)) == "1.done"
-    assert name_of(Turn(at=1.0, what="started")) == ""
+    assert name_of(EventRecord(id="1", at=1.0, event="Stop")) == "1"
+    assert name_of(CommandsRecord(id="1", at=1.0)) == "1.done"
+    assert name_of(DaemonRecord(at=1.0, what="started")) == ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from journal.making import done, happened, numbers, python
 
-from fairlead.journal import Done, Happened, JournalError, SpoolFull, pending, put, remove, take
+from fairlead.journal import CommandsRecord, EventRecord, JournalError, SpoolFull, pending, put, remove, take
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,13 @@ def spool(tmp_path: Path) -> Path:
 
 
 def test_what_is_put_is_taken_the_oldest_first_and_an_end_after_its_event(spool: Path) -> None:
-    records: list[Happened | Done] = [happened(1), done(1, verdict="blocked"), happened(2), done(3), happened(255)]
+    records: list[EventRecord | CommandsRecord] = [
+        happened(1),
+        done(1, verdict="blocked"),
+        happened(2),
+        done(3),
+        happened(255),
+    ]
     for record in (records[3], records[1], records[4], records[2], records[0]):
         put(str(spool), record)
 
@@ -62,11 +68,11 @@ def test_an_id_that_could_be_another_file_is_refused(spool: Path, name: str) -> 
 
 PUTTER = """
 import sys
-from fairlead.journal import Happened, put, record_payload
+from fairlead.journal import EventRecord, put, record_payload
 sys.stdin.readline()
 payload, _ = record_payload(b'{"a": "' + b"x" * 3000 + b'"}')
 for number in range(50):
-    put(sys.argv[1], Happened(id=f"{number * 8 + int(sys.argv[2]):016x}", at=1.0, event="Stop", payload=payload))
+    put(sys.argv[1], EventRecord(id=f"{number * 8 + int(sys.argv[2]):016x}", at=1.0, event="Stop", payload=payload))
 """
 
 
@@ -128,10 +134,10 @@ def test_beyond_64_mib_nothing_is_kept(spool: Path) -> None:
 
 FULL = """
 import resource, sys
-from fairlead.journal import Happened, JournalError, put
+from fairlead.journal import EventRecord, JournalError, put
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 try:
-    put(sys.argv[1], Happened(id="1", at=1.0, event="Stop", reason="x" * 500))
+    put(sys.argv[1], EventRecord(id="1", at=1.0, event="Stop", reason="x" * 500))
 except JournalError as error:
     print(error)
 """
@@ -189,10 +195,10 @@ def test_what_was_begun_and_not_finished_goes_after_a_minute(spool: Path) -> Non
 
 LOADED = """
 import sys
-import msgspec, fairlead.events, fairlead.places
+import msgspec, fairlead.events, fairlead.paths
 before = set(sys.modules)
-from fairlead.journal import Happened, put, record_payload
-put(sys.argv[1], Happened(id="1", at=1.0, event="Stop", payload=record_payload(b"{}")[0]))
+from fairlead.journal import EventRecord, put, record_payload
+put(sys.argv[1], EventRecord(id="1", at=1.0, event="Stop", payload=record_payload(b"{}")[0]))
 print(*sorted(set(sys.modules) - before))
 """
 

@@ -96,7 +96,7 @@ def test_a_plan_is_handed_to_python_with_the_payload_on_stdin(
     told = launcher.ran()
     made = headers(daemon.requests[0])["fairlead-id"]
     number = told["argv"][-1]
-    words = ["-E", "-P", "-c", "from fairlead.act import main; main()"]
+    words = ["-E", "-P", "-c", "from fairlead.execute import main; main()"]
     assert told["argv"][1:] == [*words, event, "--client", "claude", "--id", made, "--plan-fd", number]
     assert told["plan"].encode() == plan
     assert launcher.stdin() == BIG

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from fairlead.mail import Draft, Office, Sent
+from fairlead.mail import Draft, MessageService, Sent
 from fairlead.store import MailStore
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _url(folder: Path) -> str:
 
 def send_all(url: str, each: str, *begun: str) -> None:
     """Send from many threads what is left of each, and show what comes, all at once; tell what was done by lines."""
-    office = Office(MailStore.open(url))
+    office = MessageService(MailStore.open(url))
     sender, shown, other = (office.agent_for(name) for name in ("sender", "shown", "other"))
     to = (shown.name, other.name)
     over = threading.Event()
@@ -143,7 +143,7 @@ def send_all(url: str, each: str, *begun: str) -> None:
     showing.join()
 
 
-def _send(office: Office, sender: Agent, to: tuple[str, ...], number: int, left: range) -> None:
+def _send(office: MessageService, sender: Agent, to: tuple[str, ...], number: int, left: range) -> None:
     """Send one by one; the last thread sends some at a time."""
     size = AT_ONCE if number == SENDERS - 1 else 1
     for start in range(left.start, left.stop, size):
@@ -154,12 +154,12 @@ def _send(office: Office, sender: Agent, to: tuple[str, ...], number: int, left:
             _tell(f"{one.message.subject} {one.message.id}")
 
 
-def _sent_at_once(office: Office, sender: Agent, drafts: list[Draft]) -> list[Sent]:
+def _sent_at_once(office: MessageService, sender: Agent, drafts: list[Draft]) -> list[Sent]:
     outcome = office.send_many([(sender, draft) for draft in drafts])
     return [one for one in outcome if isinstance(one, Sent)]
 
 
-def _show(office: Office, agent: Agent, over: threading.Event) -> None:
+def _show(office: MessageService, agent: Agent, over: threading.Event) -> None:
     while True:
         is_over = over.wait(0.001)
         found = office.show(agent, "Stop", f"e{os.getpid()}", most=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from fairlead.mail import Draft, Office
+from fairlead.mail import Draft, MessageService
 from fairlead.store import MailStore
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Desk:
         self.url = f"sqlite:///{folder}/mail.db"
         self.clock = clock or Clock()
         self.box = MailStore.open(self.url)
-        self.office = Office(self.box, self.clock)
+        self.office = MessageService(self.box, self.clock)
 
     def open_again(self) -> None:
         """End in an orderly way, and begin anew."""
@@ -49,7 +49,7 @@ class Desk:
 
     def _open(self) -> None:
         self.box = MailStore.open(self.url)
-        self.office = Office(self.box, self.clock)
+        self.office = MessageService(self.box, self.clock)
 
     def agents(self, *sessions: str, project: str = "/p") -> list[Agent]:
         return [self.office.agent_for(session, project=project) for session in sessions]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from mail.offices import Desk
 
-from fairlead.mail import USER, Draft, NotYours, Office
+from fairlead.mail import USER, Draft, MessageService, NotYours
 
 PLACES = (("s1", ""), ("s1", "a1"), ("s2", ""))
 AGENTS = st.integers(0, len(PLACES))
@@ -105,7 +105,7 @@ class Life(RuleBasedStateMachine):
         self.every_ledger_tells_the_truth()
 
     @property
-    def office(self) -> Office:
+    def office(self) -> MessageService:
         return self.desk.office
 
     # -- what agents do ----------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from fairlead.mail._sending import Order
 if TYPE_CHECKING:
     from mail.offices import Desk
 
-    from fairlead.mail import Agent, MailBox
+    from fairlead.mail import Agent, MailStorage
 
 
 def names(sent: Sent) -> list[str]:
@@ -302,7 +302,7 @@ def test_ten_thousand_unread_are_shown_in_order_a_few_at_a_time(desk: Desk) -> N
 class SlowBox:
     """A real box whose commits wait until they are let go, and are counted."""
 
-    def __init__(self, box: MailBox) -> None:
+    def __init__(self, box: MailStorage) -> None:
         self._box = box
         self.entered = threading.Event()
         self.may_go = threading.Event()

@@ -8,9 +8,9 @@ import pytest
 
 from fairlead import pre_tool_use
 from fairlead.policy import Guards, PolicyError, load_user_wide, read_layer
-from fairlead.policy._hours import is_within, read_span
-from fairlead.policy._read import read_hints, read_policy
-from fairlead.policy._types import Attention
+from fairlead.policy.config._reader import read_hints, read_policy
+from fairlead.policy.config._time_spans import is_within_hours, read_span
+from fairlead.policy.config._types import Attention
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,8 +139,8 @@ def at(time: str) -> int:
     ],
 )
 def test_spans_of_the_day(spans: list[str], inside: list[str], outside: list[str]) -> None:
-    assert [time for time in inside if not is_within(spans, at(time))] == []
-    assert [time for time in outside if is_within(spans, at(time))] == []
+    assert [time for time in inside if not is_within_hours(spans, at(time))] == []
+    assert [time for time in outside if is_within_hours(spans, at(time))] == []
 
 
 @pytest.mark.parametrize("text", ["", "22:00", "22-7", "22:00-07:60", "25:00-01:00", "23:00-24:01", "-1:00-02:00", "x"])

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.policy._bash import Analysis, analyse
-from fairlead.policy._programs import GIVEN_CODE
-from fairlead.policy._programs_code import CODE
+from fairlead.policy.bash._analysis import Analysis, analyse
+from fairlead.policy.bash.programs._inline_code import CODE
+from fairlead.policy.bash.programs._table import GIVEN_CODE
 
 CHANGES = {"write", "create", "delete", "move"}
 
@@ -573,7 +573,7 @@ def test_a_doubt_is_a_sentence_for_a_person() -> None:
 
 
 def test_the_parser_is_loaded_by_the_first_command_and_not_before() -> None:
-    code = "import sys, fairlead.policy._bash; print('tree_sitter' in sys.modules)"
+    code = "import sys, fairlead.policy.bash._analysis; print('tree_sitter' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
@@ -621,7 +621,7 @@ def test_a_redirection_before_a_pipe_does_not_hide_the_folder(command: str) -> N
 def test_no_character_crashes_the_parser() -> None:
     """Its scanner looks characters above 255 up in tables that are not so long; in a process of its own."""
     program = (
-        "import random; from fairlead.policy._bash import analyse; r = random.Random(8)\n"
+        "import random; from fairlead.policy.bash._analysis import analyse; r = random.Random(8)\n"
         "pool = \"$`'\\\"<>|&;(){}[]#!*?~=\\n ab0-E\" + ''.join(chr(n) for n in range(0x100, 0x110000, 0x1fff))\n"
         "for _ in range(3000): analyse(''.join(r.choices(pool, k=r.randrange(200))))"
     )

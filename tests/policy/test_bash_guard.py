@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from fairlead.events import HookOutput, PreToolUse
-from fairlead.policy import _walk
-from fairlead.policy._guards import Guards
-from fairlead.policy._types import Layer, Policy
+from fairlead.policy.config._types import Layer, Policy
+from fairlead.policy.guards._guards import Guards
+from fairlead.policy.paths import _search as _walk
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.places import config_folder
-from fairlead.policy import _last_good
-from fairlead.policy._file import NAMES, Loaded, NotHeld, cache_folder, find_layers, load
-from fairlead.policy._last_good import Entry
-from fairlead.policy._merge import merged
-from fairlead.policy._read import PolicyError, policy_from, read_document
-from fairlead.policy._types import Command, Layer, PermissionRequest, Policy, PreToolUse, Stop
+from fairlead.paths import config_folder
+from fairlead.policy.config import _disk_cache as _last_good
+from fairlead.policy.config._disk_cache import CachedPolicy
+from fairlead.policy.config._files import NAMES, Loaded, NotCached, find_layers, load, policy_cache_folder
+from fairlead.policy.config._merge import merged
+from fairlead.policy.config._reader import PolicyError, policy_from, read_document
+from fairlead.policy.config._types import Command, Layer, PermissionRequest, Policy, PreToolUse, Stop
 
 ENDLESS = "stop: {infinite: true}\n"
 BROKEN = "stop: {infinite: maybe, rounds: 3}\n"
@@ -132,11 +132,11 @@ def test_the_folders_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", "relative/is/ignored")
     assert config_folder() == "/home/ada/.config/fairlead"
-    assert cache_folder() == "/home/ada/.local/state/fairlead/policies"
+    assert policy_cache_folder() == "/home/ada/.local/state/fairlead/policies"
     monkeypatch.setenv("XDG_CONFIG_HOME", "/etc/xdg")
     monkeypatch.setenv("XDG_STATE_HOME", "/var/xdg")
     assert config_folder() == "/etc/xdg/fairlead"
-    assert cache_folder() == "/var/xdg/fairlead/policies"
+    assert policy_cache_folder() == "/var/xdg/fairlead/policies"
 
 
 # -- what cannot be read -------------------------------------------------------------------------------
@@ -164,8 +164,8 @@ def test_a_file_without_permission() -> None:
     """A child without privileges looks, since root may read everything."""
     code = (
         "import os, sys\n"
-        "from fairlead.policy._file import load\n"
-        "from fairlead.policy._read import PolicyError\n"
+        "from fairlead.policy.config._files import load\n"
+        "from fairlead.policy.config._reader import PolicyError\n"
         "if os.geteuid() == 0: os.setresuid(65534, 65534, 65534)\n"
         "try: load(sys.argv[1])\n"
         "except PolicyError as error: print(error)\n"
@@ -203,7 +203,7 @@ def test_what_was_read_once_is_taken_from_the_cache(project: Path) -> None:
     write(project, ENDLESS)
     first = load_later(project)
     code = (
-        "import sys; from fairlead.policy._file import load; loaded = load(sys.argv[1])\n"
+        "import sys; from fairlead.policy.config._files import load; loaded = load(sys.argv[1])\n"
         "print(loaded.layers[0].policy.stop.infinite, loaded.warnings, 'yaml' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(project)], capture_output=True, text=True, check=True)
@@ -248,25 +248,27 @@ def test_a_file_that_has_just_changed_is_read_again(project: Path, home: Path) -
     """A second change within the same tick of the disk's clock would go unseen."""
     file = write(project, ENDLESS)
     load(str(project), clock=lambda: file.stat().st_ctime_ns)
-    assert msgspec.msgpack.decode(entry_of(home).read_bytes(), type=Entry).stamp == ()
+    assert msgspec.msgpack.decode(entry_of(home).read_bytes(), type=CachedPolicy).stamp == ()
     load_later(project)
-    assert msgspec.msgpack.decode(entry_of(home).read_bytes(), type=Entry).stamp == _last_good.stamp_of(file.stat())
+    assert msgspec.msgpack.decode(entry_of(home).read_bytes(), type=CachedPolicy).stamp == _last_good.stamp_of(
+        file.stat()
+    )
 
 
 def test_whoever_must_not_wait_takes_only_what_is_held(project: Path) -> None:
-    assert load(str(project), only_held=True) == Loaded()
+    assert load(str(project), cached_only=True) == Loaded()
     file = write(project, ENDLESS)
-    with pytest.raises(NotHeld):
-        load(str(project), only_held=True)
+    with pytest.raises(NotCached):
+        load(str(project), cached_only=True)
     load_later(project)
     held = load_later(project)
-    assert load(str(project), only_held=True) == held
+    assert load(str(project), cached_only=True) == held
     write(project, "stop: {maxBlocks: 2}\n")
-    with pytest.raises(NotHeld):
-        load(str(project), only_held=True)
+    with pytest.raises(NotCached):
+        load(str(project), cached_only=True)
     file.unlink()
-    with pytest.raises(NotHeld):
-        load(str(project), only_held=True)
+    with pytest.raises(NotCached):
+        load(str(project), cached_only=True)
 
 
 def test_of_a_broken_file_the_last_good_version_holds_with_a_warning(project: Path) -> None:
@@ -345,17 +347,17 @@ def spoil_half(entry: Path) -> None:
 
 
 def spoil_version(entry: Path) -> None:
-    kept = msgspec.msgpack.decode(entry.read_bytes(), type=Entry)
+    kept = msgspec.msgpack.decode(entry.read_bytes(), type=CachedPolicy)
     entry.write_bytes(msgspec.msgpack.encode(msgspec.structs.replace(kept, version="0.0.0")))
 
 
 def spoil_file(entry: Path) -> None:
-    kept = msgspec.msgpack.decode(entry.read_bytes(), type=Entry)
+    kept = msgspec.msgpack.decode(entry.read_bytes(), type=CachedPolicy)
     entry.write_bytes(msgspec.msgpack.encode(msgspec.structs.replace(kept, file="/another")))
 
 
 def spoil_document(entry: Path) -> None:
-    kept = msgspec.msgpack.decode(entry.read_bytes(), type=Entry)
+    kept = msgspec.msgpack.decode(entry.read_bytes(), type=CachedPolicy)
     entry.write_bytes(msgspec.msgpack.encode(msgspec.structs.replace(kept, document={"stop": 1})))
 
 

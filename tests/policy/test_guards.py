@@ -13,9 +13,9 @@ import pytest
 import fairlead
 from fairlead.events import PermissionRequest, PreToolUse
 from fairlead.hooks import HookManager
-from fairlead.policy import _walk
-from fairlead.policy._guards import Guards, register_guards
-from fairlead.policy._types import Layer, Policy
+from fairlead.policy.config._types import Layer, Policy
+from fairlead.policy.guards._guards import Guards, register_guards
+from fairlead.policy.paths import _search as _walk
 from fairlead.testing import assert_allows, assert_blocks
 
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from fairlead.policy._git import find_ignored
-from fairlead.policy._gitignore import PatternError, read_glob
-from fairlead.policy._paths import Base, Disk, Target, is_case_blind, resolve, target_of
-from fairlead.policy._patterns import GitPatterns, Pattern
+from fairlead.policy.paths._git_ignored import find_ignored
+from fairlead.policy.paths._gitignore import PatternError, read_glob
+from fairlead.policy.paths._patterns import GitPatterns, Pattern
+from fairlead.policy.paths._resolve import Base, Disk, Target, is_case_blind, resolve, target_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,10 +19,10 @@ from fairlead import (
     subagent_stop,
     user_prompt_submit,
 )
-from fairlead.policy._environment import MAX_VALUE, OURS, PREFIXES, complete, variables
-from fairlead.policy._plan import _KINDS, matching, plan
-from fairlead.policy._steps import Plan, Step
-from fairlead.policy._types import Layer, ListSection, PatternSection, Policy
+from fairlead.policy.commands._environment import MAX_VALUE, OURS, PREFIXES, command_environment, variables
+from fairlead.policy.commands._plan import Plan, Step
+from fairlead.policy.commands._planner import _KINDS, matching, plan
+from fairlead.policy.config._types import Layer, ListSection, PatternSection, Policy
 from fairlead.testing import make_payload, samples
 
 
@@ -498,7 +498,7 @@ def test_what_cannot_be_a_variable_is_left_out() -> None:
 def test_a_commands_environment_is_the_callers_and_ours() -> None:
     """What another event left behind is not passed on."""
     inherited = {"PATH": "/bin", "HOME": "/h", "FAIRLEAD_HOME": "/f", "CONCLAUDE_AGENT_ID": "stale", "SESSION_ID": "x"}
-    assert complete({"FAIRLEAD_CWD": "/p"}, inherited, "/project", b"{}") == {
+    assert command_environment({"FAIRLEAD_CWD": "/p"}, inherited, "/project", b"{}") == {
         "PATH": "/bin",
         "HOME": "/h",
         "FAIRLEAD_HOME": "/f",
@@ -512,7 +512,7 @@ def test_a_commands_environment_is_the_callers_and_ours() -> None:
 
 
 def test_a_large_payload_is_on_stdin_alone() -> None:
-    assert "FAIRLEAD_PAYLOAD_JSON" not in complete({}, {}, "/p", b" " * (MAX_VALUE + 1))
+    assert "FAIRLEAD_PAYLOAD_JSON" not in command_environment({}, {}, "/p", b" " * (MAX_VALUE + 1))
 
 
 def test_the_hook_systems_own_events_are_planned_too() -> None:

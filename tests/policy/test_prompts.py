@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from fairlead.policy._prompts import MAX_FILE, context, matches, read_inside, slash_command
-from fairlead.policy._types import Layer, Policy
+from fairlead.policy.commands._prompts import MAX_FILE, context, matches, read_inside, slash_command
+from fairlead.policy.config._types import Layer, Policy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def test_a_pattern_that_backtracks_for_ever_is_given_up() -> None:
     """In a process of its own, as the test's own time limit uses the same timer."""
     code = (
         "import signal\n"
-        "from fairlead.policy._prompts import matches\n"
+        "from fairlead.policy.commands._prompts import matches\n"
         "print(matches('(a+)+$', 'a' * 60 + 'b'), matches('a', 'a'), signal.getitimer(signal.ITIMER_REAL),\n"
         "      signal.getsignal(signal.SIGALRM) is signal.SIG_DFL)\n"
     )

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from fairlead.policy import _types as t
-from fairlead.policy._read import Mistake, PolicyError, read_hints, read_policy
+from fairlead.policy.config import _types as t
+from fairlead.policy.config._reader import Mistake, PolicyError, read_hints, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

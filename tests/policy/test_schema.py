@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from fairlead.policy import _types as t
-from fairlead.policy._schema import generate_text, policy_schema, schema_text
+from fairlead.policy.config import _types as t
+from fairlead.policy.config._schema import generate_text, policy_schema, schema_text
 
 
 def definition(name: str) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def definition(name: str) -> dict[str, Any]:
 
 
 def test_what_is_shipped_is_what_the_types_say() -> None:
-    """If not: python -m fairlead.policy._schema."""
+    """If not: python -m fairlead.policy.config._schema."""
     assert schema_text() == generate_text()
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairlead.policy import _walk
-from fairlead.policy._paths import Disk
-from fairlead.policy._walk import TooMany, expand
+from fairlead.policy.paths import _search as _walk
+from fairlead.policy.paths._resolve import Disk
+from fairlead.policy.paths._search import TooMany, expand
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sessions.playing import Play
 
-from fairlead.sessions import Asked, AttentionNeeded, Book, Manners, decide, restore, snapshot
+from fairlead.sessions import Asked, AttentionLog, AttentionNeeded, AttentionSettings, decide, restore, snapshot
 from fairlead.sessions._attention import LOOK_AGAIN, LOOK_AWAY
 from fairlead.sessions._panes import shows
 
@@ -25,9 +25,9 @@ class Person:
 
     def __init__(self) -> None:
         self.play = Play()
-        self.book = Book()
+        self.book = AttentionLog()
         self.told: list[tuple[str, str]] = []
-        self.manners = Manners(GRACE)
+        self.manners = AttentionSettings(GRACE)
         self.is_in_front = False
 
     def look(self) -> None:
@@ -47,7 +47,7 @@ class Person:
         """Another daemon takes over from what is on the disk."""
         kept = msgspec.json.decode(msgspec.json.encode(self.book.told()), type=dict[str, Asked])
         self.play.registry = restore(snapshot(self.play.registry))
-        self.book = Book(kept)
+        self.book = AttentionLog(kept)
 
     def ask(self, tool: str = "Bash", call: str = "t1", **fields: Any) -> None:
         self.play.pre(tool, call, **fields)
@@ -70,7 +70,7 @@ def test_a_question_is_told_after_the_grace(person: Person) -> None:
 
 
 def test_with_no_grace_it_is_told_at_once(person: Person) -> None:
-    person.manners = Manners(0)
+    person.manners = AttentionSettings(0)
     person.ask()
     assert person.told == [("", "Permission for Bash")]
 
@@ -190,23 +190,23 @@ def test_two_subagents_are_two_questions(person: Person) -> None:
 
 
 def test_in_quiet_hours_nothing_is_told_and_afterwards_what_still_waits_is(person: Person) -> None:
-    person.manners = Manners(GRACE, can_be_told=False)
+    person.manners = AttentionSettings(GRACE, can_be_told=False)
     person.ask()
     person.wait(600)
     assert (person.told, person.book.held(person.play.now), person.book.untold) == ([], 1, 1)
 
-    person.manners = Manners(GRACE)
+    person.manners = AttentionSettings(GRACE)
     person.begin_anew()
     person.wait(LOOK_AGAIN + 1)
     assert person.told == [("", "Permission for Bash")]
 
 
 def test_what_passed_in_quiet_hours_is_never_told(person: Person) -> None:
-    person.manners = Manners(GRACE, can_be_told=False)
+    person.manners = AttentionSettings(GRACE, can_be_told=False)
     person.ask()
     person.wait(60)
     person.play.post()
-    person.manners = Manners(GRACE)
+    person.manners = AttentionSettings(GRACE)
     person.wait(60)
     assert (person.told, person.book.waiting) == ([], 0)
 
@@ -223,7 +223,7 @@ def test_who_looks_at_it_is_not_told_until_they_look_away(person: Person) -> Non
 
 
 def test_unless_they_want_to_be(person: Person) -> None:
-    person.is_in_front, person.manners = True, Manners(GRACE, when_in_front=True)
+    person.is_in_front, person.manners = True, AttentionSettings(GRACE, when_in_front=True)
     person.ask()
     person.wait(5)
     assert len(person.told) == 1
@@ -245,7 +245,7 @@ def test_a_session_that_is_forgotten_is_forgotten_here_too(person: Person) -> No
 
 
 def test_a_decision_about_what_has_changed_meanwhile_is_dropped(person: Person) -> None:
-    person.manners = Manners(0)
+    person.manners = AttentionSettings(0)
     person.play.pre()
     person.play("PermissionRequest", tool_name="Bash")
     person.book.see_all(person.play.registry.by_id.values(), person.play.now)
@@ -311,7 +311,7 @@ class Story(Person):
         if name == "wait":
             return self.wait(value)
         if name in {"quiet", "loud"}:
-            self.manners = Manners(GRACE, can_be_told=name == "loud")
+            self.manners = AttentionSettings(GRACE, can_be_told=name == "loud")
         elif name in {"front", "away"}:
             self.is_in_front = name == "front"
         elif name == "restart":

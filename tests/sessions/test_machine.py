@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sessions.playing import START, make
 
 from fairlead.events import Event, to_payload
-from fairlead.journal import Caller, Happened
+from fairlead.journal import Caller, EventRecord
 from fairlead.sessions import AttentionNeeded, Idle, Registry, Session, Working, rebuild, restore, snapshot
 
 SESSIONS = st.sampled_from(["s1", "s2", "s3"])
@@ -171,7 +171,7 @@ class Lives(RuleBasedStateMachine):
     def teardown(self) -> None:
         """The journal gives the same registry."""
         records = [
-            Happened(
+            EventRecord(
                 id=str(number),
                 at=at,
                 event=event.event_name,

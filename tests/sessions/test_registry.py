@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions.playing import IDLE, START, THINKING, Play, make
 
-from fairlead.journal import Caller, Happened, Turn
+from fairlead.journal import Caller, DaemonRecord, EventRecord
 from fairlead.sessions import (
     AttentionNeeded,
     Registry,
@@ -383,9 +383,9 @@ def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
 
 def test_a_journal_that_holds_nonsense_is_read_past_it() -> None:
     records: list[Record] = [
-        Turn(at=START, what="started"),
-        Happened(id="1", at=START, event="PreToolUse"),
-        Happened(id="2", at=START, event="SessionStart", session="s"),
+        DaemonRecord(at=START, what="started"),
+        EventRecord(id="1", at=START, event="PreToolUse"),
+        EventRecord(id="2", at=START, event="SessionStart", session="s"),
     ]
     assert rebuild(records).by_id == {}
 

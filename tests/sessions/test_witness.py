@@ -12,19 +12,17 @@ import msgspec
 import pytest
 from sessions.playing import IDLE, START, Play
 
+from fairlead.process import dead_processes, is_alive, process_start_time
 from fairlead.sessions import (
     AttentionNeeded,
+    ClientSessionFile,
     Idle,
     Session,
     State,
-    Witness,
     Working,
-    dead,
-    discover,
-    is_alive,
-    read_witness,
+    find_session_files,
+    read_session_file,
     reconcile,
-    started,
 )
 from fairlead.sessions._states import Evidence
 
@@ -38,7 +36,7 @@ FILE = b"""{"pid": 12345, "sessionId": "s", "cwd": "/home/user/project", "starte
 
 
 def test_a_file_of_the_client_is_read() -> None:
-    assert read_witness(FILE) == Witness(
+    assert read_session_file(FILE) == ClientSessionFile(
         pid=12345,
         session_id="s",
         start=438534,
@@ -55,13 +53,13 @@ def test_a_file_of_the_client_is_read() -> None:
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b'{"pid":"1","sessionId":"s"}', b'{"pid":1}', b"[" * 9999])
 def test_what_is_no_such_file_is_none(text: bytes) -> None:
-    assert read_witness(text) is None
+    assert read_session_file(text) is None
 
 
 def test_odd_values_are_left_out() -> None:
     odd = b'{"pid":1,"sessionId":"s","procStart":"Mon","status":3,"statusUpdatedAt":true,"startedAt":1e300,"cwd":null}'
 
-    assert read_witness(odd) == Witness(1, "s")
+    assert read_session_file(odd) == ClientSessionFile(1, "s")
 
 
 def test_a_folder_is_read_and_the_keys_in_it_are_not(tmp_path: Path) -> None:
@@ -71,8 +69,8 @@ def test_a_folder_is_read_and_the_keys_in_it_are_not(tmp_path: Path) -> None:
     (tmp_path / "8.json").write_text("{")
     os.mkfifo(tmp_path / "12345.def.key")  # to open it would wait for ever
 
-    assert [witness.pid for witness in discover(str(tmp_path))] == [12345]
-    assert discover(str(tmp_path / "missing")) == []
+    assert [witness.pid for witness in find_session_files(str(tmp_path))] == [12345]
+    assert find_session_files(str(tmp_path / "missing")) == []
 
 
 def test_the_folder_is_the_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -80,7 +78,7 @@ def test_the_folder_is_the_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     (tmp_path / "sessions").mkdir()
     (tmp_path / "sessions/12345.json").write_bytes(FILE)
 
-    assert len(discover()) == 1
+    assert len(find_session_files()) == 1
 
 
 # -- two witnesses -------------------------------------------------------------------------------------
@@ -112,8 +110,8 @@ def told(state: State, at: float = START) -> Session:
     return Session(id="s", state=state, evidence=Evidence("PreToolUse", at), in_turn=type(state) is not Idle)
 
 
-def seen(status: str, at: float = START + 50) -> Witness:
-    return Witness(7, "s", 9, status, "permission prompt" if status == "waiting" else "", at)
+def seen(status: str, at: float = START + 50) -> ClientSessionFile:
+    return ClientSessionFile(7, "s", 9, status, "permission prompt" if status == "waiting" else "", at)
 
 
 @pytest.mark.parametrize(("hooks", "client", "believed"), TABLE)
@@ -151,7 +149,7 @@ def test_an_interrupt_ends_what_ran_in_front_and_leaves_what_runs_in_the_backgro
     play("UserPromptSubmit")
     play.post("Agent", tool_response={"status": "async_launched", "agentId": "back"}, tool_input={})
     play("SubagentStart", agent_id="front", agent_type="Explore")
-    play.registry.look([Witness(42, "abc123", 1000, "idle", "", play.now + 1)], play.now + 10)
+    play.registry.look([ClientSessionFile(42, "abc123", 1000, "idle", "", play.now + 1)], play.now + 10)
 
     assert play.state == Working("general-purpose in background")
     assert (play.child("front").state, play.child("back").ended) == (IDLE, None)
@@ -159,9 +157,9 @@ def test_an_interrupt_ends_what_ran_in_front_and_leaves_what_runs_in_the_backgro
 
 def test_sessions_that_began_before_us_are_discovered() -> None:
     play = Play()
-    found = read_witness(FILE)
+    found = read_session_file(FILE)
     assert found is not None
-    changes = play.registry.look([found, Witness(1, "old"), Witness(2, "nostart", 0, "busy")], NOW)
+    changes = play.registry.look([found, ClientSessionFile(1, "old"), ClientSessionFile(2, "nostart", 0, "busy")], NOW)
 
     (session,) = play.registry.sessions()
     assert (session.id, session.pid, session.cwd) == ("s", 12345, "/home/user/project")
@@ -174,7 +172,7 @@ def test_sessions_that_began_before_us_are_discovered() -> None:
 
 
 def test_a_process_is_known_by_its_pid_and_its_start() -> None:
-    own = started(os.getpid())
+    own = process_start_time(os.getpid())
 
     assert own > 0
     assert is_alive(os.getpid(), own)
@@ -185,14 +183,14 @@ def test_a_process_is_known_by_its_pid_and_its_start() -> None:
 
 def test_a_process_that_was_killed_is_dead_even_while_nobody_waited_for_it() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    pair = (process.pid, started(process.pid))
+    pair = (process.pid, process_start_time(process.pid))
     try:
-        assert dead([pair]) == []
+        assert dead_processes([pair]) == []
         process.send_signal(signal.SIGKILL)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert dead([pair]) == [pair]
+        assert dead_processes([pair]) == [pair]
     finally:
         process.wait()
         if process.stdin:
             process.stdin.close()
-    assert dead([pair]) == [pair]
+    assert dead_processes([pair]) == [pair]

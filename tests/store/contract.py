@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from store.records import START, at, done, event, many, turn
 
-from fairlead.journal import Caller, Done, Happened, Ran, Turn
+from fairlead.journal import Caller, CommandResult, CommandsRecord, DaemonRecord, EventRecord
 from fairlead.store import Counts, Key, Store, StoredEvent
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class StoreContract:
         assert bytes(store.events()[0].happened.payload) == b'{"a":1}'
 
     def test_what_has_only_defaults_comes_back_whole(self, store: Store) -> None:
-        plain, ended = Happened(id="x", at=1.0, event="Stop"), Done(id="x", at=2.0)
+        plain, ended = EventRecord(id="x", at=1.0, event="Stop"), CommandsRecord(id="x", at=2.0)
         store.take([plain, ended], at(1))
         assert store.events() == [StoredEvent(plain, ended)]
 
@@ -81,7 +81,7 @@ class StoreContract:
         assert store.events() == [StoredEvent(event(1), done(1))]
 
     def test_turns_that_differ_are_all_kept_the_newest_first(self, store: Store) -> None:
-        both = Turn(at=START + 2, what="stopped", pid=2)
+        both = DaemonRecord(at=START + 2, what="stopped", pid=2)
         store.take([turn(1), turn(2), both], at(1))
         assert store.turns()[-1] == turn(1)
         assert len(store.turns()) == 3
@@ -103,19 +103,19 @@ class StoreContract:
         "text", ["half \ud800 a pair", "nul \0 inside", "\N{PILE OF POO}", "'); drop table events"]
     )
     def test_no_text_stops_the_store(self, store: Store, text: str) -> None:
-        happened = Happened(
+        happened = EventRecord(
             id=text, at=1, event=text, session=text, cwd=text, reason=text, caller=Caller(project=text, pane=text)
         )
-        ended = Done(id=text, at=1, reason=text, steps=(Ran(text, text),))
-        assert store.take([happened, ended, Turn(at=1, what=text)], at(1)) == 3
-        assert store.take([happened, ended, Turn(at=1, what=text)], at(1)) == 0
+        ended = CommandsRecord(id=text, at=1, reason=text, steps=(CommandResult(text, text),))
+        assert store.take([happened, ended, DaemonRecord(at=1, what=text)], at(1)) == 3
+        assert store.take([happened, ended, DaemonRecord(at=1, what=text)], at(1)) == 0
         assert store.known([text, "other"]) == {text}
         [found] = store.events(session=text, event=text)
         assert found.done is not None
         assert found.done.id == found.happened.id
 
     def test_no_number_and_no_bytes_stop_the_store(self, store: Store) -> None:
-        odd = Happened(id="x", at=math.nan, event="E", exit=2**70, steps=-(2**70), payload=msgspec.Raw(b'"\xff\0"'))
+        odd = EventRecord(id="x", at=math.nan, event="E", exit=2**70, steps=-(2**70), payload=msgspec.Raw(b'"\xff\0"'))
         store.take([odd, event(2)], at(1))
         assert ids(store.events()) == ["e000002", "x"]
         found = store.events()[1].happened

@@ -18,8 +18,8 @@ from fairlead.mail import (
     Agent,
     Former,
     Loaded,
-    MailBox,
     MailBusy,
+    MailStorage,
     MailUnreachable,
     Message,
     Owed,
@@ -48,12 +48,14 @@ def post(number: int, *to: Agent, sender: Agent = AMBER, **fields: Any) -> Post:
     return Post(message=message, sender=sender.id, recipients=tuple(agent.id for agent in to), **own)
 
 
-def shown(box: MailBox, agent: Agent, event_id: str = "e1", *, most: int = 10, urgent_only: bool = False) -> list[int]:
+def shown(
+    box: MailStorage, agent: Agent, event_id: str = "e1", *, most: int = 10, urgent_only: bool = False
+) -> list[int]:
     found = box.show(agent.id, event="Stop", event_id=event_id, at=50.0, most=most, urgent_only=urgent_only)
     return [message.id for message in found]
 
 
-def stages(box: MailBox, number: int) -> dict[int, str]:
+def stages(box: MailStorage, number: int) -> dict[int, str]:
     return {agent: letter.stage for agent, letter in box.letters(number)}
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.journal import Caller, Done, Happened, Position, Ran, Record, Turn
+from fairlead.journal import Caller, CommandResult, CommandsRecord, DaemonRecord, EventRecord, Position, Record
 
 START = 1_700_000_000.0
 
 
-def event(number: int, *, session: str = "s", kind: str = "PreToolUse", payload: bytes = b'{"a":1}') -> Happened:
-    return Happened(
+def event(number: int, *, session: str = "s", kind: str = "PreToolUse", payload: bytes = b'{"a":1}') -> EventRecord:
+    return EventRecord(
         id=f"e{number:06}",
         at=START + number,
         event=kind,
@@ -30,20 +30,20 @@ def event(number: int, *, session: str = "s", kind: str = "PreToolUse", payload:
     )
 
 
-def done(number: int, *, exit_code: int = 2) -> Done:
-    return Done(
+def done(number: int, *, exit_code: int = 2) -> CommandsRecord:
+    return CommandsRecord(
         id=f"e{number:06}",
         at=START + number + 0.5,
         verdict="said",
         exit=exit_code,
         reason="tests failed",
         seconds=0.5,
-        steps=(Ran("make test", "failed", 1, 0.5), Ran("true", "ok")),
+        steps=(CommandResult("make test", "failed", 1, 0.5), CommandResult("true", "ok")),
     )
 
 
-def turn(number: int) -> Turn:
-    return Turn(at=START + number, what="started", pid=number, version="0.1")
+def turn(number: int) -> DaemonRecord:
+    return DaemonRecord(at=START + number, what="started", pid=number, version="0.1")
 
 
 def many(count: int, first: int = 0) -> list[Record]:

@@ -14,7 +14,7 @@ from store.records import at, done, event, turn
 from fairlead.store import Store
 
 if TYPE_CHECKING:
-    from fairlead.journal import Record, Turn
+    from fairlead.journal import DaemonRecord, Record
     from fairlead.store import StoredEvent
 
 numbers = st.integers(0, 12)
@@ -34,7 +34,7 @@ def test_any_split_with_any_repeats_gives_the_same_table(data: st.DataObject) ->
     assert stored(batches) == stored([(journal, len(journal))])
 
 
-def stored(batches: list[tuple[list[Record], int]]) -> tuple[list[StoredEvent], list[Turn], int, int]:
+def stored(batches: list[tuple[list[Record], int]]) -> tuple[list[StoredEvent], list[DaemonRecord], int, int]:
     with tempfile.TemporaryDirectory() as folder, closing(Store.open(f"sqlite:///{folder}/fairlead.db")) as store:
         new = sum(store.take(batch, at(end)) for batch, end in batches)
         place = store.position()

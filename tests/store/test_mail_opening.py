@@ -16,7 +16,8 @@ import pytest
 from store.mail_contract import AMBER, BLUE, post, shown
 
 from fairlead.mail import MailBusy, MailError, MailFull, MailUnreachable
-from fairlead.store import MailStore, _mail_queries, default_mail_url
+from fairlead.store import MailStore, default_mail_url
+from fairlead.store.mail import _queries as _mail_queries
 
 TESTS = str(Path(__file__).parents[1])
 

@@ -13,12 +13,16 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 from store.records import at, done, event
 
-from fairlead.mail import USER, Draft, Office
-from fairlead.store import MailStore, Store, StoredEvent, _mail_queries, _mail_writes, _queries, _retention
+from fairlead.mail import USER, Draft, MessageService
+from fairlead.store import MailStore, Store, StoredEvent
 from fairlead.store._backend import insert_or_ignore
-from fairlead.store._revisions import HEAD, known_revisions, scripts, upgrade
-from fairlead.store._rows import rows_by_table
-from fairlead.store._tables import REVISION_TABLE, metadata, positions
+from fairlead.store._revisions import HEAD_REVISION, known_revisions, scripts, upgrade
+from fairlead.store.events import _pruner as _retention
+from fairlead.store.events import _queries
+from fairlead.store.events._rows import rows_by_table
+from fairlead.store.events._tables import REVISION_TABLE, metadata, positions
+from fairlead.store.mail import _queries as _mail_queries
+from fairlead.store.mail import _writes as _mail_writes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +67,7 @@ def test_a_database_of_every_revision_becomes_one_of_today(tmp_path: Path, revis
     made_at(revision, tmp_path / "fairlead.db")
     with closing(Store.open(f"sqlite:///{tmp_path}/fairlead.db")) as store:
         assert store.warnings == ()
-        assert store.check().revision == HEAD
+        assert store.check().revision == HEAD_REVISION
         assert store.events() == [StoredEvent(event(1), done(1))]
         assert store.position() == at(7)
 
@@ -73,8 +77,8 @@ def test_a_box_of_every_revision_becomes_one_of_today(tmp_path: Path, revision: 
     made_at(revision, tmp_path / "mail.db")
     with closing(MailStore.open(f"sqlite:///{tmp_path}/mail.db")) as box:
         assert box.warnings == ()
-        assert box.check().revision == HEAD
-        office = Office(box)
+        assert box.check().revision == HEAD_REVISION
+        office = MessageService(box)
         amber = office.agent_for("s1")
         if revision >= "0002":
             assert amber.name == "amber-fox"
@@ -92,8 +96,8 @@ def test_the_migrations_make_what_the_tables_say(tmp_path: Path) -> None:
 
 
 def test_there_is_one_line_of_revisions_and_it_ends_at_the_head() -> None:
-    assert scripts().get_heads() == [HEAD]
-    assert known_revisions()[-1] == HEAD
+    assert scripts().get_heads() == [HEAD_REVISION]
+    assert known_revisions()[-1] == HEAD_REVISION
     assert known_revisions() == sorted(known_revisions())
 
 

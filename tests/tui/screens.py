@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from tui.team import NOW, PLACES, team
 
 from fairlead.tui._app import WatchApp
-from fairlead.tui._projects import Place
 from fairlead.tui._source import Reset
+from fairlead.tui.model._projects import Place
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fairlead.sessions import Session
 
-from fairlead.sessions._session import Memory
+from fairlead.sessions._session import SessionMemory
 
 EVENTS = [
     {"at": 1_790_000_000.0, "event": "UserPromptSubmit", "verdict": "none"},
@@ -140,6 +140,6 @@ def _chunk(data: bytes) -> bytes:
 
 
 def _encoded(session: Session) -> bytes:
-    told: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(session, memory=Memory()))
+    told: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(session, memory=SessionMemory()))
     told.pop("memory", None)
     return msgspec.json.encode(told)

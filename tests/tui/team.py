@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.sessions import AttentionNeeded, Evidence, Idle, Session, Usage, Working
-from fairlead.tui._projects import Place
+from fairlead.tui.model._projects import Place
 
 NOW = 1_790_000_000.0
 SHOP, LEAD, TREE = "/code/webshop", "/code/fairlead", "/code/fairlead-issue-5"

@@ -12,13 +12,13 @@ from tui.team import NOW, session, team
 
 from fairlead.sessions import AttentionNeeded, Idle, Working
 from fairlead.tui._actions import Actions
-from fairlead.tui._help import HelpScreen, help_lines
-from fairlead.tui._keys import GROUPS, KeyReader, hints
 from fairlead.tui._source import Changed, Gone, Link
+from fairlead.tui.model._keys import GROUPS, KeyReader, hints
+from fairlead.tui.widgets._help import HelpScreen, help_lines
 
 if TYPE_CHECKING:
     from fairlead.tui._app import WatchApp
-    from fairlead.tui._layout import Piece
+    from fairlead.tui.model._layout import Piece
 
 
 def chosen(app: WatchApp) -> str:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.tui._projects import Place, Surveyor, find_place
-from fairlead.tui._rows import count_of, short_model
-from fairlead.tui._text import fit, fit_end, harmless, money, span, width
+from fairlead.text import fit, fit_end, harmless, money, span, width
+from fairlead.tui.model._projects import Place, ProjectLocator, find_place
+from fairlead.tui.model._rows import count_of, short_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +96,7 @@ def test_a_folder_is_looked_at_once_in_a_while() -> None:
         looked.append(folder)
         return Place(folder, folder)
 
-    surveyor = Surveyor(lambda folder, _place: told.put(folder), look)
+    surveyor = ProjectLocator(lambda folder, _place: told.put(folder), look)
     for now, folder in ((1.0, "/a"), (2.0, "/a"), (8.0, "/a"), (8.0, "/b")):
         surveyor.ask(folder, now)
 

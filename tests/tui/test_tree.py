@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from tui.team import LEAD, MODELS, NOW, PLACES, SHOP, TREE, session, team, usage
 
 from fairlead.sessions import AttentionNeeded, Evidence, Idle, Session, Working
-from fairlead.tui._layout import columns, headings, laid_out, summary
-from fairlead.tui._projects import Place
-from fairlead.tui._rows import row_of
-from fairlead.tui._sums import Sums
-from fairlead.tui._text import width
-from fairlead.tui._tree import Tree
-from fairlead.tui._view import Folds, Line, View
+from fairlead.text._width import width
+from fairlead.tui.model._layout import columns, headings, laid_out, summary
+from fairlead.tui.model._projects import Place
+from fairlead.tui.model._rows import row_of
+from fairlead.tui.model._totals import Totals
+from fairlead.tui.model._tree import Tree
+from fairlead.tui.model._view import Folds, Line, View
 
 DAY = NOW - 10 * 3600
 
@@ -96,7 +96,7 @@ def test_the_summary_counts_main_sessions_and_each_who_waits() -> None:
     tree.lines(View(today=DAY), NOW)
 
     told = tree.sums._replace(cost=round(tree.sums.cost, 6), today=round(tree.sums.today, 6))
-    assert told == Sums(working=1, waiting=2, idle=1, stale=1, ended=1, cost=7.4, today=7.4)
+    assert told == Totals(working=1, waiting=2, idle=1, stale=1, ended=1, cost=7.4, today=7.4)
 
 
 def test_the_cost_of_today_leaves_out_who_did_nothing_today() -> None:

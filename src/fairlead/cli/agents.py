@@ -37,11 +37,11 @@ def run(args: Sequence[str]) -> int:
     given = read_mail_options("agents", args, flags=("--all",), values=("--project",))
     if given.words:
         raise UsageError(f"agents takes options alone, got {given.texts()[0]!r}")
-    project = os.path.abspath(given.value("--project")) if "--project" in given else ""  # noqa: PTH100 - text
+    project = os.path.abspath(given.value("--project")) if "--project" in given else ""
     document = ask_mail("GET", "agents", given, {"all": str("--all" in given).lower(), "project": project})
     if "--json" in given:
         return print_json(document)
-    from fairlead.cli.letters import say, table  # noqa: PLC0415 - not for --json
+    from fairlead.cli.letters import say, table
 
     rows = [_cells(row, document) for row in document["agents"]]
     if rows:
@@ -53,7 +53,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _cells(row: dict[str, Any], document: dict[str, Any]) -> tuple[str, ...]:
-    from fairlead.cli.letters import ago, one_line  # noqa: PLC0415 - likewise
+    from fairlead.cli.letters import ago, one_line
 
     you = " (you)" if row["name"] == document["you"] else ""
     mail = [f"{row['unread']} unread"] if row["unread"] else []
@@ -68,9 +68,9 @@ def _doing(told: dict[str, Any] | None) -> str:
     """Say what a session is doing, as the view of the sessions does."""
     if told is None:
         return ""
-    from fairlead.cli.sessions import kind_of  # noqa: PLC0415 - likewise
-    from fairlead.sessions import Session  # noqa: PLC0415 - likewise
-    from fairlead.tui import row_texts  # noqa: PLC0415 - likewise
+    from fairlead.cli.sessions import kind_of
+    from fairlead.sessions import Session
+    from fairlead.tui import row_texts
 
     session = msgspec.convert(told, Session)
     _, what, _ = row_texts(session)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from time import monotonic, sleep
 
-from fairlead.daemon.remote import NoDaemon, ask
-from fairlead.daemon.starting import start
+from fairlead.daemon import start_daemon
 from fairlead.errors import FairleadError
+from fairlead.ipc import DaemonUnavailable, request
 
 _PATIENCE = 10.0
 _TURN = 0.02
@@ -17,7 +17,7 @@ def begin(*, wait: bool = True) -> None:
     if answers():
         return
     try:
-        start("--on-demand")
+        start_daemon("--on-demand")
     except OSError as error:
         raise FairleadError(f"the daemon cannot be begun: {error.filename}: {error.strerror}") from None
     deadline = monotonic() + _PATIENCE
@@ -30,7 +30,7 @@ def begin(*, wait: bool = True) -> None:
 def answers() -> bool:
     """Tell whether there is one that answers."""
     try:
-        ask("GET", "/v1/status")
-    except NoDaemon:
+        request("GET", "/v1/status")
+    except DaemonUnavailable:
         return False
     return True

@@ -8,10 +8,10 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from fairlead import __version__
-from fairlead.daemon.remote import NoDaemon, SilentDaemon, ask, holder
-from fairlead.daemon.starting import log_file, start
+from fairlead.daemon import daemon_log_file, start_daemon
 from fairlead.errors import FairleadError, UsageError
-from fairlead.places import runtime_folder
+from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, daemon_pid, request
+from fairlead.paths import runtime_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,13 +61,13 @@ def run(args: Sequence[str]) -> int:
 
 
 def _run(args: Sequence[str]) -> int:
-    from fairlead.daemon.command import main  # noqa: PLC0415 - heavy, and only here
+    from fairlead.daemon.command import main
 
     return main(args)
 
 
 def _start(args: Sequence[str]) -> int:
-    from fairlead.daemon.command import read_options  # noqa: PLC0415 - to refuse a slip of the pen here
+    from fairlead.daemon.command import read_options
 
     read_options(args)
     running = _ask_status()
@@ -76,12 +76,12 @@ def _start(args: Sequence[str]) -> int:
         return 0
     begun = monotonic()
     try:
-        pid = start(*args)
+        pid = start_daemon(*args)
     except OSError as error:
         raise FairleadError(f"the daemon cannot be begun: {error.filename}: {error.strerror}") from None
     status = _wait(lambda: _ask_status() or _gone(pid))
     if not isinstance(status, dict):
-        raise FairleadError(f"the daemon did not come up: {_last_words()}; see {log_file()}")
+        raise FairleadError(f"the daemon did not come up: {_last_words()}; see {daemon_log_file()}")
     print(f"started: pid {status['pid']}, in {monotonic() - begun:.1f} s, listens at {' and '.join(status['listens'])}")
     return 0
 
@@ -89,13 +89,13 @@ def _start(args: Sequence[str]) -> int:
 def _stop(args: Sequence[str]) -> int:
     _no_more(args)
     try:
-        pid = ask("POST", "/v1/stop")["pid"]
-    except SilentDaemon:
+        pid = request("POST", "/v1/stop")["pid"]
+    except DaemonNotResponding:
         raise
-    except NoDaemon:
+    except DaemonUnavailable:
         print("no daemon is running")
         return 0
-    if _wait(lambda: holder(runtime_folder()) != pid or None) is None:
+    if _wait(lambda: daemon_pid(runtime_folder()) != pid or None) is None:
         raise FairleadError(f"the daemon (pid {pid}) has not gone within {_PATIENCE:g} s; end it with kill {pid}")
     print(f"stopped: pid {pid}")
     return 0
@@ -104,10 +104,10 @@ def _stop(args: Sequence[str]) -> int:
 def _status(args: Sequence[str]) -> int:
     _no_more([word for word in args if word != "--json"])
     try:
-        status = ask("GET", "/v1/status")
-    except NoDaemon as error:
+        status = request("GET", "/v1/status")
+    except DaemonUnavailable as error:
         print(json.dumps({"running": False, "why": str(error)}) if "--json" in args else error)
-        return 1 if isinstance(error, SilentDaemon) else _NOT_RUNNING
+        return 1 if isinstance(error, DaemonNotResponding) else _NOT_RUNNING
     if "--json" in args:
         print(json.dumps({"running": True, **status}))
         return 0
@@ -144,8 +144,8 @@ def _span(seconds: float) -> str:
 
 def _ask_status() -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = ask("GET", "/v1/status")
-    except NoDaemon:
+        found: dict[str, Any] = request("GET", "/v1/status")
+    except DaemonUnavailable:
         return None
     return found
 
@@ -165,7 +165,7 @@ def _wait(look: Callable[[], Any]) -> Any:
 
 def _last_words() -> str:
     try:
-        with open(log_file(), "rb") as file:  # noqa: PTH123 - a path as text
+        with open(daemon_log_file(), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
             lines = file.read().decode(errors="replace").strip().splitlines()
     except OSError:

@@ -17,16 +17,16 @@ import msgspec
 from fairlead.cli.demoscreen import Screen
 from fairlead.cli.demostage import ended_by_signals, scratch, wait
 from fairlead.cli.demoteam import DONE_MEANWHILE, FILES, LEFT_BEHIND, POLICY, TEAM
-from fairlead.clients._claude_programs import find_launcher, launcher_folders
+from fairlead.clients.claude._programs import find_launcher, launcher_folders
 from fairlead.errors import FairleadError, UsageError
-from fairlead.journal import Done, Happened, Reader
+from fairlead.journal import CommandsRecord, EventRecord, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairlead.cli.demostage import Stage
     from fairlead.cli.demoteam import Scene
-    from fairlead.clients._claude_hooks import Launcher
+    from fairlead.clients.claude._hook_entries import Launcher
 
 USAGE = """\
 usage: fairlead demo
@@ -173,9 +173,9 @@ class _Demo:
         wait(lambda: (status := self._stage.status()) is None or not status["spool"])
         found: dict[str, list[str]] = {}
         for _, record in Reader(f"{self._stage.folder}/fairlead/journal").read():
-            if isinstance(record, Happened):
+            if isinstance(record, EventRecord):
                 found[record.id] = [record.event, record.verdict]
-            elif isinstance(record, Done) and record.id in found:
+            elif isinstance(record, CommandsRecord) and record.id in found:
                 found[record.id][1] = record.verdict
         written = [tuple(found[name]) for name in sorted(found)]
         played = [(s.event, e.verdict) for s, e in zip(TEAM, self._endings, strict=True)]
@@ -220,7 +220,7 @@ def _read_answer(code: int, stdout: bytes, stderr: bytes) -> tuple[str, str]:
 
 def _kind(launcher: str) -> str:
     """Say which of the two launchers it is."""
-    with open(launcher, "rb") as file:  # noqa: PTH123 - two bytes of it
+    with open(launcher, "rb") as file:
         is_script = file.read(2) == b"#!"
     if not is_script:
         return "The launcher is the native one."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.daemon.remote import NoDaemon, ask
+from fairlead.ipc import DaemonUnavailable, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -69,8 +69,8 @@ class Stage(msgspec.Struct, frozen=True):
     def status(self) -> dict[str, Any] | None:
         """Ask the daemon how it is; `None` if there is none yet, or no more."""
         try:
-            found: dict[str, Any] = ask("GET", "/v1/status", at=self.socket)
-        except NoDaemon:
+            found: dict[str, Any] = request("GET", "/v1/status", at=self.socket)
+        except DaemonUnavailable:
             return None
         return found
 
@@ -100,8 +100,8 @@ def _end_daemon(stage: Stage) -> None:
         return
     wait(stage.status)
     pid = _daemon_pid(stage)
-    with suppress(NoDaemon):
-        ask("POST", "/v1/stop", at=stage.socket)
+    with suppress(DaemonUnavailable):
+        request("POST", "/v1/stop", at=stage.socket)
     if pid and wait(lambda: not _is_alive(pid)) is None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

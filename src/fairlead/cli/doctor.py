@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead import __version__
-from fairlead.clients._claude_events import read_version, show_version
-from fairlead.clients._claude_install import SCOPES
-from fairlead.doctor import _check_daemon, _check_programs, _check_runs, _check_settings, _check_state
-from fairlead.doctor._findings import harmless
-from fairlead.doctor._gather import Wish, gather
+from fairlead.clients.claude._install import SCOPES
+from fairlead.clients.claude._install_events import read_version, show_version
+from fairlead.doctor import Options as Probing
+from fairlead.doctor import gather, harmless
+from fairlead.doctor.checks import _daemon as _check_daemon
+from fairlead.doctor.checks import _programs as _check_programs
+from fairlead.doctor.checks import _runs as _check_runs
+from fairlead.doctor.checks import _settings as _check_settings
+from fairlead.doctor.checks import _state as _check_state
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fairlead.doctor._facts import Facts
-    from fairlead.doctor._findings import Finding, Level
+    from fairlead.doctor import Facts, Finding, Level
 
 USAGE = """\
 usage: fairlead doctor [--scope user|project|local] [--run-foreign] [--json]
@@ -50,7 +53,7 @@ _SIGNS: dict[Level, str] = {"ok": "ok", "warning": "??", "wrong": "!!", "skipped
 class Options(msgspec.Struct, frozen=True):
     """What the command line asked for."""
 
-    wish: Wish
+    wish: Probing
     json: bool = False
 
 
@@ -110,7 +113,7 @@ def _options(args: Sequence[str]) -> Options:
         raise UsageError(f"--scope: expected one of {', '.join(SCOPES)}, got {scope!r}")
     if given.get("--client", "claude") != "claude":
         raise UsageError(f"--client: expected one of claude, got {given['--client']!r}")
-    wish = Wish(scope, "--run-foreign" in given, read_version(version) if version is not None else None)
+    wish = Probing(scope, "--run-foreign" in given, read_version(version) if version is not None else None)
     return Options(wish, "--json" in given)
 
 

@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead import __version__
-from fairlead.act import Settled, settle, tell, verdict_of
-from fairlead.act._caller import answers_alone_on_stdout, cancelled_by_signals, printed, read_stdin
 from fairlead.clients import CLIENTS
+from fairlead.decide import GUARDED_EVENTS, decide, find_policy, post_guards, read_event
 from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
+from fairlead.execute import (
+    Settled,
+    answers_alone_on_stdout,
+    cancelled_by_signals,
+    printed,
+    read_stdin,
+    settle,
+    tell,
+    verdict_of,
+)
 from fairlead.hooks import CancellationToken, HookContext, HookManager
-from fairlead.policing import GUARDED, decide, find_policy, post_guards, read_event
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +89,7 @@ def run(name: str, args: Sequence[str]) -> int:
         stays = _stays(event, settled, options)
         code = printed(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
     if event.event_name == "SessionStart":
-        from fairlead.act import export_session  # noqa: PLC0415 - once a session
+        from fairlead.execute import export_session
 
         export_session(os.environ.get("CLAUDE_ENV_FILE", ""), event.session_id)
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
@@ -92,13 +100,13 @@ def run(name: str, args: Sequence[str]) -> int:
 def _stays(event: Event, settled: Settled, options: Options) -> bool:
     if event.event_name != "Stop" or options.launched is None:
         return False
-    from fairlead.cli import staying  # noqa: PLC0415 - only the end of a turn asks
+    from fairlead.cli import staying
 
     return staying.stays(event, settled.output)
 
 
 def _wait(event: Event, payload: bytes, options: Options, said: bytes = b"") -> int:
-    from fairlead.cli import staying  # noqa: PLC0415 - likewise
+    from fairlead.cli import staying
 
     if event.event_name != "Stop":
         raise UsageError(f"{' and '.join(_FLAGS)} are for Stop alone")
@@ -158,7 +166,7 @@ def _seconds(values: list[str]) -> float | None:
 
 def _decide(event: Event, payload: bytes, options: Options) -> Settled:
     """Fire the event. Hooks and policies that cannot be loaded count as hooks that failed: they deny on a gate."""
-    from fairlead.cli.loading import denies, load_manager, rules_env  # noqa: PLC0415 - a bad payload does without
+    from fairlead.cli.loading import denies, load_manager, rules_env
 
     token = CancellationToken()
     deadline = None if options.timeout is None else monotonic() + options.timeout
@@ -175,7 +183,7 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
         policing = find_policy(event.cwd or ".")
         if not (options.hooks or options.rules or options.launched or policing.layers or policing.broken):
             print("fairlead: there is no policy, and no --hooks or --rules, so nothing can object", file=sys.stderr)
-        if event.event_name in GUARDED:
+        if event.event_name in GUARDED_EVENTS:
             post_guards(manager, policing)
         decision = decide(event, policing, manager, ctx)
         settled = settle(event, payload, decision, cancellation=token, deadline=deadline)
@@ -196,9 +204,9 @@ def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
     """Leave the event for the daemon that was not there, and begin one. The answer is printed by now."""
     if options.launched is None:
         return
-    from fairlead.act import happened  # noqa: PLC0415 - only the launcher's events are written down
-    from fairlead.daemon.starting import start_on_demand  # noqa: PLC0415 - likewise
-    from fairlead.journal import Caller, put, spool_folder  # noqa: PLC0415 - likewise
+    from fairlead.daemon import start_on_demand
+    from fairlead.decide import event_record
+    from fairlead.journal import Caller, put, spool_folder
 
     environ = os.environ
     caller = Caller(
@@ -210,7 +218,7 @@ def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
         env_file=environ.get("CLAUDE_ENV_FILE", ""),
         version=__version__,
     )
-    record = happened(
+    record = event_record(
         options.launched.id,
         kind,
         payload,

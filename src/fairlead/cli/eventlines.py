@@ -11,7 +11,7 @@ from unicodedata import combining, east_asian_width
 
 import msgspec
 
-from fairlead.journal import Done, Happened
+from fairlead.journal import CommandsRecord, EventRecord
 
 if TYPE_CHECKING:
     from fairlead.journal import Record
@@ -37,7 +37,7 @@ class Printer:
         self._colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self._is_terminal = is_terminal
 
-    def show(self, record: Record, event: Happened | None) -> None:
+    def show(self, record: Record, event: EventRecord | None) -> None:
         """Print a record; `event` is the one that it belongs to, if that is known."""
         if self._as_json:
             print(as_json(record))
@@ -52,7 +52,7 @@ def as_json(record: Record) -> str:
     return msgspec.json.encode({config.tag_field: config.tag, **msgspec.structs.asdict(record)}).decode()
 
 
-def as_text(record: Record, event: Happened | None, *, width: int | None = None, colour: bool = False) -> str:
+def as_text(record: Record, event: EventRecord | None, *, width: int | None = None, colour: bool = False) -> str:
     """Write a record on one line of that width, in columns."""
     *cells, reason = map(plain, _cells(record, event))
     widths = _WIDE if width is None or width >= _IS_WIDE else _NARROW
@@ -71,13 +71,13 @@ def plain(text: str) -> str:
     return first if first.isprintable() else "".join(c if c.isprintable() else "·" for c in first)
 
 
-def _cells(record: Record, event: Happened | None) -> tuple[str, ...]:
+def _cells(record: Record, event: EventRecord | None) -> tuple[str, ...]:
     at = strftime("%m-%d %H:%M:%S", localtime(record.at))
-    if isinstance(record, Happened):
+    if isinstance(record, EventRecord):
         reason = record.reason or (_commands(record.steps) + " to run" if record.steps else "")
         took = _took(record.seconds)
         return at, record.event, record.session[:8], record.tool or record.agent, record.verdict, took, reason
-    if isinstance(record, Done):
+    if isinstance(record, CommandsRecord):
         session = event.session[:8] if event else ""
         reason = record.reason or "; ".join(f"{step.run}: {step.status}" for step in record.steps)
         return at, "└ done", session, _commands(len(record.steps)), record.verdict, _took(record.seconds), reason

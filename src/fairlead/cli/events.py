@@ -16,8 +16,8 @@ from fairlead.cli.options import read_span
 from fairlead.errors import UsageError
 from fairlead.events import HookEvent
 from fairlead.journal import (
-    Done,
-    Happened,
+    CommandsRecord,
+    EventRecord,
     JournalError,
     Position,
     Reader,
@@ -79,7 +79,7 @@ class Wishes(msgspec.Struct, frozen=True):
         """Whether turns of the daemon, which are of no session, belong to it."""
         return not (self.session or self.event or self.verdict)
 
-    def want(self, event: Happened, ends: Iterable[Done] = ()) -> bool:
+    def want(self, event: EventRecord, ends: Iterable[CommandsRecord] = ()) -> bool:
         """Tell whether an event is meant; its commands may have brought about another verdict."""
         return (
             event.session.startswith(self.session)
@@ -124,24 +124,24 @@ def _show(reader: Reader, wishes: Wishes) -> None:
             sys.stdout.flush()
 
 
-def _find(reader: Reader, wishes: Wishes) -> tuple[list[tuple[Record, Happened | None]], Position]:
+def _find(reader: Reader, wishes: Wishes) -> tuple[list[tuple[Record, EventRecord | None]], Position]:
     """Find what is wanted, in the order of time, each event with what its commands came to; and the journal's end."""
     end = Position(0, 0)
-    events: list[tuple[Happened, list[Done]]] = []
+    events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     turns: list[Record] = []
-    ends: dict[str, list[Done]] = {}
+    ends: dict[str, list[CommandsRecord]] = {}
     most = wishes.last if wishes.last is not None else (sys.maxsize if wishes.since else 20)
     for position, record in reader.backwards():
         end = max(end, position)
         if len(events) >= most or (record.at < wishes.since - _LATE and getattr(record, "road", "daemon") == "daemon"):
             break
-        if isinstance(record, Done):
+        if isinstance(record, CommandsRecord):
             ends.setdefault(record.id, []).insert(0, record)
-        elif not isinstance(record, Happened):
+        elif not isinstance(record, EventRecord):
             turns.append(record)
         elif wishes.want(record, ended := ends.pop(record.id, [])):
             events.append((record, ended))
-    groups: list[list[tuple[Record, Happened | None]]] = [
+    groups: list[list[tuple[Record, EventRecord | None]]] = [
         [(event, event), *((done, event) for done in ended)] for event, ended in events
     ]
     if wishes.is_for_all:
@@ -152,18 +152,18 @@ def _find(reader: Reader, wishes: Wishes) -> tuple[list[tuple[Record, Happened |
 
 
 def _following(
-    reader: Reader, wishes: Wishes, end: Position, shown: list[tuple[Record, Happened | None]]
-) -> Iterator[tuple[Record, Happened | None]]:
+    reader: Reader, wishes: Wishes, end: Position, shown: list[tuple[Record, EventRecord | None]]
+) -> Iterator[tuple[Record, EventRecord | None]]:
     """Give what comes; what an event's commands came to, with the event if that was not long ago."""
     recent = {event.id: event for _, event in shown if event is not None}
     for _, record in reader.follow(_waiter(), end):
-        if isinstance(record, Happened):
+        if isinstance(record, EventRecord):
             recent[record.id] = record
             if len(recent) > _REMEMBERED:
                 del recent[next(iter(recent))]
             if wishes.want(record):
                 yield record, record
-        elif isinstance(record, Done):
+        elif isinstance(record, CommandsRecord):
             event = recent.get(record.id)
             if wishes.want(event, [record]) if event else wishes.is_for_all:
                 yield record, event

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairlead.cli.looking import Explanation
     from fairlead.events import Event
-    from fairlead.policy import Look
+    from fairlead.policy import RuleCheck
 
 USAGE = """\
 usage: fairlead explain [--tool NAME] (--command TEXT | --file PATH) [--agent TYPE] [--cwd FOLDER] [--json]
@@ -89,15 +89,15 @@ def _wishes(args: list[str]) -> tuple[dict[str, str], bool]:
 
 def _event(wishes: dict[str, str]) -> Event:
     folder = wishes.get("--cwd", ".")
-    if not os.path.isdir(folder):  # noqa: PTH112 - as everywhere in this package
+    if not os.path.isdir(folder):
         raise UsageError(f"--cwd {folder}: no such folder")
     given: dict[str, Any] = {}
     if "--cwd" in wishes:
-        given["cwd"] = os.path.abspath(folder)  # noqa: PTH100 - likewise
+        given["cwd"] = os.path.abspath(folder)
     if "--agent" in wishes:
         given["agent_type"] = wishes["--agent"]
     call = _call(wishes) if wishes.keys() & {"--tool", *_INPUTS} else _payload()
-    return event_of({**call, **given}, "explain", os.path.abspath(folder))  # noqa: PTH100 - likewise
+    return event_of({**call, **given}, "explain", os.path.abspath(folder))
 
 
 def _call(wishes: dict[str, str]) -> dict[str, Any]:
@@ -149,6 +149,6 @@ def _shown(explanation: Explanation) -> Iterator[str]:
     yield from (f"  {label}: {text}" for label, text in notes.items() if text)
 
 
-def _look(look: Look) -> str:
+def _look(look: RuleCheck) -> str:
     mark = "matched " if look.matched else "no match"
     return f"  {mark}  {look.setting}  {look.rule}: {look.why}"

@@ -13,23 +13,23 @@ import msgspec
 
 from fairlead.cli.hookstay import STAY_LINES, stay_lines, stay_wish
 from fairlead.cli.statuslines import STATUS_LINES, status_line_lines
-from fairlead.clients import _claude_install as installing
-from fairlead.clients import _claude_programs as programs
-from fairlead.clients import _claude_skill as skills
-from fairlead.clients._claude_events import EVENTS, events_for, read_version, show_version
-from fairlead.clients._claude_hooks import Asked, others, settings
-from fairlead.clients._claude_owners import REPLACEABLE
-from fairlead.clients._claude_status import Status, status
 from fairlead.clients._settings_file import InstallError
+from fairlead.clients.claude import _install as installing
+from fairlead.clients.claude import _programs as programs
+from fairlead.clients.claude import _skill as skills
+from fairlead.clients.claude._hook_entries import Asked, others, settings
+from fairlead.clients.claude._install_events import EVENTS, events_for, read_version, show_version
+from fairlead.clients.claude._ownership import REPLACEABLE
+from fairlead.clients.claude._status import Status, status
 from fairlead.errors import UsageError
-from fairlead.places import state_folder
+from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairlead.clients._claude_events import Version
-    from fairlead.clients._claude_hooks import Launcher, LineWish
-    from fairlead.clients._claude_install import Plan
+    from fairlead.clients.claude._hook_entries import Launcher, LineWish
+    from fairlead.clients.claude._install import Plan
+    from fairlead.clients.claude._install_events import Version
 
 USAGE = """\
 usage: fairlead hooks install   [--scope user|project|local] [--dry-run] [--replace NAMES] [--with EVENTS] [--skill]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.clients._claude_stay import STAYS, read_stay
 from fairlead.clients._json_text import parse
+from fairlead.clients.claude._stay_entries import STAYS, read_stay
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fairlead.clients._claude_install import Plan
+    from fairlead.clients.claude._install import Plan
 
 STAY_LINES: dict[str, tuple[str, ...]] = {
     "": (),

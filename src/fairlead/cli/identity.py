@@ -49,7 +49,7 @@ def run(args: Sequence[str]) -> int:
     document = _ask(given, verb, rest[0] if rest else "")
     if "--json" in given:
         return print_json(document)
-    from fairlead.cli.letters import say  # noqa: PLC0415 - not for --json
+    from fairlead.cli.letters import say
 
     say(*_SHOWN[verb](document))
     return 0
@@ -75,7 +75,7 @@ def _saved(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _restored(document: dict[str, Any]) -> Iterator[str]:
-    from fairlead.mail._words import harmless  # noqa: PLC0415 - only here
+    from fairlead.mail import harmless
 
     yield document["text"]
     if document["saved"]:

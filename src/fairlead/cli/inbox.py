@@ -49,7 +49,7 @@ def run(args: Sequence[str]) -> int:
     document = ask_mail("GET", "inbox", given, asked)
     if "--json" in given:
         return print_json(document)
-    from fairlead.cli.letters import inbox_lines, say  # noqa: PLC0415 - not for --json
+    from fairlead.cli.letters import inbox_lines, say
 
     rows = document["messages"]
     if rows:

@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 
 from fairlead.errors import FairleadError, UsageError
-from fairlead.policy._conclaude import differences, sections
-from fairlead.policy._detect import detect
-from fairlead.policy._nodes import MAX_BYTES
-from fairlead.policy._read import read_document
-from fairlead.policy._template import new_policy, with_header
+from fairlead.policy import (
+    MAX_POLICY_BYTES,
+    conclaude_differences,
+    conclaude_sections,
+    detect_checks,
+    new_policy,
+    read_document,
+    with_header,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fairlead.policy._detect import Check
+    from fairlead.policy import DetectedCheck
 
 USAGE = """\
 usage: fairlead init [FOLDER] [--force] [--from-conclaude] [--dry-run]
@@ -127,7 +131,7 @@ def _first(folder: Path, names: Iterable[str]) -> Path | None:
 
 
 def _fresh(folder: Path) -> Draft:
-    checks, unreadable = detect(folder)
+    checks, unreadable = detect_checks(folder)
     active = sum(check.off is None for check in checks)
     about = f"guards, and {active} check{'' if active == 1 else 's'} before the agent may stop"
     lines = [*_shown(checks), *(f"{name} cannot be read, so it was not looked at" for name in unreadable)]
@@ -136,7 +140,7 @@ def _fresh(folder: Path) -> Draft:
     return Draft(new_policy(checks, folder), about, tuple(lines))
 
 
-def _shown(checks: Sequence[Check]) -> Iterator[str]:
+def _shown(checks: Sequence[DetectedCheck]) -> Iterator[str]:
     width = max((len(check.run) for check in checks), default=0)
     for check in checks:
         off = f"; off: {check.off}" if check.off else ""
@@ -152,8 +156,8 @@ def _taken_over(folder: Path) -> Draft:
     content = _content(source)
     document = read_document(content, str(source))  # raises with every mistake, at its place in their file
     lines = (
-        *(f"taken over: {line}" for line in sections(document)),
-        *(f"differs: {line}" for line in differences(document)),
+        *(f"taken over: {line}" for line in conclaude_sections(document)),
+        *(f"differs: {line}" for line in conclaude_differences(document)),
         f"{source.name} is no longer in force, and may be removed",
     )
     return Draft(with_header(content.decode("utf-8-sig"), folder), f"all of {source.name}", lines)
@@ -163,7 +167,7 @@ def _content(source: Path) -> bytes:
     if not source.is_file():
         raise FairleadError(f"{source} is no regular file, so it cannot be taken over")
     with source.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+        return file.read(MAX_POLICY_BYTES + 1)
 
 
 # -- writing -------------------------------------------------------------------------------------------
@@ -198,7 +202,7 @@ def _put(file: Path, content: bytes, mode: int) -> None:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from None  # not the name of a file that never was
     try:
-        with open(descriptor, "wb") as stream:  # noqa: PTH123 - it has no path
+        with open(descriptor, "wb") as stream:
             stream.write(content)
             os.fchmod(descriptor, mode)
             stream.flush()

@@ -9,9 +9,8 @@ from time import localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.eventlines import fit
-from fairlead.mail import FAIRLEAD, USER
-from fairlead.mail._words import FRAME, harmless
-from fairlead.tui import span
+from fairlead.mail import FAIRLEAD, FRAME, USER, harmless
+from fairlead.text import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -72,14 +72,14 @@ def _include(manager: HookManager, target: str) -> list[Problem]:
 
 
 def _load_file(path: str) -> ModuleType:
-    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415 - modules do without
+    from importlib.util import module_from_spec, spec_from_file_location
 
-    name = os.path.splitext(os.path.basename(path))[0]  # noqa: PTH119, PTH122 - pathlib costs an import
-    path = os.path.abspath(path)  # noqa: PTH100 - pathlib costs an import
+    name = os.path.splitext(os.path.basename(path))[0]
+    path = os.path.abspath(path)
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {path}")
-    sys.path.insert(0, os.path.dirname(path))  # noqa: PTH120 - as Python does for a script
+    sys.path.insert(0, os.path.dirname(path))
     module = module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -93,7 +93,7 @@ def _not_a_manager(module: ModuleType, name: str) -> str:
 
 
 def _described(error: BaseException, place: str) -> str:
-    if isinstance(error, FileNotFoundError) and error.filename == os.path.abspath(place):  # noqa: PTH100
+    if isinstance(error, FileNotFoundError) and error.filename == os.path.abspath(place):
         return "no such file"
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
@@ -102,7 +102,7 @@ def _described(error: BaseException, place: str) -> str:
 
 def _line_of(error: BaseException, place: str) -> str:
     """Name the line of the user's own file on which it went wrong."""
-    place = os.path.abspath(place)  # noqa: PTH100
+    place = os.path.abspath(place)
     lines = [t.tb_lineno for t in _tracebacks(error.__traceback__) if t.tb_frame.f_code.co_filename == place]
     return f"line {lines[-1]}: " if lines else ""
 

@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.clients import claude
+from fairlead.clients.claude import _render as claude
 from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
-from fairlead.policy import Guards, Look, merged, plan
-from fairlead.policy._plan import patterns_of
-from fairlead.policy._prompts import applies
-from fairlead.policy._words import shortened
+from fairlead.policy import Guards, RuleCheck, context_rule_applies, merged, patterns_of, plan, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +40,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """For the person."""
     context: str | None = None
     """For the model."""
-    looked: tuple[Look, ...] = ()
+    looked: tuple[RuleCheck, ...] = ()
     commands: tuple[str, ...] = ()
 
 
@@ -57,7 +54,7 @@ def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
 
 
 def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
-    """Look at an event under a policy, but run no command."""
+    """RuleCheck at an event under a policy, but run no command."""
     planned = plan(event, layers)
     output, looked = _judged(event, layers, planned)
     condition, otherwise = _conditions(planned) if not output.permission else (None, None)
@@ -87,7 +84,7 @@ def _named(event: Event) -> str:
 # -- rules ---------------------------------------------------------------------------------------------
 
 
-def _judged(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[HookOutput, tuple[Look, ...]]:
+def _judged(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[HookOutput, tuple[RuleCheck, ...]]:
     if isinstance(event, PreToolUse):
         verdict = Guards(layers).check(event)
         return verdict.output, (*_with_subjects(verdict), *_doubts(verdict.output, layers))
@@ -99,7 +96,7 @@ def _judged(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[Hoo
     return output, tuple(looks)
 
 
-def _with_subjects(verdict: Verdict) -> Iterator[Look]:
+def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
     """Name in each look that missed what was looked at."""
     for at, look in enumerate(verdict.looked):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
@@ -107,13 +104,13 @@ def _with_subjects(verdict: Verdict) -> Iterator[Look]:
         yield msgspec.structs.replace(look, why=f"{look.why}: {shortened(subject)}") if named else look
 
 
-def _doubts(output: HookOutput, layers: tuple[Layer, ...]) -> Iterator[Look]:
+def _doubts(output: HookOutput, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     """Show the setting by which a command that cannot be understood is asked about, or denied."""
     setting, doubts = merged(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
     if doubts and output.permission == setting:
         file = next((layer.file for layer in layers if _sets_unparsable(layer)), "")
         why = doubts.partition(". Write ")[0].rstrip(".")
-        yield Look("preToolUse.bash.unparsable", setting, file, matched=True, why=why)
+        yield RuleCheck("preToolUse.bash.unparsable", setting, file, matched=True, why=why)
 
 
 def _sets_unparsable(layer: Layer) -> bool:
@@ -121,19 +118,19 @@ def _sets_unparsable(layer: Layer) -> bool:
     return "unparsable" in bash
 
 
-def _at_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterator[Look]:
+def _at_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     for layer in layers:
         for at, rule in enumerate(layer.policy.user_prompt_submit.context_rules):
-            matched = applies(rule, event.prompt)
+            matched = context_rule_applies(rule, event.prompt)
             why = "found in the prompt" if matched else "not found in the prompt" if rule.enabled else "not enabled"
-            yield Look(f"userPromptSubmit.contextRules[{at}]", rule.pattern, layer.file, matched=matched, why=why)
+            yield RuleCheck(f"userPromptSubmit.contextRules[{at}]", rule.pattern, layer.file, matched=matched, why=why)
 
 
-def _at_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[Look]:
+def _at_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     for found in patterns_of(event, layers):
         names = " and ".join(map(repr, found.subjects)) or "no name"
         why = "matches everything" if found.pattern == "*" else f"held against {names}"
-        yield Look(f"{found.section}.commands", found.pattern, found.file, matched=found.matched, why=why)
+        yield RuleCheck(f"{found.section}.commands", found.pattern, found.file, matched=found.matched, why=why)
 
 
 # -- commands ------------------------------------------------------------------------------------------

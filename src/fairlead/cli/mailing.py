@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 from fairlead import __version__
 from fairlead.cli.beginning import begin
 from fairlead.cli.options import read
-from fairlead.daemon.remote import CutOff, NoDaemon, Refused, SilentDaemon, ask, holder
-from fairlead.daemon.starting import NEVER
+from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.errors import FairleadError
-from fairlead.places import runtime_folder
+from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused, daemon_pid, request
+from fairlead.paths import runtime_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -81,8 +81,10 @@ def ask_mail(
         body = told
     try:
         return _ask(method, where, body, timeout)
-    except NoDaemon as error:
-        if (isinstance(error, SilentDaemon) and not isinstance(error, CutOff)) or os.environ.get(NEVER):
+    except DaemonUnavailable as error:
+        if (isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)) or os.environ.get(
+            NO_DAEMON_VARIABLE
+        ):
             raise
     except _Outdated as error:
         _send_away(error)
@@ -111,20 +113,20 @@ def _text(value: object) -> object:
 
 def _cwd() -> str:
     try:
-        return os.getcwd()  # noqa: PTH109 - a path as text
+        return os.getcwd()
     except OSError:
         return ""
 
 
 def _ask(method: str, where: str, body: object, timeout: float) -> Any:
     try:
-        return ask(method, where, body, timeout=timeout)
-    except Refused as error:
+        return request(method, where, body, timeout=timeout)
+    except RequestRefused as error:
         _explain(error)
         raise
 
 
-def _explain(error: Refused) -> None:
+def _explain(error: RequestRefused) -> None:
     """Raise what the mail said; or see that the daemon is of a version that has no mail."""
     try:
         told = json.loads(error.text)
@@ -132,18 +134,18 @@ def _explain(error: Refused) -> None:
     except (ValueError, KeyError, TypeError):
         pass
     if error.status == _NOT_FOUND:
-        raise _Outdated(ask("GET", "/v1/status")["version"]) from None
+        raise _Outdated(request("GET", "/v1/status")["version"]) from None
 
 
 def _send_away(error: _Outdated) -> None:
     """Let a daemon go that is older than this command, as an event would, and wait until it has."""
-    from fairlead.daemon._ask import is_newer  # noqa: PLC0415 - seldom needed
+    from fairlead.daemon import is_newer
 
     if not is_newer(__version__, error.version):
         raise error
-    pid = ask("POST", "/v1/stop")["pid"]
+    pid = request("POST", "/v1/stop")["pid"]
     deadline = monotonic() + _PATIENCE
-    while holder(runtime_folder()) == pid:
+    while daemon_pid(runtime_folder()) == pid:
         if monotonic() > deadline:
             raise FairleadError(f"the daemon (pid {pid}) has not gone within {_PATIENCE:g} s; end it with kill {pid}")
         sleep(_TURN)
@@ -151,7 +153,7 @@ def _send_away(error: _Outdated) -> None:
 
 def read_text(source: str) -> str:
     """Read a body from a file, or from stdin if the name is a dash."""
-    from fairlead.mail import LONGEST_BODY  # noqa: PLC0415 - only here
+    from fairlead.mail import LONGEST_BODY
 
     try:
         with open(0 if source == "-" else source, "rb", closefd=source != "-") as file:

@@ -119,7 +119,7 @@ def _run(args: list[str]) -> int:
     if args[0].startswith("-"):
         raise UsageError(f"the event comes first, then its options: fairlead <Event> {' '.join(args[:2])}")
     if args[0] in COMMANDS:
-        from importlib import import_module  # noqa: PLC0415 - events do without
+        from importlib import import_module
 
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that knows few characters is no error
@@ -128,17 +128,17 @@ def _run(args: list[str]) -> int:
         _refuse_near_command(args[0])
     with _light_imports():
         if args[0] == "StatusLine":
-            from fairlead.cli import status_line  # noqa: PLC0415 - events do without
+            from fairlead.cli import status_line
 
             return status_line.run()
-        from fairlead.cli import event  # noqa: PLC0415 - --help and --version do without
+        from fairlead.cli import event
 
     return event.run(args[0], args[1:])
 
 
 def _refuse_near_command(word: str) -> None:
     """Say which command a misspelt one means, before it is taken for an event."""
-    from difflib import get_close_matches  # noqa: PLC0415 - the client spells events in capitals
+    from difflib import get_close_matches
 
     if near := get_close_matches(word, COMMANDS, n=1, cutoff=0.75):
         raise UsageError(f"unknown command {word!r}; did you mean {near[0]}?")
@@ -160,7 +160,7 @@ def _light_imports() -> Iterator[None]:
 
 def _say_where() -> None:
     if "FAIRLEAD_DEBUG" in os.environ:
-        import traceback  # noqa: PLC0415 - only a bug pays for it
+        import traceback
 
         traceback.print_exc()
     else:

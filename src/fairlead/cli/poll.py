@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.mailing import NOTHING, WHO, ask_mail, print_json, read_mail_options
 from fairlead.cli.options import choose, read_span
-from fairlead.daemon.remote import CutOff
 from fairlead.errors import FairleadError, UsageError
+from fairlead.ipc import ConnectionLost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def _ask(given: Given, wanted: str, wait: float) -> dict[str, Any]:
         asked = {"wait": left, "format": wanted, "id": f"poll-{os.urandom(16).hex()}"}
         try:
             document: dict[str, Any] = ask_mail("POST", "poll", given, asked, timeout=left + _GRACE)
-        except CutOff:
+        except ConnectionLost:
             if monotonic() >= deadline:
                 raise
             continue
@@ -99,7 +99,7 @@ def _print(given: Given, wanted: str, document: dict[str, Any]) -> None:
 
 
 def _show(wanted: str, document: dict[str, Any]) -> None:
-    from fairlead.cli.letters import say  # noqa: PLC0415 - --help does without
+    from fairlead.cli.letters import say
 
     if wanted == "json":
         print_json(document)

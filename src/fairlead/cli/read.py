@@ -40,8 +40,8 @@ def run(args: Sequence[str]) -> int:
     document = ask_mail("GET", f"messages/{read_number('read', given.texts()[0])}", given)
     if "--json" in given:
         return print_json(document)
-    from fairlead.cli.letters import message_lines, say  # noqa: PLC0415 - not for --json
-    from fairlead.mail._words import harmless  # noqa: PLC0415 - likewise
+    from fairlead.cli.letters import message_lines, say
+    from fairlead.mail import harmless
 
     if "--body" not in given:
         say(*message_lines(document))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.errors import UsageError
-from fairlead.policy._schema import schema_text
+from fairlead.policy import schema_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

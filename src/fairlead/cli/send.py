@@ -63,7 +63,7 @@ def run(args: Sequence[str]) -> int:
 
 def shown(given: Given, document: dict[str, object]) -> int:
     """Say what became of it."""
-    from fairlead.cli.letters import say, sent_line  # noqa: PLC0415 - not for --json
+    from fairlead.cli.letters import say, sent_line
 
     if "--json" in given:
         return print_json(document)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.daemon.remote import NoDaemon, ask, follow
 from fairlead.errors import UsageError
+from fairlead.ipc import DaemonUnavailable, request, stream_events
 from fairlead.sessions import AttentionNeeded, Idle, Session, Working
+from fairlead.text import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,7 +58,7 @@ def run(args: Sequence[str]) -> int:
         raise UsageError(f"unknown option {unknown[0]!r}; see fairlead sessions --help")
     if "--line" in args:
         return _print_line()
-    document = ask("GET", "/v1/sessions")
+    document = request("GET", "/v1/sessions")
     sessions = [session for session in _read(document["sessions"]) if "--all" in args or session.ended is None]
     if "--json" in args:
         print(json.dumps(_as_json(sessions, document["now"])))
@@ -82,7 +83,7 @@ def kind_of(session: Session) -> str:
 
 def line_of(sessions: Iterable[Session]) -> str:
     """Say on one line who needs the person, and how many do what; nothing if there is nothing to say."""
-    from fairlead.tui import plain_text, project_of  # noqa: PLC0415 - only here
+    from fairlead.tui import plain_text, project_of
 
     live = [session for session in sessions if session.ended is None]
     needing = [session for session in live if isinstance(session.state, AttentionNeeded)]
@@ -101,14 +102,14 @@ def line_of(sessions: Iterable[Session]) -> str:
 
 def _print_line() -> int:
     try:
-        print(line_of(_read(ask("GET", "/v1/sessions")["sessions"])))
-    except NoDaemon:
+        print(line_of(_read(request("GET", "/v1/sessions")["sessions"])))
+    except DaemonUnavailable:
         print()
     return 0
 
 
 def _print_tree(sessions: list[Session], *, ended: bool) -> None:
-    from fairlead.tui import View, plain_view  # noqa: PLC0415 - only here
+    from fairlead.tui import View, plain_view
 
     columns = shutil.get_terminal_size((_PIPE, 24)).columns
     for line in plain_view(sessions, View(show_ended=ended), time(), columns):
@@ -117,7 +118,7 @@ def _print_tree(sessions: list[Session], *, ended: bool) -> None:
 
 def _print_list(sessions: list[Session], now: float) -> None:
     """Print a line for each, what needs the person first."""
-    from fairlead.tui import plain_text, project_of, row_texts, span  # noqa: PLC0415 - only here
+    from fairlead.tui import plain_text, project_of, row_texts
 
     if not sessions:
         print("no session is running")
@@ -161,7 +162,7 @@ class _Wishes(msgspec.Struct, frozen=True):
 def _wait(args: Sequence[str]) -> int:
     wishes = _wishes(args)
     deadline = monotonic() + wishes.timeout
-    document = ask("GET", "/v1/sessions")
+    document = request("GET", "/v1/sessions")
     known = {session.id: session for session in _read(document["sessions"])}
     _check_name(wishes, known)
     path = f"/v1/sessions/stream?after={document['revision']}"
@@ -174,7 +175,7 @@ def _wait(args: Sequence[str]) -> int:
         if found is not None:
             print(found)
             return 0
-    raise NoDaemon("the daemon has gone; begin another: fairlead daemon start")
+    raise DaemonUnavailable("the daemon has gone; begin another: fairlead daemon start")
 
 
 def _until(deadline: float, path: str) -> Iterable[tuple[str, object]]:
@@ -182,8 +183,8 @@ def _until(deadline: float, path: str) -> Iterable[tuple[str, object]]:
     yield "", None
     while (left := deadline - monotonic()) > 0:
         try:
-            yield from follow(path, timeout=min(left, _SILENCE))
-        except NoDaemon:
+            yield from stream_events(path, timeout=min(left, _SILENCE))
+        except DaemonUnavailable:
             if monotonic() < deadline:
                 raise
     yield "timeout", None

@@ -39,14 +39,14 @@ def run(args: Sequence[str]) -> int:
     document = ask_mail("GET", path, given)
     if "--json" in given:
         return print_json(document)
-    from fairlead.cli.letters import say  # noqa: PLC0415 - not for --json
+    from fairlead.cli.letters import say
 
     say(*(_ledger(document) if given.words else _counts(document)))
     return 0
 
 
 def _ledger(document: dict[str, Any]) -> Iterator[str]:
-    from fairlead.cli.letters import ago, ledger_lines, marks, one_line, title  # noqa: PLC0415 - likewise
+    from fairlead.cli.letters import ago, ledger_lines, marks, one_line, title
 
     message, now = document["message"], document["now"]
     is_answered = all(letter["answered"] for letter in document["letters"])
@@ -57,7 +57,7 @@ def _ledger(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _counts(document: dict[str, Any]) -> Iterator[str]:
-    from fairlead.cli.letters import one_line  # noqa: PLC0415 - likewise
+    from fairlead.cli.letters import one_line
 
     agent = document["agent"]
     where = [f"session {one_line(agent['session'])}"] if agent["session"] else []
@@ -70,7 +70,7 @@ def _counts(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _owed(label: str, other: str, rows: list[dict[str, Any]], now: float) -> Iterator[str]:
-    from fairlead.cli.letters import ago, due, one_line, title  # noqa: PLC0415 - likewise
+    from fairlead.cli.letters import ago, due, one_line, title
 
     for row in rows:
         late = f", {due(row['deadline'], now)}" if row["deadline"] else ""

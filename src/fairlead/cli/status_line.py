@@ -9,8 +9,7 @@ import os
 import sys
 from contextlib import suppress
 
-from fairlead.sessions import line_of, read_status
-from fairlead.sessions._status_line import LARGEST_STATUS
+from fairlead.sessions import LARGEST_STATUS, line_of, read_status
 
 
 def run() -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.clients._claude_status_line import Kind, read_line
 from fairlead.clients._json_text import parse
+from fairlead.clients.claude._status_line_entry import Kind, read_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.clients._claude_install import Plan
+    from fairlead.clients.claude._install import Plan
 
 STATUS_LINES: dict[Kind, tuple[str, ...]] = {
     "none": (),

@@ -6,12 +6,10 @@ import os
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from fairlead.act import Stopped, stay
-from fairlead.act._caller import printed
-from fairlead.act._stay import asked
 from fairlead.clients import CLIENTS
+from fairlead.decide import find_policy, idle_settings
 from fairlead.events import HookOutput, Stop
-from fairlead.policing import find_policy, staying
+from fairlead.execute import Stopped, asked, printed, stay
 
 if TYPE_CHECKING:
     from fairlead.cli.event import Options
@@ -44,8 +42,8 @@ def wake(event: Event, payload: bytes, options: Options) -> int:
 
 
 def _waited(event: Event, payload: bytes, options: Options, said: bytes) -> int | None:
-    from fairlead.journal import Caller  # noqa: PLC0415 - only who waits needs it
-    from fairlead.sessions import is_alive  # noqa: PLC0415 - likewise
+    from fairlead.journal import Caller
+    from fairlead.process import is_alive
 
     launched = options.launched
     if launched is None or not is_alive(
@@ -66,12 +64,12 @@ def _waited(event: Event, payload: bytes, options: Options, said: bytes) -> int 
 
 
 def _how(event: Event) -> str:
-    return staying(event, find_policy(event.cwd or "."), os.environ).stay
+    return idle_settings(event, find_policy(event.cwd or "."), os.environ).stay
 
 
 def _is_reached() -> bool:
     """Begin a daemon if there is none, and wait until it answers."""
-    from fairlead.daemon.starting import start_on_demand  # noqa: PLC0415 - likewise
+    from fairlead.daemon import start_on_demand
 
     deadline = monotonic() + PATIENCE
     while asked("GET", "/v1/status", timeout=PATIENCE) is None:

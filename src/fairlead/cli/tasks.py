@@ -34,10 +34,10 @@ def run(args: Sequence[str]) -> int:
     given = read_mail_options("tasks", args, flags=("--all",))
     if given.words:
         raise UsageError(f"tasks takes options alone, got {given.texts()[0]!r}")
-    from fairlead.cli.letters import one_line, say  # noqa: PLC0415 - --help does without
-    from fairlead.mail._tasks import config_folder  # noqa: PLC0415 - likewise
+    from fairlead.cli.letters import one_line, say
+    from fairlead.mail import config_folder
 
-    folder = config_folder(os.environ, os.getcwd())  # noqa: PTH109 - text
+    folder = config_folder(os.environ, os.getcwd())
     document = ask_mail("GET", "tasks", given, {"all": str("--all" in given).lower(), "folder": folder})
     if "--json" in given:
         return print_json(document)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairlead.cli.looking import Explanation
-    from fairlead.policy import Layer
-    from fairlead.policy._types import Case
+    from fairlead.policy import Layer, PolicyTest
 
 
 FOLDER = ".fairlead-tests"
@@ -52,16 +51,16 @@ def run(args: list[str]) -> int:
     if len(args) > 1:
         raise UsageError(f"test takes one file or folder, got {len(args)}")
     place = args[0] if args else "."
-    if not os.path.exists(place):  # noqa: PTH110 - as elsewhere
+    if not os.path.exists(place):
         raise UsageError(f"{place}: no such file or folder")
     try:
-        layers = find_layers(place) if os.path.isdir(place) else (read_layer(place),)  # noqa: PTH112 - as elsewhere
+        layers = find_layers(place) if os.path.isdir(place) else (read_layer(place),)
         cases = [(case, layer) for layer in layers for case in (*layer.policy.tests, *_beside(layer))]
     except PolicyError as error:
         print(error, file=sys.stderr)
         return 1
     if not layers:
-        where = os.path.abspath(place)  # noqa: PTH100 - as elsewhere
+        where = os.path.abspath(place)
         raise UsageError(f"{where}: no policy here or in the folders above; `fairlead init` writes one")
     outcomes = [_tried(case, layer, layers) for case, layer in cases]
     if not outcomes:
@@ -73,16 +72,16 @@ def run(args: list[str]) -> int:
     return 1 if missed else 0
 
 
-def _beside(layer: Layer) -> Iterator[Case]:
+def _beside(layer: Layer) -> Iterator[PolicyTest]:
     """Read the cases that stand in a folder beside the policy, a file each or several in one."""
     folder = f"{layer.folder}/{FOLDER}"
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []  # noqa: PTH112, PTH208 - as elsewhere
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     for name in names:
         if name.endswith((".yaml", ".yml")):
             yield from read_layer(f"{folder}/{name}").policy.tests
 
 
-def _tried(case: Case, layer: Layer, layers: tuple[Layer, ...]) -> bool:
+def _tried(case: PolicyTest, layer: Layer, layers: tuple[Layer, ...]) -> bool:
     """Try one case, and say how it came out."""
     try:
         found = explain(event_of(case.payload, "test", layer.folder), layers)
@@ -106,6 +105,6 @@ def _verdict(found: Explanation) -> str:
     return "warn" if found.message else "allow"
 
 
-def _missed(case: Case, why: str) -> bool:
+def _missed(case: PolicyTest, why: str) -> bool:
     print(f"MISS  {case.name}: {why}")
     return False

@@ -52,7 +52,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _print(verb: str, document: dict[str, Any]) -> None:
-    from fairlead.cli.letters import say, table  # noqa: PLC0415 - not for --json
+    from fairlead.cli.letters import say, table
 
     if verb != "list":
         say(f"{document['you']} {'listens to' if verb == 'join' else 'has left'} #{document['topic']}")

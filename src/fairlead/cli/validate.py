@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.errors import UsageError
-from fairlead.policy import Mistake, PolicyError, find_files, find_layers, hints_on, load, merged, read_layer
-from fairlead.policy._mistakes import MOST
-from fairlead.policy._types import Command
+from fairlead.policy import (
+    MAX_MISTAKES,
+    Command,
+    Mistake,
+    PolicyError,
+    find_files,
+    find_layers,
+    hints_on,
+    load,
+    merged,
+    read_layer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,14 +107,14 @@ def _check(target: str) -> Result:
 
 
 def _layers(target: str) -> Sequence[Layer]:
-    if not os.path.isdir(target):  # noqa: PTH112 - pathlib costs an import
+    if not os.path.isdir(target):
         if not os.path.lexists(target):
             raise PolicyError((Mistake(target, 0, 0, "no such file or folder; `fairlead init` writes a policy"),))
         return (read_layer(target),)
     layers = find_layers(target)
     if not layers:
         message = "no policy here or in the folders above; `fairlead init` writes one"
-        raise PolicyError((Mistake(os.path.abspath(target), 0, 0, message),))  # noqa: PTH100 - likewise
+        raise PolicyError((Mistake(os.path.abspath(target), 0, 0, message),))
     return layers
 
 
@@ -114,10 +123,10 @@ def _kept(target: str) -> tuple[str, ...]:
 
     Only what an event would load by itself is kept, so that nobody gains by this what the next event does not give.
     """
-    folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH112, PTH120
+    folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
     try:
         nearest = next((file for file, _ in find_files(folder)), None)
-        if folder != target and nearest != os.path.abspath(target):  # noqa: PTH100 - as above
+        if folder != target and nearest != os.path.abspath(target):
             return ()
         return load(folder, tried=True).warnings
     except PolicyError as error:
@@ -172,7 +181,7 @@ def _guards(layers: Sequence[Layer]) -> Iterator[str]:
 
 def _has_root(layer: Layer) -> bool:
     """Tell whether the file lies in the folder it speaks of; the user-wide one does not."""
-    return os.path.dirname(os.path.abspath(layer.file)) == layer.folder.rstrip("/")  # noqa: PTH100, PTH120 - likewise
+    return os.path.dirname(os.path.abspath(layer.file)) == layer.folder.rstrip("/")
 
 
 # -- what is shown -------------------------------------------------------------------------------------
@@ -186,7 +195,7 @@ def _show(result: Result) -> None:
     for warning in result.warnings:
         print(warning, file=sys.stderr)
     if any(mistake.line for mistake in result.mistakes):
-        more = "; there may be more" if len(result.mistakes) >= MOST else ""
+        more = "; there may be more" if len(result.mistakes) >= MAX_MISTAKES else ""
         print(f"{_plural(len(result.mistakes), 'mistake')}{more}", file=sys.stderr)
     for checked in result.files:
         amount = f"{_plural(checked.rules, 'rule')}, {_plural(checked.commands, 'command')}"

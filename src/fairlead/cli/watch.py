@@ -14,7 +14,7 @@ import msgspec
 
 from fairlead.cli.beginning import begin
 from fairlead.errors import UsageError
-from fairlead.places import socket_file
+from fairlead.paths import socket_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def _what_is_lacking() -> str:
 
 
 def _watch(wishes: Wishes) -> int:
-    from fairlead.tui import Source, WatchApp  # noqa: PLC0415 - heavy, and only here
+    from fairlead.tui import Source, WatchApp
 
     for size in ("COLUMNS", "LINES"):  # where a shell exports them, the view would keep that size for ever
         os.environ.pop(size, None)
@@ -98,7 +98,7 @@ def _watch(wishes: Wishes) -> int:
 
 
 def _print(wishes: Wishes) -> int:
-    from fairlead.tui import fetch_once, plain_view  # noqa: PLC0415 - likewise
+    from fairlead.tui import fetch_once, plain_view
 
     now = time()
     columns = shutil.get_terminal_size((_PIPE, 24)).columns
@@ -110,11 +110,11 @@ def _print(wishes: Wishes) -> int:
 
 
 def _view(wishes: Wishes) -> View:
-    from fairlead.tui import View, find_place  # noqa: PLC0415 - likewise
+    from fairlead.tui import View, find_place
 
     day = localtime()
     today = mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))
-    project = find_place(os.path.abspath(wishes.project)).project if wishes.project else ""  # noqa: PTH100 - text
+    project = find_place(os.path.abspath(wishes.project)).project if wishes.project else ""
     return View(project=project, show_ended=wishes.all, today=today)
 
 
@@ -141,7 +141,7 @@ def _wishes(args: Sequence[str]) -> Wishes:
             raise UsageError(f"{key} needs a value")
         if key == "--theme" and value not in {"light", "dark", "plain"}:
             raise UsageError(f"--theme: expected light, dark or plain, got {value!r}")
-        if key == "--project" and not os.path.isdir(value):  # noqa: PTH112 - text
+        if key == "--project" and not os.path.isdir(value):
             raise UsageError(f"--project: no such folder: {value}")
         given[key.removeprefix("--")] = value
     return msgspec.convert(given, Wishes)

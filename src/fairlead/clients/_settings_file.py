@@ -124,7 +124,7 @@ def _spare(file: Path, content: bytes, mode: int, owner: tuple[int, int] | None)
         raise OSError(error.errno, error.strerror, str(file)) from None  # not the name of a file that never was
     spare = Path(name)
     try:
-        with open(descriptor, "wb") as stream:  # noqa: PTH123 - likewise
+        with open(descriptor, "wb") as stream:
             if owner is not None and owner != (os.geteuid(), os.getegid()):
                 os.fchown(descriptor, *owner)
             os.fchmod(descriptor, mode)

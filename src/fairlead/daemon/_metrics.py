@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fairlead.journal import Happened
+    from fairlead.journal import EventRecord
 
 _BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0)
 """Seconds, of the histogram of decisions."""
@@ -40,7 +40,7 @@ class Metrics:
         """The longest that the loop was late in the last minute."""
         self.blocked = 0
 
-    def count(self, record: Happened) -> None:
+    def count(self, record: EventRecord) -> None:
         """Count a decided event."""
         key = record.event, record.verdict
         if key not in self.events and len(self.events) >= _MOST_NAMES:
@@ -101,10 +101,10 @@ class Metrics:
 def resident_memory() -> int:
     """Give the bytes of memory that this process holds now (at its peak, where only that is known)."""
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - no path of ours
+        with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
-        import resource  # noqa: PLC0415 - only where there is no /proc
+        import resource
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024

@@ -21,7 +21,7 @@ def main(args: Sequence[str]) -> int:
     on_demand = "--on-demand" in args
     try:
         idle, port = read_options([word for word in args if word != "--on-demand"])
-        from fairlead.daemon import _serve  # noqa: PLC0415 - a wrong option should not have to wait for it
+        from fairlead.daemon import _server as _serve
 
         options = _serve.Options(idle or _serve.IDLE, port, _PATIENCE if on_demand else 0.0)
         _serve.run(options, lambda where: print(f"fairlead: listening at {where}", file=sys.stderr, flush=True))  # noqa: T201

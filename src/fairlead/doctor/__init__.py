@@ -1,5 +1,37 @@
-"""Finds what is wrong with an install. Gathering and judging are apart.
+"""Diagnoses an installation. `probes` collect facts, `checks` turn facts into findings and touch nothing."""
 
-`gather` looks, asks and runs, and gives plain facts; the checks are functions from facts to findings, which touch
-nothing. Prints nothing: that is the command's.
-"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from fairlead.doctor._facts import Facts
+    from fairlead.doctor._findings import Finding, Level, harmless
+    from fairlead.doctor._gather import Options, gather
+
+__all__ = [
+    "Facts",
+    "Finding",
+    "Level",
+    "Options",
+    "gather",
+    "harmless",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "_facts": ("Facts",),
+        "_findings": (
+            "Finding",
+            "Level",
+            "harmless",
+        ),
+        "_gather": (
+            "Options",
+            "gather",
+        ),
+    },
+)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from fairlead.clients._claude_status import Status  # noqa: TC001 - msgspec reads the annotations
+from fairlead.clients.claude._status import Status
 
 Road = Literal["daemon", "cold", "apart"]
 """

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients._claude_events import OLDEST
-from fairlead.clients._claude_hooks import Launcher
-from fairlead.clients._claude_install import SCOPES, settings_file
-from fairlead.clients._claude_status import status
-from fairlead.doctor import _look_settings as settings
+from fairlead.clients.claude._hook_entries import Launcher
+from fairlead.clients.claude._install import SCOPES, settings_file
+from fairlead.clients.claude._install_events import OLDEST
+from fairlead.clients.claude._status import status
 from fairlead.doctor._facts import Facts
-from fairlead.doctor._look_daemon import look_at_daemon
-from fairlead.doctor._look_policy import is_in_use, look_at_policy
-from fairlead.doctor._look_programs import look_at_client, look_at_programs, others_on_path, own_launcher
-from fairlead.doctor._look_state import look_at_state
-from fairlead.doctor._play import Stage, own_and_foreign, play
+from fairlead.doctor.probes import _settings as settings
+from fairlead.doctor.probes._daemon import look_at_daemon
+from fairlead.doctor.probes._policy import is_in_use, look_at_policy
+from fairlead.doctor.probes._programs import look_at_client, look_at_programs, others_on_path, own_launcher
+from fairlead.doctor.probes._run_hooks import Stage, own_and_foreign, play
+from fairlead.doctor.probes._state import look_at_state
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
-    from fairlead.clients._claude_status import Status
+    from fairlead.clients.claude._status import Status
 
 
-class Wish(msgspec.Struct, frozen=True):
+class Options(msgspec.Struct, frozen=True):
     """What the command line asked for."""
 
     scope: str | None = None
@@ -34,7 +34,7 @@ class Wish(msgspec.Struct, frozen=True):
     client_version: tuple[int, int, int] | None = None
 
 
-def gather(wish: Wish, version: str) -> Facts:
+def gather(wish: Options, version: str) -> Facts:
     """Look at everything, then run the hooks: they start a daemon, and what was there before is to be told."""
     cwd, environ = _here(), dict(os.environ)
     scopes = (wish.scope,) if wish.scope else SCOPES
@@ -82,5 +82,5 @@ def _status(scope: str, cwd: Path, own: str, version: tuple[int, int, int] | Non
     served = (
         None if version is not None and version < OLDEST else version
     )  # of one that is too old, another check tells
-    launcher = Launcher(own, os.path.abspath(sys.executable)) if own else None  # noqa: PTH100 - a link must stay one
+    launcher = Launcher(own, os.path.abspath(sys.executable)) if own else None
     return status(scope, settings_file(scope, cwd, os.environ), launcher, served)

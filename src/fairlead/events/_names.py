@@ -67,7 +67,7 @@ class HookEvent(Enum):
     @classmethod
     def nearest(cls, name: str) -> HookEvent | None:
         """Guess which event a misspelt name means; `None` if it is like none of them."""
-        from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
+        from difflib import get_close_matches
 
         near = get_close_matches(_fold(name), _BY_FOLDED, n=1, cutoff=0.75)
         return _BY_FOLDED[near[0]] if near else None

@@ -77,7 +77,7 @@ def encode_json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        import json  # noqa: PLC0415 - only broken text pays for it
+        import json
 
         return json.dumps(value, separators=(",", ":")).encode()
     except RecursionError:
@@ -92,12 +92,12 @@ def decode_json(data: bytes | bytearray | str) -> Any:
         text = data if isinstance(data, str) else data.decode()
         if "\\ud" not in text and "\\uD" not in text:
             raise
-        import json  # noqa: PLC0415 - only broken text pays for it
+        import json
 
         return json.loads(text, parse_constant=_not_json, parse_float=_finite)
 
 
-def writable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Join surrogate pairs to their characters, and replace what has lost its other half: no file takes it."""
     if text.isascii():
         return text

@@ -2,12 +2,13 @@
 
 from fairlead.hooks._call import HookResult, HookRun
 from fairlead.hooks._command import CommandHook
-from fairlead.hooks._context import CancellationToken, HookContext
+from fairlead.hooks._context import HookContext
 from fairlead.hooks._execution import ExecutionContext
 from fairlead.hooks._hook import Hook
 from fairlead.hooks._manager import HookManager, HookOptions, Registration
 from fairlead.hooks._rule_files import load_rules
 from fairlead.hooks._rules import HookAction, HookRule, Problem, Rules
+from fairlead.process import CancellationToken
 
 __all__ = [
     "CancellationToken",

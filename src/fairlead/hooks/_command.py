@@ -61,8 +61,8 @@ class CommandHook(Hook):
 
     def execute(self, event: Event, ctx: HookContext) -> HookOutput:
         """Run the command and read its answer."""
-        from fairlead.hooks._answer import read_answer  # noqa: PLC0415 - subprocess is paid for by those who use it
-        from fairlead.hooks._process import run_process  # noqa: PLC0415
+        from fairlead.hooks._answer import read_answer
+        from fairlead.process import run_process
 
         env = {**os.environ, "EVENT": snake(event.event_name), **ctx.env, **self.env}
         done = run_process(
@@ -97,4 +97,4 @@ def _cwd(event: Event, ctx: HookContext) -> str | None:
     """Run where the caller says; else where the agent is, unless that folder is gone."""
     if ctx.cwd and ctx.cwd != event.cwd:
         return ctx.cwd
-    return event.cwd if event.cwd and os.path.isdir(event.cwd) else None  # noqa: PTH112 - pathlib costs an import
+    return event.cwd if event.cwd and os.path.isdir(event.cwd) else None

@@ -179,7 +179,7 @@ def _with_context(function: Any, target: FunctionType, given: int, named: set[st
 
 def _adapted_builtin(function: Callable[..., Any]) -> Handler:
     """Ask a function that is not written in Python how many arguments it takes."""
-    from inspect import signature  # noqa: PLC0415 - hardly anybody pays for it
+    from inspect import signature
 
     try:
         parameters = len(signature(function).parameters)

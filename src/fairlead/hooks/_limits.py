@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.errors import HookCancelled, HookFailure, HookTimeout
-from fairlead.hooks._context import CancellationToken
+from fairlead.process import CancellationToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

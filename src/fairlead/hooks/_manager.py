@@ -223,7 +223,7 @@ class HookManager:
         plan = self._plans.for_event(event)
         if not plan:
             return HookResult(HookOutput.allow(), event)
-        from fairlead.hooks._async import call_async  # noqa: PLC0415 - keeps asyncio out of plain programs
+        from fairlead.hooks._async import call_async
 
         ctx = ctx or _context_of(event)
         calls = call_hooks(plan, event)
@@ -270,7 +270,7 @@ def _reported(result: HookResult, plan: tuple[Registered, ...]) -> HookResult:
 
 
 def _log(run: HookRun, event: Event) -> None:
-    import logging  # noqa: PLC0415 - only a failure pays for it
+    import logging
 
     assert run.error is not None  # noqa: S101 - the caller looked
     text = "hook %r failed on %s: %s"

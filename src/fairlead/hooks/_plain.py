@@ -76,6 +76,6 @@ def _settled(answer: Any, ctx: HookContext, timeout: float) -> Any:
 
 
 def _awaited(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
-    from fairlead.hooks._async import run_bounded  # noqa: PLC0415 - only an async hook pays for asyncio
+    from fairlead.hooks._async import run_bounded
 
     return run_bounded(answer, ctx, timeout)

@@ -71,7 +71,7 @@ def rules_from(document: object, source: str, *, plugin_root: str | os.PathLike[
     `plugin_root` is the folder of the plugin that they belong to: commands get it as `CLAUDE_PLUGIN_ROOT`, and
     the hooks' names begin with the plugin's.
     """
-    root = None if plugin_root is None else os.path.abspath(plugin_root)  # noqa: PTH100 - pathlib costs an import
+    root = None if plugin_root is None else os.path.abspath(plugin_root)
     reader = _Reader(source, root)
     reader.read_document(document)
     return Rules(tuple(reader.hooks), tuple(reader.problems))
@@ -208,7 +208,7 @@ class _Reader(Reporter):
 
 
 def _read_file(source: str) -> object:
-    suffix = os.path.splitext(source)[1].lower()  # noqa: PTH122 - likewise
+    suffix = os.path.splitext(source)[1].lower()
     text = _read_text(source)
     if not text.strip():
         return {}
@@ -223,7 +223,7 @@ def _read_file(source: str) -> object:
 
 def _read_text(source: str) -> str:
     try:
-        with open(source, "rb") as file:  # noqa: PTH123 - likewise
+        with open(source, "rb") as file:
             data = file.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # a path that holds NUL is a ValueError
         raise Fault(Place(), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
@@ -246,7 +246,7 @@ def _parse_json(text: str) -> object:
 
 def _json_mistake(text: str, error: ValueError) -> str:
     """Say what is wrong, with line and column, which only the slower parser knows."""
-    import json  # noqa: PLC0415 - only a mistake pays for it
+    import json
 
     try:
         json.loads(text)
@@ -279,7 +279,7 @@ def _hooks_alone(document: object) -> object:
 
 
 def _parse_yaml(text: str) -> object:
-    import yaml  # noqa: PLC0415 - only YAML pays for it
+    import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -300,7 +300,7 @@ def _yaml_position(error: yaml.MarkedYAMLError) -> str:
 
 def _refuse_bombs(events: Iterable[yaml.Event]) -> None:
     """Refuse what would exhaust stack or memory: the C loader's recursion has no bound, and aliases multiply."""
-    import yaml  # noqa: PLC0415 - as above
+    import yaml
 
     sizes = [0]  # of the collections that are open
     anchors: list[str | None] = [None]

@@ -108,7 +108,7 @@ def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
 def _renamed(hook: CommandHook, name: str) -> CommandHook:
     if hook.name == name:
         return hook
-    from copy import copy  # noqa: PLC0415 - only a clash of names pays for it
+    from copy import copy
 
     hook = copy(hook)
     hook.name = name
@@ -290,7 +290,7 @@ def _unknown_key(key: str, known: frozenset[str]) -> str:
     """Say what becomes of a key that has no meaning where it stands, and which may have been meant."""
     if key in ALL_KEYS:
         return f"ignored: it belongs {'beside' if key == 'matcher' else 'in an entry of'} `hooks`"
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake pays for it
+    from difflib import get_close_matches
 
     near = get_close_matches(key, sorted(known), n=1)
     return f"unknown key, ignored; did you mean `{near[0]}`?" if near else "unknown key, ignored"

@@ -8,6 +8,6 @@ from contextlib import suppress
 
 def make_folder(folder: str) -> None:
     """Make a folder, and those above it, if they are missing."""
-    os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - pathlib costs an import
+    os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
-        os.mkdir(folder, mode=0o700)  # noqa: PTH102 - likewise
+        os.mkdir(folder, mode=0o700)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.journal._payload import cut_text, record_payload
-from fairlead.journal._records import LONGEST_REASON, Done, Happened, Record
+from fairlead.journal._records import LONGEST_REASON, CommandsRecord, EventRecord, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,19 +38,19 @@ def encode(record: Record) -> bytes:
 
 def name_of(record: Record) -> str:
     """Give what tells one record from all others: by it, nothing is taken twice. Turns have none ("")."""
-    if isinstance(record, Happened):
+    if isinstance(record, EventRecord):
         return record.id
-    return f"{record.id}.done" if isinstance(record, Done) else ""
+    return f"{record.id}.done" if isinstance(record, CommandsRecord) else ""
 
 
 def _encode_unusual(record: Record) -> bytes:
     """Cut what no client sends: a name of thousands of characters, hundreds of commands, a payload on many lines."""
     less = _cut(record)
-    if isinstance(less, Happened):
+    if isinstance(less, EventRecord):
         payload, is_cut = record_payload(bytes(less.payload))
         less = msgspec.structs.replace(less, payload=payload, cut=less.cut or is_cut)
     line = _encode(less)
-    if len(line) >= LONGEST and isinstance(less, Happened):
+    if len(line) >= LONGEST and isinstance(less, EventRecord):
         line = _encode(msgspec.structs.replace(less, payload=msgspec.Raw(b"{}"), cut=True))
     return line + b"\n"
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from fairlead.events import decode_json
-from fairlead.events._parse import writable
+from fairlead.events._parse import replace_surrogates
 
 LARGEST = 16 * 1024
 """Bytes of a payload that are kept. With all else, a record stays below twice as much."""
@@ -48,7 +48,7 @@ def cut_text(text: str, longest: int) -> str:
     """Cut a text, with a mark that says how much is gone; make half a surrogate pair something that can be written."""
     if len(text) > longest:
         text = f"{text[:longest]}… ({len(text) - longest} more)"
-    return writable(text)
+    return replace_surrogates(text)
 
 
 def _record_unusual(raw: bytes) -> tuple[msgspec.Raw, bool]:

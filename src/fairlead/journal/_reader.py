@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.journal._lines import decode
-from fairlead.places import state_folder
+from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,7 +114,7 @@ class Reader:
     def segments(self) -> list[int]:
         """Give the numbers of the segments, the oldest first."""
         try:
-            names = os.listdir(self.folder)  # noqa: PTH208 - pathlib costs an import
+            names = os.listdir(self.folder)
         except FileNotFoundError:
             return []
         return sorted(number for number in map(_number, names) if number)
@@ -142,7 +142,7 @@ class Reader:
 
     def _segment(self, number: int, offset: int) -> Iterator[tuple[Position, bytes]]:
         try:
-            file = open(self.path(number), "rb", buffering=0)  # noqa: PTH123, SIM115 - likewise; closed below
+            file = open(self.path(number), "rb", buffering=0)  # noqa: SIM115 - likewise; closed below
         except FileNotFoundError:  # swept since it was listed
             return
         with file:
@@ -162,7 +162,7 @@ class Reader:
 
     def _segment_backwards(self, number: int) -> Iterator[tuple[Position, bytes]]:
         try:
-            file = open(self.path(number), "rb", buffering=0)  # noqa: PTH123, SIM115 - likewise
+            file = open(self.path(number), "rb", buffering=0)  # noqa: SIM115 - likewise
         except FileNotFoundError:
             return
         with file:

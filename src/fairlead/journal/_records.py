@@ -40,7 +40,7 @@ class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the launcher."""
 
 
-class Happened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="event", tag_field="kind"):
+class EventRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="event", tag_field="kind"):
     """An event, and what was answered."""
 
     id: str
@@ -60,14 +60,14 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ta
     seconds: float = 0.0
     """How long the decision took."""
     steps: int = 0
-    """So many commands were handed to the caller to run; `Done` tells how they ended."""
+    """So many commands were handed to the caller to run; `CommandsRecord` tells how they ended."""
     caller: Caller = Caller()
     payload: msgspec.Raw = msgspec.Raw(b"{}")
     """As the client sent it; of a large one, long texts are cut (`cut` says so)."""
     cut: bool = False
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="done", tag_field="kind"):
+class CommandsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="done", tag_field="kind"):
     """The commands of an event have ended in the caller."""
 
     id: str
@@ -77,10 +77,10 @@ class Done(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="d
     exit: int = 0
     reason: str = ""
     seconds: float = 0.0
-    steps: tuple[Ran, ...] = ()
+    steps: tuple[CommandResult, ...] = ()
 
 
-class Ran(msgspec.Struct, frozen=True, omit_defaults=True):
+class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one command ended."""
 
     run: str
@@ -89,7 +89,7 @@ class Ran(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="daemon", tag_field="kind"):
+class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="daemon", tag_field="kind"):
     """A turn in the daemon's own life: started, stopped, or something a person should know."""
 
     at: float
@@ -98,7 +98,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="d
     version: str = ""
 
 
-Record: TypeAlias = Happened | Done | Turn
+Record: TypeAlias = EventRecord | CommandsRecord | DaemonRecord
 
 LONGEST_REASON = 2000
 """Characters of a reason that are kept."""

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 from fairlead.journal._errors import JournalError, SpoolFull
 from fairlead.journal._folder import make_folder
 from fairlead.journal._lines import LONGEST, decode, encode, name_of
-from fairlead.journal._records import Turn
-from fairlead.places import state_folder
+from fairlead.journal._records import DaemonRecord
+from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.journal._records import Done, Happened
+    from fairlead.journal._records import CommandsRecord, EventRecord
 
-MOST_FILES = 10_000
+MAX_SPOOL_FILES = 10_000
 MOST_BYTES = 64 * 1024 * 1024
 MOST_BROKEN = 100
 
@@ -49,7 +49,7 @@ def spool_folder() -> str:
     return f"{state_folder()}/spool"
 
 
-def put(folder: str, record: Happened | Done) -> None:
+def put(folder: str, record: EventRecord | CommandsRecord) -> None:
     """Leave a record for the daemon. Raises `SpoolFull` or another `JournalError`, and then nothing is written."""
     name = name_of(record) + _SUFFIX
     if not _is_plain(record.id):
@@ -58,14 +58,14 @@ def put(folder: str, record: Happened | Done) -> None:
     try:
         _refuse_if_full(folder)
         _write(begun, encode(record))
-        os.rename(begun, f"{folder}/{name}")  # noqa: PTH104 - pathlib costs an import
+        os.rename(begun, f"{folder}/{name}")
     except OSError as error:
         with suppress(OSError):
-            os.unlink(begun)  # noqa: PTH108 - likewise
+            os.unlink(begun)
         raise JournalError(f"{folder}: cannot be written: {error.strerror}; nothing was recorded") from error
 
 
-def take(folder: str, *, now: float | None = None) -> Iterator[tuple[str, Happened | Done]]:
+def take(folder: str, *, now: float | None = None) -> Iterator[tuple[str, EventRecord | CommandsRecord]]:
     """Give what waits, the oldest first, and how an event's commands ended after the event.
 
     A file stays until `remove` is called with its name. One that holds no record is set aside into `broken/`, and one
@@ -86,7 +86,7 @@ def take(folder: str, *, now: float | None = None) -> Iterator[tuple[str, Happen
 def remove(folder: str, name: str) -> None:
     """Remove a file that was taken."""
     with suppress(FileNotFoundError):
-        os.unlink(f"{folder}/{name}")  # noqa: PTH108 - likewise
+        os.unlink(f"{folder}/{name}")
 
 
 def pending(folder: str) -> int:
@@ -105,14 +105,14 @@ def _is_plain(name: str) -> bool:
 def _refuse_if_full(folder: str) -> None:
     """Refuse if too much waits already. Costs one look at the folder, as long as it is small."""
     try:
-        if os.stat(folder).st_size <= _SMALL_FOLDER:  # noqa: PTH116 - likewise
+        if os.stat(folder).st_size <= _SMALL_FOLDER:
             return
     except FileNotFoundError:
         make_folder(folder)
         return
     names = _names(folder)
     size = _size(folder, names) if len(names) * LONGEST > MOST_BYTES else 0
-    if len(names) >= MOST_FILES or size >= MOST_BYTES:
+    if len(names) >= MAX_SPOOL_FILES or size >= MOST_BYTES:
         raise SpoolFull(
             f"{folder}: {len(names)} events wait for the daemon, and no more are kept; nothing was recorded; "
             "start it with `fairlead daemon start`"
@@ -125,7 +125,7 @@ def _size(folder: str, names: list[str]) -> int:
     size = 0
     for name in some:
         with suppress(FileNotFoundError):
-            size += os.stat(f"{folder}/{name}").st_size  # noqa: PTH116 - likewise
+            size += os.stat(f"{folder}/{name}").st_size
     return size * len(names) // len(some)
 
 
@@ -144,7 +144,7 @@ def _write(path: str, data: bytes) -> None:
 
 def _names(folder: str) -> list[str]:
     try:
-        return os.listdir(folder)  # noqa: PTH208 - likewise
+        return os.listdir(folder)
     except FileNotFoundError:
         return []
 
@@ -153,14 +153,14 @@ def _waiting(names: list[str]) -> list[str]:
     return [name for name in names if name.endswith(_SUFFIX) and not name.startswith(".")]
 
 
-def _read(path: str) -> Happened | Done:
+def _read(path: str) -> EventRecord | CommandsRecord:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would block
     try:
         data = os.read(file, LONGEST + 1)
     finally:
         os.close(file)
     record = decode(data)
-    if isinstance(record, Turn) or f"/{name_of(record)}{_SUFFIX}" != path[path.rfind("/") :]:
+    if isinstance(record, DaemonRecord) or f"/{name_of(record)}{_SUFFIX}" != path[path.rfind("/") :]:
         raise ValueError("the file has the name of another record")
     return record
 
@@ -170,15 +170,15 @@ def _set_aside(folder: str, name: str) -> None:
     aside = f"{folder}/broken"
     with suppress(OSError):
         make_folder(aside)
-        os.rename(f"{folder}/{name}", f"{aside}/{name}")  # noqa: PTH104 - likewise
+        os.rename(f"{folder}/{name}", f"{aside}/{name}")
     for old in sorted(_names(aside))[:-MOST_BROKEN]:
         with suppress(OSError):
-            os.unlink(f"{aside}/{old}")  # noqa: PTH108 - likewise
+            os.unlink(f"{aside}/{old}")
 
 
 def _remove_abandoned(folder: str, names: list[str], now: float) -> None:
     for name in names:
         if name.startswith(".") and name.endswith(_BEGUN):
             with suppress(FileNotFoundError):
-                if os.stat(path := f"{folder}/{name}").st_mtime < now - _ABANDONED:  # noqa: PTH116 - likewise
-                    os.unlink(path)  # noqa: PTH108 - likewise
+                if os.stat(path := f"{folder}/{name}").st_mtime < now - _ABANDONED:
+                    os.unlink(path)

@@ -1,72 +1,77 @@
-"""What agents tell each other: who they are, messages, the ledger. Nothing here knows HTTP, a client or a database.
+"""Messages between agents: identity, messages, deliveries. Knows no HTTP, no client and no database.
 
-The office is loaded on first use: a command that only names what it sends needs the values alone.
+Modules are loaded on first use: a command that sends one message needs only the values.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.mail._errors import (
-    BadMessage,
-    BadName,
-    MailBusy,
-    MailError,
-    MailFull,
-    MailUnreachable,
-    NobodyThere,
-    NoSuchAgent,
-    NoSuchMessage,
-    NotYours,
-    TooLarge,
-)
-from fairlead.mail._port import (
-    TOLD_ENDED,
-    TOLD_IDLE,
-    TOLD_LATE,
-    Former,
-    Loaded,
-    MailBox,
-    Owed,
-    Post,
-    Swept,
-    Waiting,
-)
-from fairlead.mail._types import (
-    FAIRLEAD,
-    FIRST_ID,
-    INTENTS,
-    LONGEST_BODY,
-    LONGEST_KEY,
-    LONGEST_SUBJECT,
-    MOST_RECIPIENTS,
-    PRIORITIES,
-    SCRIPT,
-    STAGES,
-    USER,
-    Agent,
-    Draft,
-    Intent,
-    Letter,
-    Message,
-    Priority,
-    Sent,
-    Stage,
-    Standing,
-    Topic,
-)
+from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.mail._office import Office
+    from fairlead.mail._errors import (
+        BadMessage,
+        BadName,
+        MailBusy,
+        MailError,
+        MailFull,
+        MailUnreachable,
+        NobodyThere,
+        NoSuchAgent,
+        NoSuchMessage,
+        NotYours,
+        TooLarge,
+    )
+    from fairlead.mail._render import FRAME, MOST_SHOWN, harmless, identity, session_context, stop_reason
+    from fairlead.mail._service import MessageService
+    from fairlead.mail._storage import (
+        TOLD_ENDED,
+        TOLD_IDLE,
+        TOLD_LATE,
+        Former,
+        Loaded,
+        MailStorage,
+        Owed,
+        Post,
+        Swept,
+        Waiting,
+    )
+    from fairlead.mail._tasks import Task, TasksHeard, config_folder, incomplete
+    from fairlead.mail._types import (
+        FAIRLEAD,
+        FIRST_ID,
+        INTENTS,
+        LONGEST_BODY,
+        LONGEST_KEY,
+        LONGEST_SUBJECT,
+        MOST_RECIPIENTS,
+        PRIORITIES,
+        SCRIPT,
+        STAGES,
+        USER,
+        Agent,
+        Delivery,
+        Draft,
+        Intent,
+        Message,
+        Priority,
+        Sent,
+        Stage,
+        Standing,
+        Topic,
+    )
 
 __all__ = [
     "FAIRLEAD",
     "FIRST_ID",
+    "FRAME",
     "INTENTS",
     "LONGEST_BODY",
     "LONGEST_KEY",
     "LONGEST_SUBJECT",
     "MOST_RECIPIENTS",
+    "MOST_SHOWN",
     "PRIORITIES",
     "SCRIPT",
     "STAGES",
@@ -77,22 +82,22 @@ __all__ = [
     "Agent",
     "BadMessage",
     "BadName",
+    "Delivery",
     "Draft",
     "Former",
     "Intent",
-    "Letter",
     "Loaded",
-    "MailBox",
     "MailBusy",
     "MailError",
     "MailFull",
+    "MailStorage",
     "MailUnreachable",
     "Message",
+    "MessageService",
     "NoSuchAgent",
     "NoSuchMessage",
     "NobodyThere",
     "NotYours",
-    "Office",
     "Owed",
     "Post",
     "Priority",
@@ -100,17 +105,84 @@ __all__ = [
     "Stage",
     "Standing",
     "Swept",
+    "Task",
+    "TasksHeard",
     "TooLarge",
     "Topic",
     "Waiting",
+    "config_folder",
+    "harmless",
+    "identity",
+    "incomplete",
+    "session_context",
+    "stop_reason",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """Load the office on first use."""
-    if name != "Office":
-        raise AttributeError(f"module 'fairlead.mail' has no attribute {name!r}")
-    from fairlead.mail._office import Office as office  # noqa: N813, PLC0415 - only who uses it pays for it
-
-    globals()[name] = office
-    return office
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "_errors": (
+            "BadMessage",
+            "BadName",
+            "MailBusy",
+            "MailError",
+            "MailFull",
+            "MailUnreachable",
+            "NoSuchAgent",
+            "NoSuchMessage",
+            "NobodyThere",
+            "NotYours",
+            "TooLarge",
+        ),
+        "_render": (
+            "FRAME",
+            "MOST_SHOWN",
+            "harmless",
+            "identity",
+            "session_context",
+            "stop_reason",
+        ),
+        "_service": ("MessageService",),
+        "_storage": (
+            "Former",
+            "Loaded",
+            "MailStorage",
+            "Owed",
+            "Post",
+            "Swept",
+            "TOLD_ENDED",
+            "TOLD_IDLE",
+            "TOLD_LATE",
+            "Waiting",
+        ),
+        "_tasks": (
+            "Task",
+            "TasksHeard",
+            "config_folder",
+            "incomplete",
+        ),
+        "_types": (
+            "Agent",
+            "Delivery",
+            "Draft",
+            "FAIRLEAD",
+            "FIRST_ID",
+            "INTENTS",
+            "Intent",
+            "LONGEST_BODY",
+            "LONGEST_KEY",
+            "LONGEST_SUBJECT",
+            "MOST_RECIPIENTS",
+            "Message",
+            "PRIORITIES",
+            "Priority",
+            "SCRIPT",
+            "STAGES",
+            "Sent",
+            "Stage",
+            "Standing",
+            "Topic",
+            "USER",
+        ),
+    },
+)

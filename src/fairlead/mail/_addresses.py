@@ -11,15 +11,15 @@ from fairlead.mail._types import FAIRLEAD, MOST_RECIPIENTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fairlead.mail._people import People
+    from fairlead.mail._directory import AgentDirectory
     from fairlead.mail._topics import Topics
     from fairlead.mail._types import Agent
 
 
-class Directory:
+class AddressResolver:
     """Finds whom an address means."""
 
-    def __init__(self, people: People, topics: Topics) -> None:
+    def __init__(self, people: AgentDirectory, topics: Topics) -> None:
         """Name where to look."""
         self._people = people
         self._topics = topics

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.events._parse import writable
+from fairlead.events._parse import replace_surrogates
 from fairlead.mail._errors import BadName, TooLarge
 from fairlead.mail._names import checked_name, folded, shown
-from fairlead.mail._port import Former
+from fairlead.mail._storage import Former
 from fairlead.mail._types import FIRST_ID, Agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fairlead.mail._memory import Memory
-    from fairlead.mail._port import MailBox
+    from fairlead.mail._cache import MailCache
+    from fairlead.mail._storage import MailStorage
 
 LONGEST_STATUS = 20_000
 
@@ -24,7 +24,7 @@ LONGEST_STATUS = 20_000
 class Identity:
     """Makes agents and changes what they are called. Each change is kept before it is seen."""
 
-    def __init__(self, box: MailBox, memory: Memory, now: Callable[[], float]) -> None:
+    def __init__(self, box: MailStorage, memory: MailCache, now: Callable[[], float]) -> None:
         """Name where agents are kept, and the clock."""
         self._box = box
         self._memory = memory
@@ -33,11 +33,15 @@ class Identity:
 
     def known(self, session: str, agent_id: str) -> Agent | None:
         """Give the agent at a place, if there is one."""
-        return self._people.at(writable(session), writable(agent_id))
+        return self._people.at(replace_surrogates(session), replace_surrogates(agent_id))
 
     def agent_for(self, session: str, agent_id: str, agent_type: str, project: str, *, begins: bool) -> Agent:
         """Give the agent at a place, or make it."""
-        session, agent_id, project = writable(session), writable(agent_id), writable(project)
+        session, agent_id, project = (
+            replace_surrogates(session),
+            replace_surrogates(agent_id),
+            replace_surrogates(project),
+        )
         if not session:
             raise BadName("a session without an id has no agent")
         found = self._people.at(session, agent_id)
@@ -50,7 +54,7 @@ class Identity:
 
     def continue_as(self, old_session: str, new_session: str) -> Agent | None:
         """Let an agent go on under another session id; None if there is nothing to be done."""
-        old_session, new_session = writable(old_session), writable(new_session)
+        old_session, new_session = replace_surrogates(old_session), replace_surrogates(new_session)
         with self._memory.turn():
             agent = self._people.at(old_session)
             there = self._people.at(new_session)
@@ -77,7 +81,7 @@ class Identity:
         if len(status) > LONGEST_STATUS:
             raise TooLarge(f"a status may have {LONGEST_STATUS} characters, not {len(status)}")
         with self._memory.turn():
-            saved = replace(self._people.current(agent), saved=writable(status))
+            saved = replace(self._people.current(agent), saved=replace_surrogates(status))
             self._keep([saved])
             return saved
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.mail._port import TOLD_ENDED, TOLD_IDLE, TOLD_LATE, Post
+from fairlead.mail._storage import TOLD_ENDED, TOLD_IDLE, TOLD_LATE, Post
 from fairlead.mail._types import FAIRLEAD, LONGEST_SUBJECT, Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from fairlead.mail._people import People
-    from fairlead.mail._port import Owed
+    from fairlead.mail._directory import AgentDirectory
+    from fairlead.mail._storage import Owed
 
 HAD_ENDED = "the agent had ended"
 """Why a letter bounces that comes too late."""
@@ -29,7 +29,7 @@ def untold(owed: Iterable[Owed], reason: int) -> list[Owed]:
 
 
 def notices(  # noqa: PLR0913 - each says one thing of it, and has a name
-    owed: Iterable[Owed], reason: int, people: People, *, first_id: int, at: float, ending: Collection[int] = ()
+    owed: Iterable[Owed], reason: int, people: AgentDirectory, *, first_id: int, at: float, ending: Collection[int] = ()
 ) -> list[Post]:
     """Write a notice for each. Those who have ended, or are ending now, find it when they come back."""
     return [
@@ -38,7 +38,7 @@ def notices(  # noqa: PLR0913 - each says one thing of it, and has a name
 
 
 def _notice(  # noqa: PLR0913 - likewise
-    owed: Owed, reason: int, people: People, *, number: int, at: float, ending: Collection[int]
+    owed: Owed, reason: int, people: AgentDirectory, *, number: int, at: float, ending: Collection[int]
 ) -> Post:
     sender, recipient = people.get(owed.sender), people.get(owed.recipient)
     is_gone = sender is None or bool(sender.ended) or sender.id in ending

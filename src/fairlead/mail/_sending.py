@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.events._parse import writable
-from fairlead.mail._drafts import checked, subject_of_reply
+from fairlead.events._parse import replace_surrogates
 from fairlead.mail._errors import MailError, MailUnreachable, NoSuchMessage, NotYours
 from fairlead.mail._notices import HAD_ENDED
-from fairlead.mail._port import Post
+from fairlead.mail._storage import Post
 from fairlead.mail._types import FAIRLEAD, USER, Message, Sent
+from fairlead.mail._validate import checked, subject_of_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from fairlead.mail._memory import Memory
-    from fairlead.mail._port import MailBox
+    from fairlead.mail._cache import MailCache
+    from fairlead.mail._storage import MailStorage
     from fairlead.mail._types import Agent, Draft
 
 _TOO_HIGH = 2**63
@@ -39,7 +39,7 @@ class Order(msgspec.Struct):
     @property
     def key(self) -> tuple[int, str]:
         """Under which it is sent only once, if the second part is not empty."""
-        return self.sender.id, writable(self.draft.key)
+        return self.sender.id, replace_surrogates(self.draft.key)
 
     @property
     def is_done(self) -> bool:
@@ -58,7 +58,7 @@ class Order(msgspec.Struct):
 class Sending:
     """Sends. Who comes first commits for all who wait by then, so that they share one sync of the disk."""
 
-    def __init__(self, box: MailBox, memory: Memory, now: Callable[[], float]) -> None:
+    def __init__(self, box: MailStorage, memory: MailCache, now: Callable[[], float]) -> None:
         """Name where messages go, and the clock."""
         self._box = box
         self._memory = memory
@@ -163,7 +163,7 @@ class Sending:
             thread=thread,
             reply_to=draft.reply_to,
             deadline=draft.deadline,
-            project=sender.project or writable(order.project),
+            project=sender.project or replace_surrogates(order.project),
         )
         gone = tuple(agent.id for agent in recipients if agent.ended)
         post = Post(

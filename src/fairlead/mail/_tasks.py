@@ -45,7 +45,7 @@ class Task(msgspec.Struct, frozen=True):
 def config_folder(environ: Mapping[str, str], cwd: str = "/") -> str:
     """Give the client's folder, as the client finds it."""
     moved = environ.get("CLAUDE_CONFIG_DIR", "")
-    return os.path.join(cwd, moved) if moved else f"{environ.get('HOME', '')}/.claude"  # noqa: PTH118 - text
+    return os.path.join(cwd, moved) if moved else f"{environ.get('HOME', '')}/.claude"
 
 
 def incomplete(tasks: Iterable[Task]) -> tuple[Task, ...]:
@@ -59,7 +59,7 @@ def read_tasks(folder: str, session: str) -> tuple[Task, ...] | None:
         return None
     place = f"{folder}/tasks/{session}"
     try:
-        names = [name for name in os.listdir(place) if name.endswith(".json")][:MOST_FILES]  # noqa: PTH208 - text
+        names = [name for name in os.listdir(place) if name.endswith(".json")][:MOST_FILES]
     except OSError:
         return None
     found = (_read(f"{place}/{name}", name.removesuffix(".json")) for name in names)
@@ -70,7 +70,7 @@ def _read(path: str, name: str) -> Task | None:
     """Read one file; one that is no task is none."""
     with suppress(OSError, ValueError):
         descriptor = os.open(path, _FLAGS)
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+        with open(descriptor, "rb") as file:
             content = file.read(LARGEST + 1)
         told = msgspec.json.decode(content)
         if len(content) <= LARGEST and isinstance(told, dict):

@@ -76,7 +76,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     project: str = ""
 
 
-class Letter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """How one message fares with one recipient: a row of the ledger."""
 
     message: int

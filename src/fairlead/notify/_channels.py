@@ -29,7 +29,7 @@ def publish(note: Note, channels: Sequence[str], log: Callable[[str], None]) -> 
         return True
     log = _keeping_secrets(channels, os.environ, log)
     try:
-        import apprise  # noqa: F401, PLC0415 - an optional extra
+        import apprise  # noqa: F401 - an optional extra
     except ImportError:
         log(f"channels, by apprise: {MISSING}")
         return False
@@ -45,7 +45,7 @@ class _Target(NamedTuple):
 
 
 def _opened(number: int, channel: str, log: Callable[[str], None]) -> _Target | None:
-    from apprise import Apprise  # noqa: PLC0415 - an optional extra
+    from apprise import Apprise
 
     scheme = re.match(r"([a-z0-9]+)://", channel)
     target = _Target(f"channel {number}{f' ({scheme[1]})' if scheme else ''}", Apprise())
@@ -59,7 +59,7 @@ def _opened(number: int, channel: str, log: Callable[[str], None]) -> _Target | 
 
 
 def _notify(note: Note, target: _Target, log: Callable[[str], None]) -> bool:
-    from apprise import NotifyFormat, NotifyType  # noqa: PLC0415 - an optional extra
+    from apprise import NotifyFormat, NotifyType
 
     kind = NotifyType(_KINDS[note.status])
     try:

@@ -65,7 +65,7 @@ class _Warnings(logging.Handler):
 
 def _by_library(note: Note) -> None:
     try:
-        from desktop_notifier import DesktopNotifier, Urgency  # noqa: PLC0415 - an optional extra
+        from desktop_notifier import DesktopNotifier, Urgency
     except ImportError as error:
         raise Unsent(MISSING) from error
     _find_bus()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.notify._when import Note  # noqa: TC001 - msgspec reads the annotations
-from fairlead.places import state_folder
+from fairlead.notify._when import Note
+from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +61,7 @@ def has_desktop() -> bool:
 
 def _is_socket(path: str) -> bool:
     try:
-        return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116 - pathlib is slow to load
+        return stat.S_ISSOCK(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
 
@@ -69,7 +69,7 @@ def _is_socket(path: str) -> bool:
 def log_file() -> str | None:
     """Where mishaps are written; `None` for a user without a home."""
     folder = state_folder()
-    return f"{folder}/notify.log" if os.path.isabs(folder) else None  # noqa: PTH117 - pathlib is slow to load
+    return f"{folder}/notify.log" if os.path.isabs(folder) else None
 
 
 def _start(letter: bytes, log: int, then: Then | None) -> None:
@@ -122,7 +122,7 @@ def _open_log() -> int:
     try:
         if path is None:
             return os.open(os.devnull, os.O_WRONLY)
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - pathlib is slow to load
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         # Readable too: the process that sends shortens it. A pipe in its place must not hold us up.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = os.open(path, flags, 0o600)

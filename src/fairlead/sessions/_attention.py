@@ -34,7 +34,7 @@ LOOK_AWAY = 60.0
 _MOST_TOLD = 16
 
 
-class Manners(msgspec.Struct, frozen=True):
+class AttentionSettings(msgspec.Struct, frozen=True):
     """When the person wants to be told."""
 
     grace: float = 2.0
@@ -81,7 +81,7 @@ def follow(known: Asked | None, session: Session, now: float) -> Asked | None:
     return Asked(session.since, work, state.reason, began if told else known.began, hearsay, told)
 
 
-def decide(asked: Asked, now: float, manners: Manners, is_in_front: Callable[[], bool]) -> Asked:
+def decide(asked: Asked, now: float, manners: AttentionSettings, is_in_front: Callable[[], bool]) -> Asked:
     """Give what is known afterwards: it is told by then, or it is to be looked at again later."""
     if asked.is_told or now < asked.look:
         return asked
@@ -104,7 +104,7 @@ def _and(told: tuple[str, ...], reason: str) -> tuple[str, ...]:
     return told if reason in told else (*told, reason)[-_MOST_TOLD:]
 
 
-class Book:
+class AttentionLog:
     """Who needs the person, and what of it the person was told."""
 
     def __init__(self, told: Mapping[str, Asked] | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.sessions._session import Session  # noqa: TC001 - read at run time: changes travel
+from fairlead.sessions._session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

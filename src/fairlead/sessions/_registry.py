@@ -38,24 +38,25 @@ from fairlead.events import (
     TeammateIdle,
 )
 from fairlead.journal import Caller
-from fairlead.sessions._apply import apply
-from fairlead.sessions._bounds import LONGEST_ID, LONGEST_PATH, MOST_PREVIOUS, clean
 from fairlead.sessions._changes import Change, ChangeLog
-from fairlead.sessions._family import Family, ended_by
-from fairlead.sessions._processes import GONE
+from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, MOST_PREVIOUS, clean
 from fairlead.sessions._session import Session
+from fairlead.sessions._session_files import ClientSessionFile, discovered, reconcile, reconcile_child
 from fairlead.sessions._states import AttentionNeeded
-from fairlead.sessions._tools import MAKES_AGENTS, made_agent
-from fairlead.sessions._witness import Witness, discovered, reconcile, reconcile_child
+from fairlead.sessions._subagent_linker import SubagentLinker, ended_by
+from fairlead.sessions.transitions._apply import apply
+from fairlead.sessions.transitions._tools import MAKES_AGENTS, made_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.events import Event
     from fairlead.journal import Verdict
-    from fairlead.sessions._shelf import Process
+    from fairlead.process import Process
     from fairlead.sessions._usage import Usage
 
+PROCESS_GONE = "process gone"
+"""The end reason of a session whose process died."""
 KEEP_ENDED = 3600.0
 """Seconds for which an ended session is kept."""
 MOST_ENDED = 200
@@ -71,7 +72,7 @@ _SIGN_OF_LIFE = 60.0
 """A parent's last activity follows that of its subagents by so many seconds at most: not each is a change of it."""
 
 
-class Registry(Family):
+class Registry(SubagentLinker):
     """All sessions. Every method that changes something gives the changes, numbered."""
 
     def __init__(self, revision: int = 0) -> None:
@@ -102,7 +103,7 @@ class Registry(Family):
             self._of_child(root, event, at, verdict)
         return self._published()
 
-    def look(self, witnesses: Iterable[Witness], now: float) -> list[Change]:
+    def look(self, witnesses: Iterable[ClientSessionFile], now: float) -> list[Change]:
         """Hold the sessions against the client's own files, and take in those that nobody told us of.
 
         Also lets go of what only time can tell, so it is to be called every second or so, with what files there are.
@@ -296,7 +297,7 @@ class Registry(Family):
                 for name in list(self.by_process.get((pid, known), ())):
                     if name != root.id:
                         self._gone(self.by_id[name], at, f"another process has its pid {pid}")
-        elif 0 < start < known and root.end_reason == GONE and at > (root.ended or 0.0):
+        elif 0 < start < known and root.end_reason == PROCESS_GONE and at > (root.ended or 0.0):
             self.shared.add(pid)
 
     def _gone(self, root: Session, at: float, said: str) -> None:
@@ -306,12 +307,12 @@ class Registry(Family):
             pid, start = root.others[-1]
             self.put(replace(root, pid=pid, pid_start=start, others=root.others[:-1]))
             return
-        self.put(ended_by(root, said, at, GONE, source="process"))
+        self.put(ended_by(root, said, at, PROCESS_GONE, source="process"))
         self.close_below(root, said, at)
 
     # -- the second witness ----------------------------------------------------------------------------
 
-    def _reconcile(self, root: Session, witness: Witness | None, now: float) -> None:
+    def _reconcile(self, root: Session, witness: ClientSessionFile | None, now: float) -> None:
         asks_below = self._asks_below(root)
         if not (asks_below and witness is not None and witness.status == "waiting"):
             after = reconcile(root, witness, now)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from fairlead.sessions._states import IDLE, Evidence, State
-from fairlead.sessions._usage import Usage  # noqa: TC001 - read at run time: sessions travel
+from fairlead.sessions._usage import Usage
 
 STALE_AFTER = 8 * 3600.0
 """Seconds without a sign of life after which a session is stale."""
@@ -64,7 +64,7 @@ class Counters(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Turns that ended by an error of the model's service."""
 
 
-class Memory(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class SessionMemory(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What `apply` has to remember to take events in any order. Nothing that a person wants to see."""
 
     heard: float = 0.0
@@ -98,7 +98,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     calls: dict[str, OpenCall] = {}
     """Tool calls that are open, by their ids, the oldest first."""
     counters: Counters = Counters()
-    memory: Memory = Memory()
+    memory: SessionMemory = SessionMemory()
 
     client: str = "claude"
     parent: str = ""

@@ -8,9 +8,9 @@ import msgspec
 
 from fairlead.errors import FairleadError
 from fairlead.events import parse
-from fairlead.journal import Happened
+from fairlead.journal import EventRecord
 from fairlead.sessions._registry import Registry
-from fairlead.sessions._session import Session  # noqa: TC001 - read at run time
+from fairlead.sessions._session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,12 +61,12 @@ def rebuild(records: Iterable[Record], revision: int = 0) -> Registry:
     """Make the registry anew from the journal. What is no event, or cannot be read, is passed over."""
     registry = Registry(revision)
     for record in records:
-        if isinstance(record, Happened):
+        if isinstance(record, EventRecord):
             take_record(registry, record)
     return registry
 
 
-def take_record(registry: Registry, record: Happened, event: Event | None = None) -> None:
+def take_record(registry: Registry, record: EventRecord, event: Event | None = None) -> None:
     """Take in an event as the journal has it. `event` is its payload, if somebody has read that before."""
     try:
         event = event or parse(bytes(record.payload), record.event)

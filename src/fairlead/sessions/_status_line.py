@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairlead.events import decode_json
-from fairlead.sessions._bounds import LONGEST_ID, clean
-from fairlead.sessions._figures import money, span
+from fairlead.sessions._limits import LONGEST_ID, clean
 from fairlead.sessions._usage import Usage, read_duration, read_usage
+from fairlead.text import money, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from fairlead.events import decode_json
-from fairlead.sessions._bounds import LONGEST_ID, clean
+from fairlead.sessions._limits import LONGEST_ID, clean
 from fairlead.sessions._usage import Usage
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def transcripts_folder() -> str:
     """Give the folder in which the client keeps transcripts, of all projects."""
     own = os.environ.get("CLAUDE_CONFIG_DIR")
-    return f"{own or os.path.expanduser('~/.claude')}/projects"  # noqa: PTH111 - paths are text here
+    return f"{own or os.path.expanduser('~/.claude')}/projects"
 
 
 class Transcripts:
@@ -87,7 +87,7 @@ class Transcripts:
 
     def _open(self, path: str) -> int:
         real, folder = os.path.realpath(path), os.path.realpath(self._folder)
-        if not os.path.isabs(path) or not real.startswith(f"{folder}/"):  # noqa: PTH117 - likewise
+        if not os.path.isabs(path) or not real.startswith(f"{folder}/"):
             raise ValueError("outside of the client's folder")
         return os.open(real, _FLAGS)
 

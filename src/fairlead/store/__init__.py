@@ -1,4 +1,4 @@
-"""Where things are kept: the events and what was answered, and the mail, in databases that are opened by URL."""
+"""Databases that keep events and mail, opened by URL."""
 
 from fairlead.store._errors import (
     StoreBusy,
@@ -10,11 +10,15 @@ from fairlead.store._errors import (
     StoreUnwritable,
     StoreURLError,
 )
-from fairlead.store._mail_store import MailStore, default_mail_url
-from fairlead.store._store import Store, default_url
-from fairlead.store._values import Counts, Health, Key, StoredEvent
+from fairlead.store._revisions import HEAD_REVISION, known_revisions
+from fairlead.store.events._store import Store, default_url
+from fairlead.store.events._tables import REVISION_TABLE
+from fairlead.store.events._values import Counts, Health, Key, StoredEvent
+from fairlead.store.mail._store import MailStore, default_mail_url
 
 __all__ = [
+    "HEAD_REVISION",
+    "REVISION_TABLE",
     "Counts",
     "Health",
     "Key",
@@ -31,4 +35,5 @@ __all__ = [
     "StoredEvent",
     "default_mail_url",
     "default_url",
+    "known_revisions",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.store._revisions import HEAD, revision_of
-from fairlead.store._values import Health
+from fairlead.store._revisions import HEAD_REVISION, revision_of
+from fairlead.store.events._values import Health
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -19,7 +19,7 @@ def health_of(backend: Backend, connection: Connection) -> Health:
     return Health(
         where=backend.where,
         revision=revision_of(connection, backend.where) or "",
-        head=HEAD,
+        head=HEAD_REVISION,
         size=backend.used(connection) + free,
         free=free,
         problems=backend.problems(connection),

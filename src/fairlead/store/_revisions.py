@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Text, column, inspect, select, table
 
 from fairlead.store._errors import StoreForeign, StoreTooNew
-from fairlead.store._tables import REVISION_TABLE
+from fairlead.store.events._tables import REVISION_TABLE
 
 if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
     from sqlalchemy import Connection
 
-HEAD = "0002"
+HEAD_REVISION = "0002"
 """The newest revision. It stands here so that a database of today is known without Alembic: 11 MB and 0.2 s."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -37,7 +37,7 @@ def revision_of(connection: Connection, where: str) -> str | None:
     return None
 
 
-def upgrade(connection: Connection, where: str, target: str = HEAD) -> None:
+def upgrade(connection: Connection, where: str, target: str = HEAD_REVISION) -> None:
     """Bring a database to a revision, within the caller's transaction: all steps of it, or none."""
     current = revision_of(connection, where)
     if current != target:
@@ -46,13 +46,13 @@ def upgrade(connection: Connection, where: str, target: str = HEAD) -> None:
 
 
 def _upgrade(connection: Connection, where: str, current: str | None, target: str) -> None:
-    from alembic.operations import Operations  # noqa: PLC0415 - seldom needed, see HEAD
-    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - likewise
+    from alembic.operations import Operations
+    from alembic.runtime.migration import MigrationContext
 
     steps = scripts()
     if current is not None and current not in known_revisions():
         raise StoreTooNew(
-            f"{where} was written by a newer Fairlead (it is at revision {current}, this version knows {HEAD}); "
+            f"{where} was written by a newer Fairlead (at revision {current}, this version knows {HEAD_REVISION}); "
             "upgrade Fairlead, or move the file away to begin a new one"
         )
     context = MigrationContext.configure(connection, opts={"version_table": REVISION_TABLE})
@@ -69,6 +69,6 @@ def known_revisions() -> list[str]:
 
 def scripts() -> ScriptDirectory:
     """Give the steps as Alembic sees them."""
-    from alembic.script import ScriptDirectory  # noqa: PLC0415 - seldom needed, see HEAD
+    from alembic.script import ScriptDirectory
 
     return ScriptDirectory(str(_MIGRATIONS))

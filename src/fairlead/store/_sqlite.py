@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from fairlead.store import _files
 from fairlead.store._backend import WRITES, translated, writing
 from fairlead.store._errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnwritable, StoreURLError
-from fairlead.store._revisions import HEAD, known_revisions, revision_of, upgrade
+from fairlead.store._revisions import HEAD_REVISION, known_revisions, revision_of, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,7 @@ class SQLite:
         engine = create_engine("sqlite://", creator=self._connect_to_look, poolclass=NullPool)
         with engine.connect() as connection:
             revision = revision_of(connection, self.where)
-            if revision != HEAD and revision not in known_revisions():
+            if revision != HEAD_REVISION and revision not in known_revisions():
                 return
             if _files.suspect(self.file).exists():
                 found = _found(connection, "PRAGMA integrity_check(1)")

@@ -1,21 +1,24 @@
-"""The live view of every session and subagent: `fairlead watch`. What is shown is computed without a screen.
+"""The live view of every session and subagent, `fairlead watch`. `model` computes it without a screen.
 
-The parts are loaded on first use: a list of sessions needs no screen.
+Modules are loaded on first use: a plain list of sessions needs no screen.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.lazy import lazy_exports
+
 if TYPE_CHECKING:
     from fairlead.tui._app import WatchApp
-    from fairlead.tui._plain import plain_text, plain_view, project_of, row_texts
-    from fairlead.tui._projects import find_place
-    from fairlead.tui._source import Source, fetch_once
-    from fairlead.tui._text import span
-    from fairlead.tui._view import View
+    from fairlead.tui._source import Reset, Source, fetch_once
+    from fairlead.tui.model._plain import plain_text, plain_view, project_of, row_texts
+    from fairlead.tui.model._projects import Place, find_place
+    from fairlead.tui.model._view import View
 
 __all__ = [
+    "Place",
+    "Reset",
     "Source",
     "View",
     "WatchApp",
@@ -25,25 +28,27 @@ __all__ = [
     "plain_view",
     "project_of",
     "row_texts",
-    "span",
 ]
 
-_HOMES = {
-    "_app": {"WatchApp"},
-    "_plain": {"plain_text", "plain_view", "project_of", "row_texts"},
-    "_projects": {"find_place"},
-    "_source": {"Source", "fetch_once"},
-    "_text": {"span"},
-    "_view": {"View"},
-}
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name on first use."""
-    from importlib import import_module  # noqa: PLC0415 - only the first use pays for it
-
-    for home, names in _HOMES.items():
-        if name in names:
-            globals()[name] = value = getattr(import_module(f"fairlead.tui.{home}"), name)
-            return value
-    raise AttributeError(f"module 'fairlead.tui' has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "_app": ("WatchApp",),
+        "_source": (
+            "Reset",
+            "Source",
+            "fetch_once",
+        ),
+        "model._plain": (
+            "plain_text",
+            "plain_view",
+            "project_of",
+            "row_texts",
+        ),
+        "model._projects": (
+            "Place",
+            "find_place",
+        ),
+        "model._view": ("View",),
+    },
+)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 from fairlead.errors import FairleadError
+from fairlead.text import harmless
 from fairlead.tui import _tmux
-from fairlead.tui._help import HelpScreen
-from fairlead.tui._rows import name_of
-from fairlead.tui._text import harmless
-from fairlead.tui._timeline import timeline
-from fairlead.tui._view import SORTS, Folds
+from fairlead.tui.model._rows import name_of
+from fairlead.tui.model._timeline import timeline
+from fairlead.tui.model._view import SORTS, Folds
+from fairlead.tui.widgets._help import HelpScreen
 
 if TYPE_CHECKING:
     from fairlead.sessions import Session

@@ -11,21 +11,21 @@ from msgspec.structs import replace
 from textual.app import App
 from textual.containers import Container
 
+from fairlead.text import fit, width
 from fairlead.tui._actions import Actions
-from fairlead.tui._bar import Bar
-from fairlead.tui._detail import detail_of
-from fairlead.tui._family import folder_of
-from fairlead.tui._filter import FilterBox
-from fairlead.tui._keys import hints
-from fairlead.tui._layout import columns, headings, summary
-from fairlead.tui._list import SessionList
-from fairlead.tui._panel import Panel
-from fairlead.tui._projects import Place, Surveyor, find_place
 from fairlead.tui._source import Changed, Gone, Link, News, Reset, Source
-from fairlead.tui._text import fit, width
-from fairlead.tui._themes import THEMES, Palette
-from fairlead.tui._tree import Tree
-from fairlead.tui._view import View
+from fairlead.tui.model._detail import detail_of
+from fairlead.tui.model._family import folder_of
+from fairlead.tui.model._keys import hints
+from fairlead.tui.model._layout import columns, headings, summary
+from fairlead.tui.model._projects import Place, ProjectLocator, find_place
+from fairlead.tui.model._tree import Tree
+from fairlead.tui.model._view import View
+from fairlead.tui.widgets._bar import Bar
+from fairlead.tui.widgets._filter import FilterBox
+from fairlead.tui.widgets._list import SessionList
+from fairlead.tui.widgets._panel import Panel
+from fairlead.tui.widgets._themes import THEMES, Palette
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ class WatchApp(App[None]):
         self._is_due = False
         self._message = ""
         self._high = 0
-        self._surveyor = Surveyor(self._found_place, look)
+        self._surveyor = ProjectLocator(self._found_place, look)
         self.actions = Actions(self)
         self.bars = {name: Bar(self.palette, id=name) for name in _BARS}
         self.list = SessionList(self.palette)

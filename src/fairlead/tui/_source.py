@@ -13,9 +13,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from fairlead.daemon.remote import NoDaemon, SilentDaemon, ask
+from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, asked, request
 from fairlead.sessions import Session
-from fairlead.tui._http import asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,9 +103,9 @@ class Source:
                     await self._fetch(tell)
                 await self._follow(tell)
                 words = "the daemon closed the connection; looking for it"
-            except SilentDaemon as error:
+            except DaemonNotResponding as error:
                 words = f"{error}; trying again"
-            except NoDaemon as error:
+            except DaemonUnavailable as error:
                 words = f"{error}; looking for it"
             except msgspec.DecodeError as error:
                 self._revision = None
@@ -161,12 +160,12 @@ class Source:
 
 
 def fetch_once(place: str) -> list[Session]:
-    """Give the sessions as they are now, without an event loop. Raises `NoDaemon`."""
-    told: Any = ask("GET", "/v1/sessions", at=place)
+    """Give the sessions as they are now, without an event loop. Raises `DaemonUnavailable`."""
+    told: Any = request("GET", "/v1/sessions", at=place)
     try:
         return _readable([msgspec.Raw(msgspec.json.encode(each)) for each in told["sessions"]])
     except (KeyError, TypeError) as error:
-        raise SilentDaemon(f"the daemon's answer cannot be read: {error!r}") from None
+        raise DaemonNotResponding(f"the daemon's answer cannot be read: {error!r}") from None
 
 
 def _field(line: bytes) -> tuple[bytes, bytes]:

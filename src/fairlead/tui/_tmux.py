@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 
 from fairlead.errors import FairleadError
-from fairlead.tui._text import harmless
+from fairlead.text import harmless
 
 _PANE = re.compile(r"%\d+")
 _SPACES = re.compile("( +)")

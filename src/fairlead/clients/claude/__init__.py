@@ -1,0 +1,1 @@
+"""Claude Code: payloads, answers, settings, session files."""

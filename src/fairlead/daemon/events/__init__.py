@@ -1,0 +1,1 @@
+"""One hook event, from the bytes on the socket to the reply."""

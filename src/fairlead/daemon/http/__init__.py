@@ -1,0 +1,1 @@
+"""The HTTP API of the daemon: mail, sessions, waits, status, metrics."""

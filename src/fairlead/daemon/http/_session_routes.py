@@ -1,0 +1,105 @@
+"""Sessions over HTTP: the list, one of them, its events, and a stream of changes that a reader can take up again."""
+
+from __future__ import annotations
+
+import asyncio
+from time import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from fairlead.daemon.sessions._tracker import shown
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.store import StoredEvent
+
+_MOST_EVENTS = 1000
+_NOT_FOUND = 404
+_BAD = 400
+
+
+def session_routes(house: Daemon) -> list[Route]:
+    """Give the routes."""
+    tracker = house.tracker
+
+    async def all_sessions(_: Request) -> Response:
+        await house.tokens.refresh()
+        return _json({"revision": tracker.revision, "now": time(), "sessions": tracker.sessions()})
+
+    async def one(request: Request) -> Response:
+        await house.tokens.refresh()
+        found = tracker.get(request.path_params["id"])
+        return _json(found) if found else PlainTextResponse("no such session", _NOT_FOUND)
+
+    async def events(request: Request) -> Response:
+        limit = _number(request.query_params.get("limit"), 100, _MOST_EVENTS)
+        name, _, agent = request.path_params["id"].partition("/")
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(None, house.events_of, name, limit)
+        rows = [_row(event) for event in reversed(found) if not agent or event.happened.agent == agent]
+        return _json({"events": rows})
+
+    async def stream(request: Request) -> Response:
+        given = request.headers.get("last-event-id") or request.query_params.get("after") or str(tracker.revision)
+        if not given.isdigit():
+            return PlainTextResponse("after: expected the number of a revision", _BAD)
+        headers = {"cache-control": "no-store"}
+        return StreamingResponse(_events(house, int(given)), media_type="text/event-stream", headers=headers)
+
+    return [
+        Route("/v1/sessions", all_sessions),
+        Route("/v1/sessions/stream", stream),
+        Route("/v1/sessions/{id:path}/events", events),
+        Route("/v1/sessions/{id:path}", one),
+    ]
+
+
+async def _events(house: Daemon, after: int) -> AsyncIterator[bytes]:
+    tracker = house.tracker
+    yield b": hello\n\n"
+    async for changes in tracker.follow(after):
+        if changes is None:
+            everything = {"revision": tracker.revision, "sessions": tracker.sessions()}
+            yield _event(tracker.revision, "reset", everything)
+        elif not changes:
+            yield b": alive\n\n"
+        else:
+            yield b"".join(
+                _event(change.revision, "gone", {"id": change.session.id})
+                if change.gone
+                else _event(change.revision, "session", shown(change.session))
+                for change in changes
+            )
+
+
+def _event(revision: int, kind: str, data: object) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (revision, kind.encode(), msgspec.json.encode(data))
+
+
+def _row(event: StoredEvent) -> dict[str, Any]:
+    happened, done = event.happened, event.done
+    return {
+        "at": happened.at,
+        "event": happened.event,
+        "tool": happened.tool,
+        "agent": happened.agent,
+        "verdict": done.verdict if done else happened.verdict,
+        "reason": (done.reason if done else "") or happened.reason,
+        "exit": done.exit if done else happened.exit,
+        "seconds": happened.seconds + (done.seconds if done else 0.0),
+    }
+
+
+def _number(text: str | None, usual: int, most: int) -> int:
+    return min(int(text), most) if text and text.isdigit() else usual
+
+
+def _json(document: object) -> Response:
+    return Response(msgspec.json.encode(document), media_type="application/json")

@@ -1,0 +1,1 @@
+"""Sessions inside the daemon: the tracker, notifications about attention, token usage."""

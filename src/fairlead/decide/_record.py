@@ -1,0 +1,60 @@
+"""Writes an event down as the journal has it."""
+
+from __future__ import annotations
+
+from time import time
+from typing import TYPE_CHECKING
+
+from fairlead.journal import LONGEST_REASON, Caller, EventRecord, record_payload
+
+if TYPE_CHECKING:
+    from fairlead.events import Event
+    from fairlead.journal import Road, Verdict
+
+_TIME_DIGITS = 16
+
+
+def event_record(  # noqa: PLR0913 - all that is known of it
+    name: str,
+    kind: str,
+    payload: bytes,
+    event: Event | None,
+    *,
+    client: str,
+    road: Road,
+    verdict: Verdict,
+    exit_code: int,
+    reason: str = "",
+    seconds: float = 0.0,
+    steps: int = 0,
+    caller: Caller = Caller(),  # noqa: B008 - it is frozen
+) -> EventRecord:
+    """Make the record of an event; of a payload that could not be read there is no `event`."""
+    kept, cut = record_payload(payload)
+    return EventRecord(
+        id=name,
+        at=started_at(name),
+        event=event.event_name if event else kind,
+        client=client,
+        session=event.session_id if event else "",
+        agent=(event.agent_id or "") if event else "",
+        tool=getattr(event, "tool_name", None) or "",
+        cwd=(event.cwd or "") if event else "",
+        road=road,
+        verdict=verdict,
+        exit=exit_code,
+        reason=reason[:LONGEST_REASON],
+        seconds=round(seconds, 6),
+        steps=steps,
+        caller=caller,
+        payload=kept,
+        cut=cut,
+    )
+
+
+def started_at(name: str) -> float:
+    """Tell from an id when its event began; now, if it is no id of a launcher."""
+    try:
+        return int(name[:_TIME_DIGITS], 16) / 1e9
+    except ValueError:
+        return time()

@@ -1,0 +1,1 @@
+"""Collect facts about an installation."""

@@ -1,0 +1,72 @@
+"""Looks at the policy that holds in a folder, and at what an event there would set off. Runs nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.doctor._facts import Policy
+from fairlead.errors import FairleadError
+from fairlead.events import parse
+from fairlead.policy import (
+    PolicyError,
+    find_files,
+    find_layers,
+    hints_on,
+    load,
+    plan,
+    policy_cache_folder,
+    recall_policy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from fairlead.policy import Layer, Mistake
+
+
+def look_at_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
+    """Say how the policy is, and give the layers that hold: of a broken file, its last good version."""
+    try:
+        files = tuple(file for file, _ in find_files(cwd, also_gone=True))
+    except PolicyError as error:
+        return Policy(mistakes=tuple(map(_place, error.mistakes)), broken=True), ()
+    mistakes = _mistakes(cwd)
+    looked_at = () if mistakes else find_files(cwd)
+    hints = tuple(_place(hint) for file, _ in looked_at for hint in hints_on(file))
+    try:
+        loaded = load(cwd, tried=True)
+    except PolicyError as error:
+        return Policy(files, mistakes or tuple(map(_place, error.mistakes)), broken=True), ()
+    return Policy(files, mistakes, hints, loaded.warnings), loaded.layers
+
+
+def _place(mistake: Mistake) -> str:
+    """Say where a mistake is. What it says of a value may quote a secret, as the address of a channel."""
+    if not mistake.line:
+        return str(mistake)
+    return f"{mistake.file}:{mistake.line}:{mistake.column}"
+
+
+def _mistakes(cwd: str) -> tuple[str, ...]:
+    try:
+        find_layers(cwd)
+    except PolicyError as error:
+        return tuple(map(_place, error.mistakes))
+    return ()
+
+
+def is_in_use(files: Sequence[str]) -> bool:
+    """Tell whether an event was decided by these files before. The first one to be makes them hold if they go."""
+    kept = [recall_policy(policy_cache_folder(), file) for file in files]
+    return all(one is not None and not one.tried for one in kept)
+
+
+def sets_off(payload: Mapping[str, Any], layers: tuple[Layer, ...]) -> bool:
+    """Tell whether an event would run a command, or tell a person something."""
+    if any(layer.policy.notifications.enabled for layer in layers):
+        return True
+    try:
+        return bool(plan(parse(payload), layers).steps)
+    except FairleadError:
+        return True

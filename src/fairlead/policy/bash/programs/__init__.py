@@ -1,0 +1,1 @@
+"""What known programs do to the files and commands they are given."""

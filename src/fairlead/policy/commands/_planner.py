@@ -1,0 +1,295 @@
+"""Which commands an event asks for: a plan, which is data, and is run elsewhere.
+
+Nothing is run here, and nothing read but the files that a prompt's context names. Layers come nearest first.
+"""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from fairlead.events import ConfigChange, Event, MessageDisplay, Stop, SubagentStart, SubagentStop, UserPromptSubmit
+from fairlead.policy.commands import _prompts
+from fairlead.policy.commands._environment import variables
+from fairlead.policy.commands._plan import OnFailure, Plan, Shown, Step
+from fairlead.policy.config._merge import merged
+from fairlead.policy.config._types import Command, ListSection, PatternSection, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fairlead.policy.config._types import ByPattern, Layer
+
+WORKTREE_TIMEOUT = 60.0
+CONTINUE = "continue working on the task"
+"""Says that the agent shall go on, where the file has no words for it."""
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """How an event is planned: its section, what its patterns are matched against, and what a failure does."""
+
+    section: str
+    subject: str | None = None
+    on_failure: OnFailure = "never"
+    shown: Shown = "person"
+    speaks: bool = False
+    """There may be something to say even without a command."""
+
+
+_KINDS: dict[str, _Kind] = {
+    "Stop": _Kind("stop", None, "block-first", "log", speaks=True),
+    "StopFailure": _Kind("stop_failure"),
+    "SubagentStart": _Kind("subagent_start", "agent_type", "never", "model", speaks=True),
+    "SubagentStop": _Kind("subagent_stop", "agent_type", speaks=True),
+    "PostToolUse": _Kind("post_tool_use", "tool_name", "never", "model"),
+    "PostToolUseFailure": _Kind("post_tool_use_failure", "tool_name", "never", "model"),
+    "PostToolBatch": _Kind("post_tool_batch", None, "never", "model"),
+    "PermissionDenied": _Kind("permission_denied", "tool_name"),
+    "UserPromptExpansion": _Kind("user_prompt_expansion", "command_name", "never", "model"),
+    "SessionStart": _Kind("session_start", "source", "never", "model"),
+    "SessionEnd": _Kind("session_end", "reason", "never", "log"),
+    "Setup": _Kind("setup", "trigger", "block-on-2", "model"),
+    "Notification": _Kind("notification", "notification_type"),
+    "TeammateIdle": _Kind("teammate_idle", "teammate_name", "block-on-2"),
+    "TaskCreated": _Kind("task_created", "task_subject"),
+    "TaskCompleted": _Kind("task_completed", "task_subject", "block-on-2"),
+    "PreCompact": _Kind("pre_compact", "trigger", "block-on-2", "log"),
+    "PostCompact": _Kind("post_compact", "trigger"),
+    "ConfigChange": _Kind("config_change", "source", "block-on-2"),
+    "CwdChanged": _Kind("cwd_changed", "new_cwd"),
+    "FileChanged": _Kind("file_changed", "file_path"),
+    "InstructionsLoaded": _Kind("instructions_loaded", "memory_type"),
+    "Elicitation": _Kind("elicitation", "mcp_server_name"),
+    "ElicitationResult": _Kind("elicitation_result", "mcp_server_name"),
+    "WorktreeRemove": _Kind("worktree_remove", "worktree_path", "block-on-2"),
+    "MessageDisplay": _Kind("message_display", None, "never", "log"),
+}
+"""Event → how it is planned. UserPromptSubmit and WorktreeCreate have sections of a form of their own."""
+
+_Found: TypeAlias = "list[tuple[Layer, str | None, Command]]"
+
+
+def plan(event: Event, layers: tuple[Layer, ...], *, read: _prompts.Read = _prompts.read_inside) -> Plan:
+    """Say what is to be run for an event. Without a command that matches, the plan has no steps."""
+    if isinstance(event, UserPromptSubmit):
+        return _for_prompt(event, layers, read)
+    if event.event_name == "WorktreeCreate":
+        return _for_worktree(event, layers)
+    kind = _KINDS.get(event.event_name)
+    if kind is None or not (kind.speaks or any(_has_commands(layer.policy, kind) for layer in layers)):
+        return Plan(event_name=event.event_name, session_id=event.session_id)
+    found = _found(event, layers, kind)
+    return _plan(
+        event,
+        tuple(_step(layer, pattern, command) for layer, pattern, command in found),
+        on_failure="never" if _is_managed(event) else kind.on_failure,
+        shown=kind.shown,
+        log=_log(event, layers, kind, found),
+        **_of_stop(event, layers),
+        **_of_start(event, layers),
+    )
+
+
+def _plan(event: Event, steps: tuple[Step, ...], **rest: Any) -> Plan:
+    extra = rest.pop("more_env", {})
+    env = variables(event, **extra) if steps else {}
+    return Plan(event_name=event.event_name, session_id=event.session_id, steps=steps, env=env, **rest)
+
+
+def matching(commands: Iterable[str], subjects: tuple[str, ...]) -> Iterator[str]:
+    """Give the patterns that match one of the subjects: `*` first, then the others in the order of the file.
+
+    A pattern is matched as a whole: `*` (any text, `/` too), `?`, `[...]`, `[!...]`. `*` alone matches even where
+    there is no subject.
+    """
+    patterns = list(commands)
+    if "*" in patterns:
+        yield "*"
+    for pattern in patterns:
+        if pattern != "*" and any(fnmatchcase(subject, pattern) for subject in subjects):
+            yield pattern
+
+
+class Considered(msgspec.Struct, frozen=True):
+    """A pattern that an event's subject was held against."""
+
+    file: str
+    section: str
+    pattern: str
+    matched: bool
+    subjects: tuple[str, ...]
+
+
+def patterns_of(event: Event, layers: tuple[Layer, ...]) -> Iterator[Considered]:
+    """Give the patterns of an event's section, also those that do not match, in the order of the files."""
+    kind = _KINDS.get(event.event_name)
+    if kind is None:
+        return
+    name, subjects = event.event_name[:1].lower() + event.event_name[1:], _subjects(event, kind)
+    for layer in layers:
+        section = getattr(layer.policy, kind.section)
+        patterns = section.commands if isinstance(section, PatternSection) else {}
+        found = set(matching(patterns, subjects))
+        for pattern in patterns:
+            yield Considered(layer.file, name, pattern, pattern in found, subjects)
+
+
+# -- which commands ------------------------------------------------------------------------------------
+
+
+def _found(event: Event, layers: tuple[Layer, ...], kind: _Kind) -> _Found:
+    return [
+        (layer, pattern, command)
+        for layer in layers
+        for pattern, command in _of_section(getattr(layer.policy, kind.section), event, kind, layer.policy)
+    ]
+
+
+def _has_commands(policy: Policy, kind: _Kind) -> bool:
+    return bool(getattr(policy, kind.section).commands)
+
+
+def _of_section(section: Any, event: Event, kind: _Kind, policy: Policy) -> Iterator[tuple[str | None, Command]]:
+    if isinstance(section, ListSection):
+        if not (isinstance(event, MessageDisplay) and _is_partial(event, policy)):
+            yield from ((None, command) for command in section.commands)
+        return
+    if isinstance(section, PatternSection):
+        yield from _by_pattern(section.commands, _subjects(event, kind))
+    if isinstance(event, SubagentStart):
+        yield from _by_pattern(policy.skill_start.commands, (event.agent_type,))
+
+
+def _by_pattern(commands: ByPattern, subjects: tuple[str, ...]) -> Iterator[tuple[str, Command]]:
+    return ((pattern, command) for pattern in matching(commands, subjects) for command in commands[pattern])
+
+
+def _subjects(event: Event, kind: _Kind) -> tuple[str, ...]:
+    """Name what patterns are matched against; a subagent by its type as well as by its id."""
+    names = [getattr(event, kind.subject, None)] if kind.subject else []
+    if isinstance(event, SubagentStart | SubagentStop):
+        names.insert(0, event.agent_id)
+    return tuple(name for name in names if name)
+
+
+def _is_partial(event: MessageDisplay, policy: Policy) -> bool:
+    return policy.message_display.only_final and not event.final
+
+
+def _is_managed(event: Event) -> bool:
+    """Settings that an organisation sets are applied whatever a hook says."""
+    return isinstance(event, ConfigChange) and event.source == "policy_settings"
+
+
+def _step(layer: Layer, pattern: str | None, command: Command, *, observes: bool = False) -> Step:
+    when = command.when or ()
+    return Step(
+        run=command.run,
+        folder=layer.folder,
+        cwd=os.path.join(layer.folder, command.working_dir or ""),
+        shell=command.shell or "bash",
+        timeout=command.timeout,
+        message=command.message,
+        show_command=command.show_command is not False,
+        show_stdout=command.show_stdout or False,
+        show_stderr=command.show_stderr or False,
+        max_output_lines=command.max_output_lines,
+        notify=command.notify_per_command or False,
+        pattern=pattern,
+        when=(when,) if isinstance(when, str) else tuple(when),
+        observes=observes,
+    )
+
+
+# -- what else an event asks for -----------------------------------------------------------------------
+
+
+def _of_stop(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
+    """Give what all files together say about the end of a turn."""
+    if not isinstance(event, Stop):
+        return {}
+    section = merged(layers).stop
+    return {
+        "parallel": section.parallel,
+        "max_blocks": section.max_blocks,
+        "infinite": (section.infinite_message or CONTINUE) if section.infinite else None,
+        "first_stop": None if event.stop_hook_active is None else not event.stop_hook_active,
+    }
+
+
+def _of_start(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
+    """Give the text that a subagent is given at its start."""
+    if not isinstance(event, SubagentStart):
+        return {}
+    subjects = (event.agent_id, event.agent_type)
+    contexts = [layer.policy.subagent_start.context for layer in layers]
+    texts = [context[pattern] for context in contexts for pattern in matching(context, subjects)]
+    return {"context": "\n\n".join(texts) or None}
+
+
+def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _prompts.Read) -> Plan:
+    """Plan a prompt: commands for it only watch; those for its slash command may block it."""
+    if not event.prompt.strip():
+        return Plan(event_name=event.event_name, session_id=event.session_id)
+    slash = _prompts.slash_command(event.prompt)
+    steps = [
+        _step(layer, command.pattern, command, observes=True)
+        for layer in layers
+        for command in layer.policy.user_prompt_submit.commands
+        if command.pattern is None
+        or _prompts.matches(command.pattern, event.prompt, case_insensitive=command.case_insensitive)
+    ]
+    steps += [_step(*found) for found in (_for_slash(slash.name, layers) if slash else ())]
+    return _plan(
+        event,
+        tuple(steps),
+        on_failure="block-on-2",
+        shown="model",
+        context=_prompts.context(event.prompt, layers, read),
+        log=(_processing(event),) if steps else (),
+        more_env={"SLASH_COMMAND": slash.name, "SLASH_COMMAND_ARGS": slash.args} if slash else {},
+    )
+
+
+def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Found:
+    """Find the commands for a slash command; a pattern may be written with its slash."""
+    return [
+        (layer, pattern, command)
+        for layer in layers
+        if (section := layer.policy.user_prompt_submit.slash_commands) is not None
+        for pattern, command in _by_pattern(section.commands, (name, f"/{name}"))
+    ]
+
+
+def _for_worktree(event: Event, layers: tuple[Layer, ...]) -> Plan:
+    """Plan the one command that makes a worktree: the nearest file's."""
+    for layer in layers:
+        section = layer.policy.worktree_create
+        if section.command:
+            timeout = section.timeout or WORKTREE_TIMEOUT
+            step = Step(run=section.command, folder=layer.folder, cwd=layer.folder, timeout=timeout)
+            return _plan(event, (step,), on_failure="block-first", gives_path=True, log=(_processing(event),))
+    return Plan(event_name=event.event_name, session_id=event.session_id)
+
+
+# -- what is logged ------------------------------------------------------------------------------------
+
+
+def _log(event: Event, layers: tuple[Layer, ...], kind: _Kind, found: _Found) -> tuple[str, ...]:
+    if not isinstance(event, SubagentStart | SubagentStop):
+        return (_processing(event),) if found and not isinstance(event, MessageDisplay) else ()
+    kind_of_agent = f", subagent_type={event.agent_type}" if event.agent_type else ""
+    lines = [f"{_processing(event)}, agent_id={event.agent_id}{kind_of_agent}"]
+    if any(_has_commands(layer.policy, kind) for layer in layers):
+        patterns = dict.fromkeys(pattern for _, pattern, _ in found if pattern)
+        names = ", ".join(f'"{pattern}"' for pattern in patterns)
+        outcome = f"matched patterns: [{names}]" if patterns else "did not match any configured patterns"
+        lines.append(f"Agent '{event.agent_id}' {outcome}")
+    return tuple(lines)
+
+
+def _processing(event: Event) -> str:
+    return f"Processing {event.event_name} hook: session_id={event.session_id}"

@@ -1,0 +1,1 @@
+"""The policy file: find, read, validate, merge, cache."""

@@ -1,0 +1,241 @@
+"""From the text of a policy file to a `Policy`, or to everything that is wrong with it. Opens no file.
+
+The types say what is right; the tree of nodes says where each value stands. Both are walked together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+from msgspec import inspect
+
+from fairlead.policy.config._errors import Collector, Mistake, PolicyError, TooManyMistakes
+from fairlead.policy.config._messages import expected, found, spell, unknown_key
+from fairlead.policy.config._types import Policy, ToolRule
+from fairlead.policy.config._validators import REMARKS, check_of
+from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES, Node, compose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fairlead.policy.config._messages import Path
+    from fairlead.policy.config._validators import Check
+
+__all__ = ["MAX_POLICY_BYTES", "Mistake", "PolicyError", "policy_from", "read_document", "read_hints", "read_policy"]
+
+Document: TypeAlias = dict[str, Any]
+"""What a file says, and nothing that it leaves out: camelCase keys, plain values."""
+
+
+def read_policy(text: str | bytes, file: str) -> Policy:
+    """Read a whole policy; `file` is its name in errors. Raises `PolicyError` with every mistake."""
+    return policy_from(read_document(text, file))
+
+
+def read_document(text: str | bytes, file: str) -> Document:
+    """Read what a file says, checked in full. Raises `PolicyError` with every mistake."""
+    return _examined(text, file)[0]
+
+
+def read_hints(text: str | bytes, file: str) -> tuple[Mistake, ...]:
+    """Say what in a valid file probably does not do what its writer meant. Raises as `read_document` does."""
+    hints = _examined(text, file)[1].error()
+    return hints.mistakes if hints else ()
+
+
+def _examined(text: str | bytes, file: str) -> tuple[Document, Collector]:
+    root = compose(_decoded(text, file), file)
+    walker = _Walker(file)
+    if root is None or root.kind == "null":
+        return {}, walker.hints
+    try:
+        document: Any = walker.value(root, _policy_type(), None, None)
+    except TooManyMistakes:
+        document = None
+    error = walker.mistakes.error()
+    if error is not None:
+        raise error
+    return document, walker.hints
+
+
+def policy_from(document: Document) -> Policy:
+    """Make the policy of a document that `read_document` has checked."""
+    return msgspec.convert(document, Policy)
+
+
+def _decoded(text: str | bytes, file: str) -> str:
+    if len(text) > MAX_POLICY_BYTES:
+        message = f"larger than the {MAX_POLICY_BYTES} bytes that are read; a policy is a page or two"
+        raise PolicyError((Mistake(file, 0, 0, message),))
+    if isinstance(text, str):
+        return text.removeprefix("\ufeff")
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        column = error.start - text.rfind(b"\n", 0, error.start)
+        message = f"the byte 0x{text[error.start]:02X} is not UTF-8; save the file as UTF-8"
+        raise PolicyError((Mistake(file, line, column, message),)) from None
+
+
+# -- the types, prepared -------------------------------------------------------------------------------
+
+_types: dict[type, inspect.Type] = {}
+_tables: dict[type, dict[str, tuple[inspect.Field, Check | None]]] = {}
+
+
+def _policy_type() -> inspect.Type:
+    if Policy not in _types:
+        _types[Policy] = inspect.type_info(Policy)
+    return _types[Policy]
+
+
+def _fields(struct: inspect.StructType) -> dict[str, tuple[inspect.Field, Check | None]]:
+    table = _tables.get(struct.cls)
+    if table is None:
+        table = {field.encode_name: (field, check_of(struct.cls, field.name)) for field in struct.fields}
+        _tables[struct.cls] = table
+    return table
+
+
+def _says_nothing(value: Node, field: inspect.Field, owner: type) -> bool:
+    """Tell whether a value is as good as none: an empty section, or a pattern that conclaude wants there and empty."""
+    if value.kind == "null":
+        return not field.required and _is_collection(field.type)
+    return value.kind == "text" and not value.text and (owner, field.name) == (ToolRule, "pattern")
+
+
+def _is_collection(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.UnionType):
+        return any(map(_is_collection, kind.types))
+    return isinstance(kind, inspect.StructType | inspect.DictType | inspect.ListType)
+
+
+# -- the walk ------------------------------------------------------------------------------------------
+
+
+class _Walker:
+    """Walks nodes and types together. What is wrong is noted; its value is `None`, and never used."""
+
+    def __init__(self, file: str) -> None:
+        self.mistakes = Collector(file)
+        self.hints = Collector(file, most=None)
+
+    def value(self, node: Node, kind: inspect.Type, path: Path, check: Check | None) -> Any:
+        """Check one value, and give it back as a plain one."""
+        accepted, read = _READERS[type(kind)]
+        if node.kind not in accepted:
+            return self._wrong(node, kind, path)
+        return read(self, node, kind, path, check)
+
+    def read_struct(self, node: Node, kind: inspect.StructType, path: Path, _check: Check | None) -> Document:
+        fields, document = _fields(kind), {}
+        written = {key.text for key, _ in node.value}
+        for key, value in self._pairs(node, path):
+            if key.text not in fields:
+                written.add(self._unknown_key(key, kind, path))
+                continue
+            field, check = fields[key.text]
+            if _says_nothing(value, field, kind.cls):
+                continue
+            document[key.text] = self.value(value, field.type, (path, key.text), check)
+        for name, (field, _) in fields.items():
+            if field.required and name not in written:
+                self._note(node, f"`{name}` is missing{spell(path, ' in ')}; add it: expected {expected(field.type)}")
+        if kind.cls in REMARKS and (remark := REMARKS[kind.cls](document, self.hints.file)):
+            self.hints.add(node.line, node.column, f"{spell(path)} {remark}")
+        return document
+
+    def _unknown_key(self, key: Node, kind: inspect.StructType, path: Path) -> str:
+        """Note a key that is none; give the one that was meant, which is not missing then."""
+        from fairlead.policy.config._suggestions import advice_on_key, meant_key
+
+        known, advice = list(_fields(kind)), advice_on_key(key.text, kind.cls)
+        meant = None if advice else meant_key(key.text, known, kind.cls)
+        self._note(key, unknown_key(key.text, known, path, meant, advice))
+        return meant or key.text
+
+    def read_dict(self, node: Node, kind: inspect.DictType, path: Path, check: Check | None) -> Document:
+        document = {}
+        for key, value in self._pairs(node, path):
+            at = (path, key.text)
+            self.read_str(key, kind.key_type, at, check)
+            document[key.text] = self.value(value, kind.value_type, at, None)
+        return document
+
+    def _pairs(self, node: Node, path: Path) -> Iterator[tuple[Node, Node]]:
+        """Give the keys with their values; a key that cannot be one, or is there already, is noted."""
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            if key.kind in {"list", "mapping"}:
+                self._note(key, f"{found(key)} as a key{spell(path, ' in ')}; expected text")
+            elif key.text in lines:
+                self._note(key, f"the key `{key.text}` is on line {lines[key.text]} already; make one of the two")
+            else:
+                lines[key.text] = key.line
+                yield key, value
+
+    def read_list(self, node: Node, kind: inspect.ListType, path: Path, check: Check | None) -> list[Any]:
+        return [self.value(item, kind.item_type, (path, at), check) for at, item in enumerate(node.value)]
+
+    def read_union(self, node: Node, kind: inspect.UnionType, path: Path, check: Check | None) -> Any:
+        for option in kind.types:
+            if node.kind in _READERS[type(option)][0]:
+                return self.value(node, option, path, check)
+        return self._wrong(node, kind, path)
+
+    def read_str(self, node: Node, kind: inspect.Type, path: Path, check: Check | None) -> Any:
+        least = kind.min_length if isinstance(kind, inspect.StrType) else None
+        if len(node.text) < (least or 0):
+            return self._wrong(node, kind, path)
+        problem = "holds a NUL character; remove it" if "\0" in node.text else check and check(node.text)
+        if problem:
+            self._note(node, f"{spell(path)} {problem}")
+        return node.text
+
+    def read_int(self, node: Node, kind: inspect.IntType, path: Path, _check: Check | None) -> Any:
+        number: int = node.value
+        below = kind.ge is not None and number < kind.ge
+        above = kind.le is not None and number > kind.le
+        return self._wrong(node, kind, path) if below or above else number
+
+    def read_literal(self, node: Node, kind: inspect.LiteralType, path: Path, _check: Check | None) -> Any:
+        return node.value if node.value in kind.values else self._wrong(node, kind, path)
+
+    def read_plain(self, node: Node, _kind: inspect.Type, _path: Path, _check: Check | None) -> Any:
+        return node.value
+
+    def read_any(self, node: Node, kind: inspect.AnyType, path: Path, _check: Check | None) -> Any:
+        if node.kind == "list":
+            return [self.read_any(item, kind, (path, at), None) for at, item in enumerate(node.value)]
+        if node.kind == "mapping":
+            return {
+                key.text: self.read_any(value, kind, (path, key.text), None) for key, value in self._pairs(node, path)
+            }
+        return node.value
+
+    def _wrong(self, node: Node, kind: inspect.Type, path: Path) -> Any:
+        from fairlead.policy.config._suggestions import wrong
+
+        self._note(node, wrong(node, kind, path))
+
+    def _note(self, node: Node, message: str) -> None:
+        self.mistakes.add(node.line, node.column, message)
+
+
+_EVERYTHING = frozenset({"null", "bool", "int", "float", "text", "list", "mapping"})
+
+_READERS: dict[type, tuple[frozenset[str], Callable[..., Any]]] = {
+    inspect.StructType: (frozenset({"mapping"}), _Walker.read_struct),
+    inspect.DictType: (frozenset({"mapping"}), _Walker.read_dict),
+    inspect.ListType: (frozenset({"list"}), _Walker.read_list),
+    inspect.UnionType: (_EVERYTHING, _Walker.read_union),
+    inspect.StrType: (frozenset({"text"}), _Walker.read_str),
+    inspect.IntType: (frozenset({"int"}), _Walker.read_int),
+    inspect.LiteralType: (frozenset({"text"}), _Walker.read_literal),
+    inspect.BoolType: (frozenset({"bool"}), _Walker.read_plain),
+    inspect.NoneType: (frozenset({"null"}), _Walker.read_plain),
+    inspect.AnyType: (_EVERYTHING, _Walker.read_any),
+}
+"""Type → the kinds of nodes that it takes, and how it reads them."""

@@ -1,0 +1,180 @@
+"""The guards: what a policy says about a tool call before it is made. Compiled once, asked often.
+
+Nothing here catches an error to go on: a guard that fails raises, and the manager denies.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.events import HookOutput, PermissionRequest, PreToolUse
+from fairlead.hooks import Hook, HookManager
+from fairlead.policy.config._merge import merged
+from fairlead.policy.guards._agent_rules import AgentRules
+from fairlead.policy.guards._bash_guard import BashGuard
+from fairlead.policy.guards._file_rules import FileRules
+from fairlead.policy.guards._own_files import OwnFiles
+from fairlead.policy.guards._tool_calls import Call, read_call
+from fairlead.policy.guards._tool_rules import ToolRules
+from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict, glob_test
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fairlead.hooks import HookContext
+    from fairlead.policy.config._types import Layer
+    from fairlead.policy.paths._resolve import Target
+
+__all__ = ["GuardHook", "Guards", "PermissionHook", "RuleCheck", "Verdict", "register_guards"]
+
+_PRIORITY = 100
+
+
+class Guards:
+    """All guards of a policy. `layers` are its files, the nearest first."""
+
+    def __init__(self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> None:
+        settings = merged(layers).pre_tool_use
+        self._unparsable = settings.bash.unparsable
+        self._home = layers[0].folder if layers else "/"
+        self._own = OwnFiles(layers, os.environ if environ is None else environ) if settings.protect_own_files else None
+        self._tools = ToolRules(layers)
+        self._agents = AgentRules(layers)
+        self._files = FileRules(layers, settings)
+        self._bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_is_about_agents, layers)))
+        self._permissions = _Permissions(layers)
+
+    def check(self, event: PreToolUse) -> Verdict:
+        """Decide about a tool call."""
+        case = Evaluation(event.tool_name, event.agent_type, event.cwd or self._home)
+        call = read_call(event.tool_name, event.tool_input)
+        blocked = self._agents.check(case, event.tool_input) or self._check_call(case, call)
+        if blocked is None and call.command is not None:
+            blocked = self._bash.check(case, call.command)
+        return case.verdict(blocked, self._unparsable)
+
+    def check_permission(self, event: PermissionRequest) -> Verdict:
+        """Answer the client's question for permission."""
+        return self._permissions.check(event.tool_name)
+
+    def _check_call(self, case: Evaluation, call: Call) -> str | None:
+        targets = [case.disk.target(path) for path in call.paths]
+        if self._own and not call.reads:
+            for target in targets:
+                if blocked := self._own.check(case, target, whole=True):
+                    return blocked
+        if blocked := self._tools.check_files(case, targets, is_command=call.command is not None):
+            return blocked
+        for target in targets:
+            if blocked := self._check_file(case, call, target):
+                return blocked
+        return None
+
+    def _check_file(self, case: Evaluation, call: Call, target: Target) -> str | None:
+        if call.reads:
+            blocked = self._files.check_read(case, target)
+            if blocked is None and call.below and target.is_folder:
+                return self._files.unreadable.check_below(case, target, call.among)
+            return blocked
+        return self._files.check_edit(case, target, adds=call.adds, writes=True)
+
+
+class _Permissions:
+    """The answers of `permissionRequest`: the globs of all files, and the default of the nearest that has one."""
+
+    def __init__(self, layers: Iterable[Layer]) -> None:
+        sections = [(layer.file, layer.policy.permission_request) for layer in layers]
+        given = [(file, section) for file, section in sections if section is not None]
+        self._default = next(((file, section.default.lower()) for file, section in given), None)
+        self._deny = [_Glob(file, "deny", *glob) for file, section in given for glob in enumerate(section.deny or ())]
+        self._allow = [
+            _Glob(file, "allow", *glob) for file, section in given for glob in enumerate(section.allow or ())
+        ]
+
+    def check(self, tool: str) -> Verdict:
+        if self._default is None:
+            return Verdict(HookOutput())
+        looked: list[RuleCheck] = []
+        if (glob := _first(self._deny, tool, looked)) is not None:
+            reason = f"Tool '{tool}' blocked by permissionRequest.deny pattern: {glob.pattern}"
+            return Verdict(HookOutput.deny(reason), tuple(looked))
+        if _first(self._allow, tool, looked) is not None:
+            return Verdict(HookOutput.grant(), tuple(looked))
+        file, default = self._default
+        looked.append(RuleCheck("permissionRequest.default", default, file, matched=True, why="no pattern matched"))
+        reason = f"Tool '{tool}' blocked by permissionRequest.default setting"
+        return Verdict(HookOutput.grant() if default == "allow" else HookOutput.deny(reason), tuple(looked))
+
+
+class _Glob:
+    __slots__ = ("missed", "pattern", "test")
+
+    def __init__(self, file: str, word: str, at: int, pattern: str) -> None:
+        self.pattern = pattern
+        self.test = glob_test(pattern)
+        self.missed = RuleCheck(f"permissionRequest.{word}[{at}]", pattern, file, matched=False, why="another tool")
+
+
+def _first(globs: Iterable[_Glob], tool: str, looked: list[RuleCheck]) -> _Glob | None:
+    for glob in globs:
+        if glob.test is None or glob.test(tool):
+            looked.append(msgspec.structs.replace(glob.missed, matched=True, why=f"{tool} matches"))
+            return glob
+        looked.append(glob.missed)
+    return None
+
+
+# -- hooks ---------------------------------------------------------------------------------------------
+
+
+class GuardHook(Hook):
+    """The guards as a hook on `PreToolUse`."""
+
+    name = "policy.guards"
+    events = (PreToolUse,)
+    priority = _PRIORITY
+    inline = True
+
+    def __init__(self, guards: Guards) -> None:
+        self._guards = guards
+
+    def execute(self, event: PreToolUse, ctx: HookContext) -> HookOutput:
+        """Answer with the verdict."""
+        del ctx
+        return self._guards.check(event).output
+
+
+class PermissionHook(Hook):
+    """The answers to permission requests as a hook."""
+
+    name = "policy.permissions"
+    events = (PermissionRequest,)
+    priority = _PRIORITY
+    inline = True
+
+    def __init__(self, guards: Guards) -> None:
+        self._guards = guards
+
+    def execute(self, event: PermissionRequest, ctx: HookContext) -> HookOutput:
+        """Answer with the verdict."""
+        del ctx
+        return self._guards.check_permission(event).output
+
+
+def _is_about_agents(layer: Layer) -> bool:
+    """Tell whether a file says anything but how the person is told."""
+    return layer.given is None or layer.given.keys() != {"attention"}
+
+
+def register_guards(manager: HookManager, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> Guards:
+    """Put the guards of a policy on a manager, before everything else that checks.
+
+    `environ` is the client's, which says where its settings are; by default it is this process's own.
+    """
+    guards = Guards(layers, environ)
+    manager.register(GuardHook(guards))
+    manager.register(PermissionHook(guards))
+    return guards

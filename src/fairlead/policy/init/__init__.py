@@ -1,0 +1,1 @@
+"""A new policy file: the template, and the checks that a project already has."""

@@ -1,0 +1,1 @@
+"""Which file a path names, which pattern matches it, and what lies below a folder."""

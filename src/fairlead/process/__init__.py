@@ -1,0 +1,37 @@
+"""Processes of the operating system: run one to its end, find its ancestors, see whether it is alive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from fairlead.process._alive import Process, dead_processes, is_alive, process_start_time
+    from fairlead.process._cancellation import CancellationToken
+    from fairlead.process._run import run_process
+    from fairlead.process._script import run_script
+    from fairlead.process._tree import Ancestry, ancestry_of
+
+__all__ = [
+    "Ancestry",
+    "CancellationToken",
+    "Process",
+    "ancestry_of",
+    "dead_processes",
+    "is_alive",
+    "process_start_time",
+    "run_process",
+    "run_script",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "_alive": ("Process", "dead_processes", "is_alive", "process_start_time"),
+        "_cancellation": ("CancellationToken",),
+        "_run": ("run_process",),
+        "_script": ("run_script",),
+        "_tree": ("Ancestry", "ancestry_of"),
+    },
+)

@@ -1,0 +1,1 @@
+"""The state machine: what each event changes in a session. Pure functions."""

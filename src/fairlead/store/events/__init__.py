@@ -1,0 +1,1 @@
+"""The store of events, fed from the journal."""
