@@ -202,7 +202,7 @@ def test_more_who_say_nothing_than_files_can_be_open_are_outlived(whole: Callabl
     silent = [connect(home.socket) for _ in range(60)]
     with connect(home.socket) as waiting:
         waiting.sendall(whole())
-        until(lambda: "nobody can be let in: [Errno 24] Too many open files" in troubles(home), "it says so")
+        until(lambda: "no connection can be accepted: [Errno 24] Too many open files" in troubles(home), "it says so")
         for connection in silent:
             connection.close()
         assert read_answer(waiting).headers["fairlead-exit"] == "2"

@@ -1,4 +1,4 @@
-"""What a launcher asks: the headers of its request, read into one value."""
+"""The request of a launcher: its headers, parsed into one value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairlead.paths import SETTLING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_LONGEST_NUMBER = 15
+_MAX_DIGITS = 15
 _numbers = count()
 
 
@@ -31,63 +31,63 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     """The variables that the launcher passes on, as far as they are set."""
     launched: bool = False
-    """A launcher asks: it always says what its variables are."""
+    """A launcher sent it, which always passes its variables on."""
     acks: bool = False
-    """It says when it has printed the answer."""
+    """The launcher acknowledges the reply when it is printed."""
     caller: Caller = Caller()
 
 
-def read_request(word: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> HookRequest:
-    """Read a request. Of what is missing or odd, the usual is taken: the payload alone decides the event."""
-    told = {name: value.decode("latin-1") for name, value in headers if name.startswith(b"fairlead-")}
-    env = read_env(told.get(b"fairlead-env", ""))
-    name = told.get(b"fairlead-id") or f"{time_ns():016x}-0-{next(_numbers):x}"
+def read_request(name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> HookRequest:
+    """Parse a request. What is missing or malformed gets its default: the payload alone determines the event."""
+    fields = {name: value.decode("latin-1") for name, value in headers if name.startswith(b"fairlead-")}
+    env = read_env(fields.get(b"fairlead-env", ""))
+    event_id = fields.get(b"fairlead-id") or f"{time_ns():016x}-0-{next(_numbers):x}"
     caller = Caller(
-        pid=_number(told.get(b"fairlead-pid")),
-        start=_number(told.get(b"fairlead-start")),
+        pid=_number(fields.get(b"fairlead-pid")),
+        start=_number(fields.get(b"fairlead-start")),
         pane=env.get("TMUX_PANE", ""),
         tmux=env.get("TMUX", ""),
         project=env.get("CLAUDE_PROJECT_DIR", ""),
         env_file=env.get("CLAUDE_ENV_FILE", ""),
-        version=told.get(b"fairlead-version", ""),
+        version=fields.get(b"fairlead-version", ""),
     )
-    event, client = read_target(word, query)
-    cwd = unquote(told.get(b"fairlead-cwd", "/"), errors="surrogateescape")
+    event, client = read_target(name, query)
+    cwd = unquote(fields.get(b"fairlead-cwd", "/"), errors="surrogateescape")
     return HookRequest(
         event=event,
         client=client,
-        id=name,
+        id=event_id,
         cwd=cwd,
         env=env,
-        launched=b"fairlead-env" in told,
-        acks=told.get(b"fairlead-acks") == "1",
+        launched=b"fairlead-env" in fields,
+        acks=fields.get(b"fairlead-acks") == "1",
         caller=caller,
     )
 
 
-def read_target(word: str, query: bytes) -> tuple[str, str]:
-    """Read which event of which client is asked for."""
-    known = HookEvent.find(word)
+def read_target(name: str, query: bytes) -> tuple[str, str]:
+    """Return the event and the client that a request names."""
+    known = HookEvent.find(name)
     client = query.removeprefix(b"client=").decode("latin-1") if query.startswith(b"client=") else "claude"
-    return known.value if known else word, client
+    return known.value if known else name, client
 
 
 def read_env(text: str) -> dict[str, str]:
-    """Read the variables: `NAME=percent-encoded;...`."""
+    """Parse the variables: `NAME=percent-encoded;...`."""
     pairs = (item.partition("=") for item in text.split(";") if item)
     return {name: unquote(value, errors="surrogateescape") if "%" in value else value for name, _, value in pairs}
 
 
-def is_same_home(ask: HookRequest, own: Mapping[str, str]) -> bool:
-    """Tell whether who asks has the same folders as this daemon: else it would be told another's policy."""
+def is_same_home(request: HookRequest, own: Mapping[str, str]) -> bool:
+    """Return whether the caller has the same folders as this daemon: else another user-wide policy applies to it."""
     for name, value in own.items():
-        if ask.env.get(name, "") != value:
-            return own == home_of(ask.env, ask.cwd)
+        if request.env.get(name, "") != value:
+            return own == home_of(request.env, request.cwd)
     return True
 
 
 def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
-    """Give what settles the folders of a process; Fairlead's own may be named relative to where it is."""
+    """Return the variables that determine the folders of a process; FAIRLEAD_HOME may be relative to its folder."""
     home = {name: env.get(name, "") for name in SETTLING}
     if own := home["FAIRLEAD_HOME"]:
         home["FAIRLEAD_HOME"] = os.path.abspath(os.path.join(cwd, own))
@@ -95,7 +95,7 @@ def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
 
 
 def is_newer(theirs: str, ours: str) -> bool:
-    """Tell whether a version is newer than another; what is no version is not."""
+    """Return whether a version is newer than another; what is no version is not."""
     return theirs != ours and _parts(theirs) > _parts(ours)
 
 
@@ -104,4 +104,4 @@ def _parts(version: str) -> tuple[int, ...]:
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text and text.isdigit() and len(text) <= _LONGEST_NUMBER else 0
+    return int(text) if text and text.isdigit() and len(text) <= _MAX_DIGITS else 0
