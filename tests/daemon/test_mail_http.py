@@ -317,7 +317,8 @@ def test_every_refusal_is_explained() -> None:
     """The mail's errors have classes of their own, which the test of the documents does not know."""
     root = Path(__file__).parents[2]
     explained = " ".join((root / "docs/troubleshooting.md").read_text("utf-8").split())
-    files = [*(root / "src/fairlead/daemon").glob("_mail*.py"), root / "src/fairlead/daemon/_who.py"]
+    daemon = root / "src/fairlead/daemon"
+    files = [*(daemon / "mail").glob("*.py"), *(daemon / "http").glob("*.py")]
     told = [
         part
         for file in files

@@ -11,7 +11,7 @@ import msgspec
 
 from fairlead import __version__
 from fairlead.clients import CLIENTS
-from fairlead.decide import GUARDED_EVENTS, Settled, decide, find_policy, read_event, verdict_of
+from fairlead.decide import GUARDED_EVENTS, Settled, decide_with_hooks, find_policy, read_event, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
@@ -178,7 +178,7 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
             from fairlead.policy import register_guards
 
             register_guards(manager, policy.layers)
-        decision = decide(event, policy, manager, ctx)
+        decision = decide_with_hooks(event, policy, manager, ctx)
         return execute(event, payload, decision, cancellation=token, deadline=deadline)
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fairlead.clients import CLIENTS
 from fairlead.daemon.events._extension import EventContext
-from fairlead.daemon.events._reply import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
+from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
 from fairlead.decide import idle_settings, read_event
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import LONGEST_REASON, CommandsRecord
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon.events._extension import StartWait
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.events._recorder import EventRecorder
-    from fairlead.daemon.events._request import HookRequest
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.mail._waiters import Mode, Waiter, WaitToken
     from fairlead.decide import IdleSettings

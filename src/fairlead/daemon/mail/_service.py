@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fairlead.daemon._error_log import ErrorLog
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.events import Event
     from fairlead.journal import EventRecord

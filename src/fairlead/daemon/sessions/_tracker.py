@@ -1,7 +1,7 @@
 """Keeps the registry of sessions up to date: from events, from the client's own files, from the process table.
 
-The registry belongs to the event loop. Threads that handle events only queue them (`add`); facts from the disk are
-collected in a thread and applied in the loop.
+The registry belongs to the event loop. Threads that handle events only queue them; facts from the disk are collected in
+a thread and applied in the loop.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.daemon.events._extension import EventExtension
 from fairlead.errors import FairleadError
 from fairlead.journal import EventRecord, Position
 from fairlead.paths import state_folder
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.events import Event
-    from fairlead.journal import Reader
+    from fairlead.journal import Reader, Record
     from fairlead.process import Process
     from fairlead.sessions import Change, ClientSessionFile, Session, Usage
 
@@ -54,7 +55,7 @@ class _SavedState(msgspec.Struct, frozen=True):
     registry: msgspec.Raw
 
 
-class SessionTracker:
+class SessionTracker(EventExtension):
     """The sessions of this daemon."""
 
     def __init__(self, journal: Reader, errors: ErrorLog) -> None:
@@ -113,8 +114,10 @@ class SessionTracker:
 
     # -- updates ---------------------------------------------------------------------------------------
 
-    def add(self, record: EventRecord, event: Event | None) -> None:
-        """Queue an event, with its parsed payload if there is one. May be called from any thread."""
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Queue an event; it is applied after the reply was sent."""
+        if not isinstance(record, EventRecord):
+            return
         self._queue.append((record, event))
         if not self._is_scheduled and self._loop is not None:
             self._is_scheduled = True

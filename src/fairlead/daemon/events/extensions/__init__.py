@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.daemon.events.extensions._environment import SessionEnvironment
 from fairlead.daemon.events.extensions._mail import MailDelivery
-from fairlead.daemon.events.extensions._metrics import EventMetrics
 from fairlead.daemon.events.extensions._policy import PolicyGate
-from fairlead.daemon.events.extensions._sessions import SessionObserver
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
@@ -22,5 +20,5 @@ def register_extensions(daemon: Daemon) -> None:
     register(PolicyGate())
     register(SessionEnvironment())
     register(MailDelivery(daemon.mail, daemon.idle, daemon.errors))
-    register(SessionObserver(daemon.tracker))
-    register(EventMetrics(daemon.metrics))
+    register(daemon.tracker)
+    register(daemon.metrics)

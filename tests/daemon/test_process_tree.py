@@ -12,7 +12,7 @@ from fairlead.process import _tree as _kin
 from fairlead.process._alive import process_start_time
 from fairlead.process._tree import MOST, Ancestry, Row, ancestry_of
 
-SHOW = "from fairlead.process._tree import line_of; import os; print(line_of(os.getpid()).processes)"
+SHOW = "from fairlead.process import ancestry_of; import os; print(ancestry_of(os.getpid()).processes)"
 
 
 def row(parent: int, start: int = 0) -> Row:
@@ -46,7 +46,7 @@ def test_a_process_that_cannot_be_seen_has_no_line(pid: int) -> None:
 
 
 def test_a_session_of_its_own_has_no_terminal() -> None:
-    code = "from fairlead.process._tree import line_of; import os; print(line_of(os.getpid()).has_terminal)"
+    code = "from fairlead.process import ancestry_of; import os; print(ancestry_of(os.getpid()).has_terminal)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, start_new_session=True, check=True
     )
@@ -57,7 +57,7 @@ def test_who_sits_at_a_terminal_has_one() -> None:
     master, slave = os.openpty()
     code = (
         "import os, sys; os.close(os.open(sys.argv[1], os.O_RDWR));"
-        "from fairlead.process._tree import line_of; print(line_of(os.getpid()).has_terminal)"
+        "from fairlead.process import ancestry_of; print(ancestry_of(os.getpid()).has_terminal)"
     )
     command = [sys.executable, "-c", code, os.ttyname(slave)]
     done = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=True)
