@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
     from fairlead.daemon.mail._idle_policy import IdlePolicy
     from fairlead.daemon.mail._service import MailService
@@ -46,6 +47,11 @@ _MAX_REMEMBERED = 2000
 _MAX_UNREAD = 100
 _MAX_SAVED_LENGTH = 2000
 _OWN_TEXT = "You are the agent "
+
+
+def create(daemon: Daemon) -> MailDelivery:
+    """Return the extension."""
+    return MailDelivery(daemon.mail, daemon.idle, daemon.errors)
 
 
 class _Planned(NamedTuple):

@@ -11,11 +11,17 @@ from fairlead.decide import Decision, decide
 from fairlead.policy import Guards
 
 if TYPE_CHECKING:
+    from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
     from fairlead.decide import PolicyContext
 
 _MAX_GUARDS = 256
 _NO_OPINION = Decision()
+
+
+def create(_daemon: Daemon) -> PolicyGate:
+    """Return the extension."""
+    return PolicyGate()
 
 
 class PolicyGate(EventExtension):
