@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 from sessions.playing import IDLE, START, Play
 
-from fairlead.process import dead_processes, is_alive, process_start_time
 from fairlead.sessions import (
     AttentionNeeded,
     ClientSessionFile,
@@ -166,31 +162,3 @@ def test_sessions_that_began_before_us_are_discovered() -> None:
     assert session.state == AttentionNeeded("Permission prompt")
     assert [change.session for change in changes] == [session]
     assert play.registry.look([found], NOW) == []
-
-
-# -- processes -----------------------------------------------------------------------------------------
-
-
-def test_a_process_is_known_by_its_pid_and_its_start() -> None:
-    own = process_start_time(os.getpid())
-
-    assert own > 0
-    assert is_alive(os.getpid(), own)
-    assert is_alive(os.getpid())
-    assert not is_alive(os.getpid(), own + 1)
-    assert is_alive(0)
-
-
-def test_a_process_that_was_killed_is_dead_even_while_nobody_waited_for_it() -> None:
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    pair = (process.pid, process_start_time(process.pid))
-    try:
-        assert dead_processes([pair]) == []
-        process.send_signal(signal.SIGKILL)
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert dead_processes([pair]) == [pair]
-    finally:
-        process.wait()
-        if process.stdin:
-            process.stdin.close()
-    assert dead_processes([pair]) == [pair]

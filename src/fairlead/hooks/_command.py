@@ -7,7 +7,7 @@ import re
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from fairlead.errors import RegistrationError
+from fairlead.errors import HookTimeout, RegistrationError
 from fairlead.events import Event, HookEvent, HookOutput, encode_json, to_payload
 from fairlead.events._names import snake
 from fairlead.hooks._hook import DEFAULT_TIMEOUT, Hook, Phase
@@ -65,7 +65,7 @@ class CommandHook(Hook):
         from fairlead.process import run_process
 
         env = {**os.environ, "EVENT": snake(event.event_name), **ctx.env, **self.env}
-        done = run_process(
+        result = run_process(
             self._argv(env),
             stdin_for(event),
             cwd=_cwd(event, ctx),
@@ -73,7 +73,9 @@ class CommandHook(Hook):
             deadline=ctx.deadline if ctx.deadline is not None else monotonic() + self.timeout,
             cancellation=ctx.cancellation,
         )
-        return read_answer(event, done.exit_code, done.stdout, done.stderr)
+        if result.exit_code is None:
+            raise HookTimeout("the command did not end in time and was killed")
+        return read_answer(event, result.exit_code, result.stdout, result.stderr)
 
     def _argv(self, env: Mapping[str, str]) -> list[str]:
         if self.args is None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
+from time import monotonic
+
+from fairlead.errors import CommandFailed
+from fairlead.process import run_process
 
 RECENT = 60.0
 """Seconds since the last key, within which a person is taken to be at a terminal."""
 
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
 _PANE = re.compile(r"%\d+")
 _FORMAT = "#{pane_id} #{client_activity} #{focus-events} #{client_flags}"
 
@@ -40,12 +43,10 @@ def _terminals(socket: str) -> list[str]:
     env = {name: value for name, value in os.environ.items() if name not in {"TMUX", "TMUX_PANE"}}
     command = ["tmux", "-S", socket, "list-clients", "-F", _FORMAT]
     try:
-        done = subprocess.run(  # noqa: S603 - no shell, and a program that we name
-            command, stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=_PATIENCE, check=False
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        result = run_process(command, env=env, deadline=monotonic() + _TIMEOUT)
+    except CommandFailed:
         return []
-    return done.stdout.decode(errors="replace").splitlines()
+    return result.stdout.decode(errors="replace").splitlines() if result.exit_code is not None else []
 
 
 def shows(client: str, pane: str, now: float) -> bool:
