@@ -62,10 +62,10 @@ def _registry(sessions: int, children: int) -> Registry:
     registry = Registry()
     for number in range(sessions):
         caller = Caller(pid=number + 1, start=1)
-        registry.take(UserPromptSubmit(session_id=f"s{number}", prompt="do it"), 1.0, caller)
+        registry.apply_event(UserPromptSubmit(session_id=f"s{number}", prompt="do it"), 1.0, caller)
         for child in range(children):
             started = SubagentStart(session_id=f"s{number}", agent_id=f"a{child}", agent_type="Explore")
-            registry.take(started, 2.0 + child, caller)
+            registry.apply_event(started, 2.0 + child, caller)
     return registry
 
 
@@ -76,8 +76,8 @@ def _tracking(registry: Registry) -> Callable[[], object]:
 
     def both() -> object:
         caller, before, after = sessions[next(turns) % len(sessions)]
-        registry.take(before, next(clock), caller)
-        return registry.take(after, next(clock), caller)
+        registry.apply_event(before, next(clock), caller)
+        return registry.apply_event(after, next(clock), caller)
 
     turns = count()
     return both

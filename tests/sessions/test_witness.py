@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from sessions.playing import IDLE, START, Play
+from sessions.fake_client import IDLE, START, FakeClient
 
 from fairlead.sessions import (
     AttentionNeeded,
@@ -141,24 +141,26 @@ def test_a_file_about_another_process_is_no_witness() -> None:
 
 
 def test_an_interrupt_ends_what_ran_in_front_and_leaves_what_runs_in_the_background() -> None:
-    play = Play()
-    play("UserPromptSubmit")
-    play.post("Agent", tool_response={"status": "async_launched", "agentId": "back"}, tool_input={})
-    play("SubagentStart", agent_id="front", agent_type="Explore")
-    play.registry.look([ClientSessionFile(42, "abc123", 1000, "idle", "", play.now + 1)], play.now + 10)
+    client = FakeClient()
+    client("UserPromptSubmit")
+    client.post("Agent", tool_response={"status": "async_launched", "agentId": "back"}, tool_input={})
+    client("SubagentStart", agent_id="front", agent_type="Explore")
+    client.registry.reconcile([ClientSessionFile(42, "abc123", 1000, "idle", "", client.now + 1)], client.now + 10)
 
-    assert play.state == Working("general-purpose in background")
-    assert (play.child("front").state, play.child("back").ended) == (IDLE, None)
+    assert client.state == Working("general-purpose in background")
+    assert (client.child("front").state, client.child("back").ended) == (IDLE, None)
 
 
 def test_sessions_that_began_before_us_are_discovered() -> None:
-    play = Play()
+    client = FakeClient()
     found = read_session_file(FILE)
     assert found is not None
-    changes = play.registry.look([found, ClientSessionFile(1, "old"), ClientSessionFile(2, "nostart", 0, "busy")], NOW)
+    changes = client.registry.reconcile(
+        [found, ClientSessionFile(1, "old"), ClientSessionFile(2, "nostart", 0, "busy")], NOW
+    )
 
-    (session,) = play.registry.sessions()
+    (session,) = client.registry.sessions()
     assert (session.id, session.pid, session.cwd) == ("s", 12345, "/home/user/project")
     assert session.state == AttentionNeeded("Permission prompt")
     assert [change.session for change in changes] == [session]
-    assert play.registry.look([found], NOW) == []
+    assert client.registry.reconcile([found], NOW) == []

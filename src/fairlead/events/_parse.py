@@ -97,17 +97,6 @@ def decode_json(data: bytes | bytearray | str) -> Any:
         return json.loads(text, parse_constant=_not_json, parse_float=_finite)
 
 
-def replace_surrogates(text: str) -> str:
-    """Join surrogate pairs to their characters, and replace what has lost its other half: no file takes it."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def validate_base_payload(event: Event) -> None:
     """Raise `PayloadError` if a field that every event has is blank."""
     _check_text(event, Event.required_text)

@@ -19,7 +19,7 @@ from fairlead.errors import FairleadError
 from fairlead.notify import NO_DESKTOP, Waiting, has_desktop, note_of_waiting, send
 from fairlead.paths import state_folder
 from fairlead.policy import Attention, is_within_hours, load_user_wide
-from fairlead.sessions import Asked, AttentionLog, AttentionSettings, Terminals, decide
+from fairlead.sessions import AttentionLog, AttentionRequest, AttentionSettings, TmuxClients, decide_notification
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ class _Item(NamedTuple):
     session: Session
     root: Session
     """The main session, which has the pane and the project."""
-    asked: Asked
+    asked: AttentionRequest
 
 
 class AttentionNotifier:
@@ -53,7 +53,7 @@ class AttentionNotifier:
         self._tracker = tracker
         self._trouble = trouble
         self._book = AttentionLog()
-        self._kept: dict[str, Asked] = {}
+        self._kept: dict[str, AttentionRequest] = {}
         """What is written down of it."""
         self._revision = -1
         self._next = 0.0
@@ -67,7 +67,7 @@ class AttentionNotifier:
         """Take up what an earlier daemon has told."""
         try:
             with open(_file(), "rb") as file:
-                self._kept = msgspec.json.decode(file.read(), type=dict[str, Asked])
+                self._kept = msgspec.json.decode(file.read(), type=dict[str, AttentionRequest])
         except FileNotFoundError:
             pass
         except (OSError, ValueError) as error:
@@ -87,11 +87,11 @@ class AttentionNotifier:
     @property
     def is_pending(self) -> bool:
         """Whether the person is yet to be told of somebody, and can be."""
-        return self._can_tell and self._book.untold > 0
+        return self._can_tell and self._book.pending_count > 0
 
     def status(self) -> dict[str, Any]:
         """Tell how many need the person, of how many the person was told or is told later, and if that is possible."""
-        counts = {"waiting": self._book.waiting, "held": self._book.held(time()), "told": self._told}
+        counts = {"waiting": self._book.waiting_count, "held": self._book.deferred_count(time()), "told": self._told}
         return {**counts, "can_tell": self._can_tell}
 
     # -- in the loop -----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class AttentionNotifier:
         ways = await in_thread(None, self._ways)
         decided = await in_thread(None, _decide, items, ways, self._can_tell)
         self._observe()
-        news = [i for i, after in zip(items, decided, strict=True) if self._book.take(i.session, i.asked, after)]
+        news = [i for i, after in zip(items, decided, strict=True) if self._book.record(i.session, i.asked, after)]
         await self._write_down()
         if news:
             self._next = monotonic() + _BETWEEN
@@ -115,7 +115,7 @@ class AttentionNotifier:
         return None
 
     async def _write_down(self) -> None:
-        told = self._book.told()
+        told = self._book.notified()
         if told != self._kept:
             self._kept = told
             await asyncio.get_running_loop().run_in_executor(None, self._keep, told)
@@ -124,13 +124,13 @@ class AttentionNotifier:
         changes, now = self._tracker.changes_since(self._revision), time()
         self._revision = self._tracker.revision
         if changes is None:
-            self._book.see_all(filter(_is_real, self._tracker.live()), now)
+            self._book.update_all(filter(_is_real, self._tracker.live()), now)
             return
         for change in changes:
             if change.gone:
-                self._book.forget(change.session.id)
+                self._book.remove(change.session.id)
             elif _is_real(change.session):
-                self._book.see((change.session,), now)
+                self._book.update((change.session,), now)
 
     # -- in a thread -----------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class AttentionNotifier:
         self._can_tell = ways.desktop or bool(ways.channels)
         return ways
 
-    def _keep(self, told: Mapping[str, Asked]) -> None:
+    def _keep(self, told: Mapping[str, AttentionRequest]) -> None:
         beside = f"{_file()}.{os.getpid()}"
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -180,13 +180,16 @@ def _is_real(session: Session) -> bool:
     return session.id.partition("/")[0] != DOCTOR_SESSION
 
 
-def _decide(due: Sequence[_Item], ways: Attention, can_tell: bool) -> list[Asked]:  # noqa: FBT001 - for a thread
+def _decide(due: Sequence[_Item], ways: Attention, can_tell: bool) -> list[AttentionRequest]:  # noqa: FBT001 - for a thread
     now = time()
-    here, terminals = localtime(now), Terminals(now)
+    here, terminals = localtime(now), TmuxClients(now)
     spans = [ways.quiet_hours] if isinstance(ways.quiet_hours, str) else ways.quiet_hours
     is_quiet = is_within_hours(spans, here.tm_hour * 60 + here.tm_min)
     manners = AttentionSettings(ways.grace, can_tell and not is_quiet, ways.when_in_front)
-    return [decide(item.asked, now, manners, partial(terminals.show, item.root.tmux, item.root.pane)) for item in due]
+    return [
+        decide_notification(item.asked, now, manners, partial(terminals.show, item.root.tmux, item.root.pane))
+        for item in due
+    ]
 
 
 def _waiting(item: _Item) -> Waiting:

@@ -22,10 +22,10 @@ from fairlead.sessions import (
     Registry,
     SessionMemory,
     SnapshotError,
+    apply_record,
     find_session_files,
     restore,
     snapshot,
-    take_record,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class SessionTracker:
         records = self._journal.read(position) if position else self._journal.tail(_MOST_REPLAYED)
         for _, record in records:
             if isinstance(record, EventRecord):
-                take_record(self._registry, record)
+                apply_record(self._registry, record)
 
     def save(self) -> None:
         """Keep what is known for the next daemon. Raises nothing: the journal has it, too."""
@@ -114,7 +114,7 @@ class SessionTracker:
         """Take in the events that word was left of."""
         before = self._registry.revision
         while self._waiting:
-            take_record(self._registry, *self._waiting.popleft())
+            apply_record(self._registry, *self._waiting.popleft())
         if self._registry.revision != before:
             self._tell()
 
@@ -136,9 +136,9 @@ class SessionTracker:
         """Hold the sessions against what was looked up."""
         before = self._registry.revision
         witnesses, gone = facts
-        self._registry.look(witnesses, time())
-        self._registry.bury(gone, time())
-        self._registry.sweep(time())
+        self._registry.reconcile(witnesses, time())
+        self._registry.end_processes(gone, time())
+        self._registry.prune(time())
         self.is_checked = True
         if self._registry.revision != before:
             self._tell()
@@ -146,13 +146,13 @@ class SessionTracker:
     def measure(self, told: Session, usage: Usage) -> Session:
         """Take in the figures of a session; one that nobody has told of becomes known. Give it as it is."""
         self.drain()
-        if self._registry.measure(told.id, usage, told):
+        if self._registry.update_usage(told.id, usage, told):
             self._tell()
         return self._registry.by_id[told.id]
 
     def count(self, name: str, usage: Usage) -> None:
         """Take in what a subagent has used."""
-        if self._registry.measure(name, usage):
+        if self._registry.update_usage(name, usage):
             self._tell()
 
     def _tell(self) -> None:
