@@ -484,7 +484,7 @@ def test_text_that_is_not_utf_8_is_read_as_far_as_it_goes() -> None:
     [
         ('{"decision": ', "its output is not valid JSON: Input data was truncated"),
         ('{"a":1}\n{"b":2}', "its output is not valid JSON: JSON is malformed: trailing characters (byte 9)"),
-        ("[" + '{"decision":"block"}' + "]", "its output is JSON, but no object"),
+        ("[" + '{"decision":"block"}' + "]", "its output is JSON, but not an object"),
         ('{"continue_execution": "false"}', "continue_execution: expected true or false, got str"),
         ('{"stop_reason": 1}', "stop_reason: expected a string, got int"),
         ('{"updated_input": [1]}', "updated_input: expected an object, got list"),

@@ -66,7 +66,7 @@ def is_ignored(file: Path) -> bool | None:
     """Ask git whether it ignores a file; `None` if there is no git, or no repository."""
     folder = next((folder for folder in file.parents if folder.is_dir()), Path("/"))
     said = _run(["git", "-C", str(folder), "check-ignore", "--quiet", str(file)])
-    return {0: True, 1: False}.get(said.exit_code) if said else None
+    return {0: True, 1: False}.get(said.exit_code) if said and said.exit_code is not None else None
 
 
 def _run(command: list[str], env: dict[str, str] | None = None) -> ProcessResult | None:

@@ -12,7 +12,7 @@ import msgspec
 
 from fairlead.events import HookEvent
 from fairlead.journal import Caller
-from fairlead.paths import SETTLING
+from fairlead.paths import FOLDER_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -88,7 +88,7 @@ def is_same_home(ask: HookRequest, own: Mapping[str, str]) -> bool:
 
 def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
     """Give what settles the folders of a process; Fairlead's own may be named relative to where it is."""
-    home = {name: env.get(name, "") for name in SETTLING}
+    home = {name: env.get(name, "") for name in FOLDER_VARIABLES}
     if own := home["FAIRLEAD_HOME"]:
         home["FAIRLEAD_HOME"] = os.path.abspath(os.path.join(cwd, own))
     return home
