@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "journal": LIGHT | {"events"},
     "notify": LIGHT | {"events"},
     "clients": LIGHT | {"events"},
-    "decide": {"lazy", "events", "hooks", "policy", "journal"},
+    "decide": LIGHT | {"events", "hooks", "policy", "journal", "notify"},
     "execute": LIGHT | {"events", "hooks", "policy", "decide", "journal", "notify", "clients"},
     "act": {"execute"},
     "mail": LIGHT | {"events"},

@@ -19,7 +19,7 @@ import pytest
 from daemon.daemon_home import until
 from notify.listeners import Desktop, Service, session_bus
 
-from fairlead.daemon.sessions._attention import DOCTOR_SESSION
+from fairlead.decide import DOCTOR_SESSION
 from fairlead.doctor.probes._run_hooks import SESSION
 from fairlead.journal import DaemonRecord
 from fairlead.sessions import TmuxClients
@@ -273,7 +273,7 @@ def test_a_channel_that_fails_is_said_once_and_harms_nothing(home: DaemonHome, s
         service.code = 200
         none_left(service, home)
         assert attention(home)["told"] == 3
-    assert troubles(home) == ["the person could not be told who needs them; see notify.log in the state folder"]
+    assert troubles(home) == ["a notification could not be sent; see notify.log in the state folder"]
 
 
 def test_a_desktop_where_nobody_listens_is_tried_once(home: DaemonHome, service: Service) -> None:
@@ -308,7 +308,7 @@ def test_what_was_told_before_may_be_damaged(home: DaemonHome, service: Service)
     with home.daemon():
         asks(home)
         assert next_note(service) == BASH
-    assert [what.partition(":")[0] for what in troubles(home)] == ["what the person was told before cannot be read"]
+    assert [what.partition(":")[0] for what in troubles(home)] == ["earlier notifications cannot be read"]
 
 
 # -- in front ------------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from daemon.daemon_home import Done, house
 
 from fairlead import HookContext, HookManager
 from fairlead.clients.claude._render import render
-from fairlead.decide._decision import decide, find_policy, post_guards, read_event
-from fairlead.execute import settle
+from fairlead.decide import decide_with_hooks, find_policy, read_event
+from fairlead.execute import execute
+from fairlead.policy import register_guards
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,9 +98,9 @@ def _in_this_process(home: DaemonHome, kind: str, payload: bytes) -> Done:
             patch.setenv(name, value)
         patch.chdir(home.project)
         event = read_event(payload, kind)
-        policing, manager = find_policy(event.cwd or "."), HookManager()
-        post_guards(manager, policing)
-        settled = settle(event, payload, decide(event, policing, manager, HookContext(event.session_id)))
+        policy, manager = find_policy(event.cwd or "."), HookManager()
+        register_guards(manager, policy.layers)
+        settled = execute(event, payload, decide_with_hooks(event, policy, manager, HookContext(event.session_id)))
         answer = render(event, settled.output)
     lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
     return Done(answer.exit_code, answer.stdout.decode(), "".join(f"{line}\n" for line in lines))

@@ -11,19 +11,10 @@ import msgspec
 
 from fairlead import __version__
 from fairlead.clients import CLIENTS
-from fairlead.decide import GUARDED_EVENTS, decide, find_policy, post_guards, read_event
+from fairlead.decide import GUARDED_EVENTS, Settled, decide_with_hooks, find_policy, read_event, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
-from fairlead.execute import (
-    Settled,
-    answers_alone_on_stdout,
-    cancelled_by_signals,
-    printed,
-    read_stdin,
-    settle,
-    tell,
-    verdict_of,
-)
+from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
 from fairlead.hooks import CancellationToken, HookContext, HookManager
 
 if TYPE_CHECKING:
@@ -77,7 +68,7 @@ def run(name: str, args: Sequence[str]) -> int:
         return code
     if event.event_name == "Stop" and (options.waited or options.wake):  # a gate is decided again, whatever was said
         return _wait(event, payload, options)
-    with answers_alone_on_stdout() as stdout:
+    with reserved_stdout() as stdout:
         settled = _decide(event, payload, options)
         if sys.stdout is not None:
             sys.stdout.flush()  # what hooks printed comes before the reason
@@ -87,7 +78,7 @@ def run(name: str, args: Sequence[str]) -> int:
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)
         stays = _stays(event, settled, options)
-        code = printed(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
+        code = write_answer(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
     if event.event_name == "SessionStart":
         from fairlead.execute import export_session
 
@@ -180,15 +171,15 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
             return Settled(output=HookOutput.deny("; ".join(broken)))
         for problem in problems:
             print(f"fairlead: {problem}", file=sys.stderr)
-        policing = find_policy(event.cwd or ".")
-        if not (options.hooks or options.rules or options.launched or policing.layers or policing.broken):
+        policy = find_policy(event.cwd or ".")
+        if not (options.hooks or options.rules or options.launched or policy.layers or policy.broken):
             print("fairlead: there is no policy, and no --hooks or --rules, so nothing can object", file=sys.stderr)
         if event.event_name in GUARDED_EVENTS:
-            post_guards(manager, policing)
-        decision = decide(event, policing, manager, ctx)
-        settled = settle(event, payload, decision, cancellation=token, deadline=deadline)
-        tell(settled)
-        return settled
+            from fairlead.policy import register_guards
+
+            register_guards(manager, policy.layers)
+        decision = decide_with_hooks(event, policy, manager, ctx)
+        return execute(event, payload, decision, cancellation=token, deadline=deadline)
 
 
 def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it

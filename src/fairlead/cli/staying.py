@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fairlead.clients import CLIENTS
 from fairlead.decide import find_policy, idle_settings
 from fairlead.events import HookOutput, Stop
-from fairlead.execute import Stopped, asked, printed, stay
+from fairlead.execute import StoppedAgent, try_request, wait_for_mail, write_answer
 
 if TYPE_CHECKING:
     from fairlead.cli.event import Options
@@ -33,7 +33,7 @@ def wait(event: Event, payload: bytes, options: Options, said: bytes) -> int:
     if code is not None:
         return code
     answer = CLIENTS[options.client].render(event, HookOutput(system_message=_NOBODY))
-    return printed(1, said or answer.stdout, 0, event)
+    return write_answer(1, said or answer.stdout, 0, event)
 
 
 def wake(event: Event, payload: bytes, options: Options) -> int:
@@ -51,16 +51,16 @@ def _waited(event: Event, payload: bytes, options: Options, said: bytes) -> int 
     ):  # a client that is killed leaves its hooks behind
         return 0
     caller = Caller(pid=launched.pid, start=launched.start, project=os.environ.get("CLAUDE_PROJECT_DIR", ""))
-    stopped = Stopped(
+    agent = StoppedAgent(
         event=event,
         payload=payload,
         id=launched.id,
         client=options.client,
         caller=caller,
-        said=said,
+        stdout=said,
         wakes=options.wake,
     )
-    return stay(stopped) if _is_reached() else None
+    return wait_for_mail(agent) if _is_reached() else None
 
 
 def _how(event: Event) -> str:
@@ -72,7 +72,7 @@ def _is_reached() -> bool:
     from fairlead.daemon import start_on_demand
 
     deadline = monotonic() + PATIENCE
-    while asked("GET", "/v1/status", timeout=PATIENCE) is None:
+    while try_request("GET", "/v1/status", timeout=PATIENCE) is None:
         start_on_demand()
         if monotonic() > deadline:
             return False

@@ -1,4 +1,4 @@
-"""Writes an event down as the journal has it."""
+"""The journal's record of an event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _TIME_DIGITS = 16
 
 
-def event_record(  # noqa: PLR0913 - all that is known of it
+def event_record(  # noqa: PLR0913 - one parameter a field
     name: str,
     kind: str,
     payload: bytes,
@@ -29,8 +29,8 @@ def event_record(  # noqa: PLR0913 - all that is known of it
     steps: int = 0,
     caller: Caller = Caller(),  # noqa: B008 - it is frozen
 ) -> EventRecord:
-    """Make the record of an event; of a payload that could not be read there is no `event`."""
-    kept, cut = record_payload(payload)
+    """Return the record of an event. `event` is `None` if the payload could not be parsed."""
+    recorded, cut = record_payload(payload)
     return EventRecord(
         id=name,
         at=started_at(name),
@@ -47,13 +47,13 @@ def event_record(  # noqa: PLR0913 - all that is known of it
         seconds=round(seconds, 6),
         steps=steps,
         caller=caller,
-        payload=kept,
+        payload=recorded,
         cut=cut,
     )
 
 
 def started_at(name: str) -> float:
-    """Tell from an id when its event began; now, if it is no id of a launcher."""
+    """Return when an event started, which the id of a launcher begins with; now for any other id."""
     try:
         return int(name[:_TIME_DIGITS], 16) / 1e9
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tells the shells of a session its id: a line in the file that the client has its commands read."""
+"""Exports the session id to the shells of a session, through the file that the client has its commands source."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from stat import S_ISREG
 
 _EXPORT = "export CLAUDE_SESSION_ID="
 _LARGEST = 1024 * 1024
-"""Bytes of such a file. What is larger is something else."""
+"""Bytes. A larger file is something else."""
 
 
 def export_session(path: str, session: str, cwd: str = "") -> bool:
-    """Append `export CLAUDE_SESSION_ID='...'`, unless the last such line says so; tell whether it says so now.
+    """Append `export CLAUDE_SESSION_ID='...'` unless the last such line has that value. Returns whether it has it now.
 
-    Only a file of this user is written to, and only one that is a file: a link elsewhere is not followed to anything
-    else. `cwd` is what the path is relative to. Raises nothing: a session goes on without it.
+    Only a regular file of this user is written. `cwd` is what the path is relative to. Raises nothing: a session works
+    without it.
     """
     if not path or not session or "\0" in session + path:
         return False
@@ -34,7 +34,7 @@ def export_session(path: str, session: str, cwd: str = "") -> bool:
 
 
 def _opened(path: str) -> int:
-    """Open the file that is there, or make one; what a dangling link names is not made."""
+    """Open the file or create it. The target of a dangling link is not created."""
     flags = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         return os.open(path, flags)

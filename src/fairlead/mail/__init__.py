@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         NotYours,
         TooLarge,
     )
-    from fairlead.mail._render import FRAME, MOST_SHOWN, harmless, identity, session_context, stop_reason
     from fairlead.mail._service import MessageService
     from fairlead.mail._storage import (
         TOLD_ENDED,
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
         Standing,
         Topic,
     )
+    from fairlead.mail.render import FRAME, MOST_SHOWN, harmless, identity, session_context, stop_reason
 
 __all__ = [
     "FAIRLEAD",
@@ -134,7 +134,7 @@ __getattr__ = lazy_exports(
             "NotYours",
             "TooLarge",
         ),
-        "_render": (
+        "render": (
             "FRAME",
             "MOST_SHOWN",
             "harmless",

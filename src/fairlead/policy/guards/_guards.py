@@ -24,6 +24,7 @@ from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict, glob
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from fairlead.events import Event
     from fairlead.hooks import HookContext
     from fairlead.policy.config._types import Layer
     from fairlead.policy.paths._resolve import Target
@@ -55,6 +56,18 @@ class Guards:
         if blocked is None and call.command is not None:
             blocked = self._bash.check(case, call.command)
         return case.verdict(blocked, self._unparsable)
+
+    def answer(self, event: Event) -> HookOutput:
+        """Return the output for an event that guards decide. A guard that fails denies."""
+        try:
+            if isinstance(event, PreToolUse):
+                return self.check(event).output
+            if isinstance(event, PermissionRequest):
+                return self.check_permission(event).output
+        except Exception as error:  # noqa: BLE001 - a gate fails closed, whatever went wrong
+            hook = GuardHook if isinstance(event, PreToolUse) else PermissionHook
+            return HookOutput.deny(f"hook {hook.name!r} failed, so this is denied: {type(error).__name__}: {error}")
+        return HookOutput()
 
     def check_permission(self, event: PermissionRequest) -> Verdict:
         """Answer the client's question for permission."""

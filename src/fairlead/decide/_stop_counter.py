@@ -1,4 +1,4 @@
-"""How often in a row a session was kept from stopping: a small file each, as the next hook is another process."""
+"""How often in a row a session was kept from stopping. A small file for each session: each hook is a new process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from time import time
 
 from fairlead.paths import state_folder
 
-_STALE = 30 * 24 * 3600
-"""Seconds. A session that was killed while it was kept going leaves its file behind."""
+_MAX_AGE = 30 * 24 * 3600
+"""Seconds after which the file of a killed session is removed."""
 
 
-def count(session_id: str) -> int:
-    """Say how many blocks in a row there were; a file that cannot be read counts as none."""
+def read(session_id: str) -> int:
+    """Return the number of blocks in a row; 0 if its file cannot be read."""
     try:
         with open(_file(session_id), "rb") as file:
             return int(file.read(20))
@@ -22,11 +22,11 @@ def count(session_id: str) -> int:
         return 0
 
 
-def record(session_id: str, blocks: int) -> str | None:
-    """Keep the number. Returns what is wrong if it cannot be kept."""
+def write(session_id: str, blocks: int) -> str | None:
+    """Store the number of blocks. Returns an error message if that fails."""
     try:
         os.makedirs(_folder(), mode=0o700, exist_ok=True)
-        _sweep()
+        _remove_old_files()
         with open(_file(session_id), "wb") as file:
             file.write(b"%d" % blocks)
     except OSError as error:
@@ -34,8 +34,8 @@ def record(session_id: str, blocks: int) -> str | None:
     return None
 
 
-def forget(session_id: str) -> None:
-    """Begin anew: the session was let go."""
+def reset(session_id: str) -> None:
+    """Set the count back to zero."""
     with suppress(OSError):
         os.unlink(_file(session_id))
 
@@ -48,8 +48,8 @@ def _folder() -> str:
     return f"{state_folder()}/blocks"
 
 
-def _sweep() -> None:
+def _remove_old_files() -> None:
     for entry in os.scandir(_folder()):
         with suppress(OSError):
-            if entry.stat().st_mtime < time() - _STALE:
+            if entry.stat().st_mtime < time() - _MAX_AGE:
                 os.unlink(entry.path)

@@ -10,13 +10,14 @@ import subprocess
 import sys
 from threading import Thread
 from time import monotonic, sleep, time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import pytest
 
 from fairlead import CancellationToken, Event, HookCancelled, HookOutput, parse, stop, user_prompt_submit
-from fairlead.execute import Outcome, run
+from fairlead.decide import StepResult, plan_outcome
+from fairlead.execute import run_commands
 from fairlead.policy.commands._planner import plan
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.testing import make_payload
@@ -41,19 +42,35 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def act(event: Event, folder: Path, document: dict[str, Any], payload: bytes = b"{}", **options: Any) -> Outcome:
+class Ran(NamedTuple):
+    """The results of a plan's commands, and what they mean for the event."""
+
+    output: HookOutput
+    stderr: str
+    results: tuple[StepResult, ...]
+
+    @property
+    def stdout(self) -> str:
+        """What the commands printed that are to show it."""
+        return "\n".join(r.stdout for r in self.results if r.step.show_stdout and r.stdout.strip())
+
+
+def run_plan(event: Event, folder: Path, document: dict[str, Any], payload: bytes = b"{}", **options: Any) -> Ran:
     layers = (Layer(f"{folder}/.fairlead.yaml", str(folder), msgspec.convert(document, Policy)),)
-    return run(plan(event, layers), payload, **options)
+    planned = plan(event, layers)
+    results = run_commands(planned, payload, **options)
+    outcome = plan_outcome(planned, results)
+    return Ran(outcome.output, "\n".join(outcome.log), results)
 
 
-def at_stop(folder: Path, *commands: dict[str, Any], active: bool | None = None, **section: Any) -> Outcome:
+def at_stop(folder: Path, *commands: dict[str, Any], active: bool | None = None, **section: Any) -> Ran:
     event = parse(make_payload("Stop", session_id="s", stop_hook_active=active))
-    return act(event, folder, {"stop": {"commands": list(commands), **section}})
+    return run_plan(event, folder, {"stop": {"commands": list(commands), **section}})
 
 
-def at_subagent_stop(folder: Path, *commands: dict[str, Any], **options: Any) -> Outcome:
+def at_subagent_stop(folder: Path, *commands: dict[str, Any], **options: Any) -> Ran:
     event = parse(make_payload("SubagentStop", session_id="s", agent_id="a1", agent_type="coder"))
-    return act(event, folder, {"subagentStop": {"commands": {"*": list(commands)}}}, **options)
+    return run_plan(event, folder, {"subagentStop": {"commands": {"*": list(commands)}}}, **options)
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -93,7 +110,7 @@ def test_a_command_gets_the_payload_the_callers_environment_and_ours(
     raw = json.dumps(payload).encode()
     script = f'cat > stdin; {sys.executable} -c \'import os, json; json.dump(dict(os.environ), open("env", "w"))\''
     document = {"subagentStop": {"commands": {"coder": [{"run": script}]}}}
-    outcome = act(parse(raw), project, document, raw)
+    outcome = run_plan(parse(raw), project, document, raw)
     assert outcome.results[0].status == "passed"
     assert (project / "stdin").read_bytes() == raw
     env = json.loads((project / "env").read_text())
@@ -137,7 +154,7 @@ def test_commands_of_all_patterns_run_in_order_whatever_fails(project: Path) -> 
         "*": [{"run": "echo 1 >> log; no-such-program"}],
         "tester": [{"run": "echo never >> log"}],
     }
-    outcome = act(event, project, {"subagentStop": {"commands": by_pattern}})
+    outcome = run_plan(event, project, {"subagentStop": {"commands": by_pattern}})
     assert (project / "log").read_text() == "1\n2\n3\n4\n"
     assert not outcome.output.blocked
     assert outcome.stderr.splitlines() == [
@@ -169,7 +186,7 @@ def test_what_a_starting_subagents_command_shows_reaches_the_subagent(project: P
         },
         "context": {"cod*": "Write tests first."},
     }
-    outcome = act(event, project, {"subagentStart": section})
+    outcome = run_plan(event, project, {"subagentStart": section})
     assert outcome.output == HookOutput(
         additional_context="Write tests first.\n\nStdout: branch main",
         system_message="Subagent start command failed: Command failed with exit code 1",
@@ -182,7 +199,7 @@ def test_what_a_starting_subagents_command_shows_reaches_the_subagent(project: P
 
 def test_a_plan_without_commands_is_no_opinion(project: Path) -> None:
     event = parse(make_payload("SubagentStop", session_id="s", agent_id="a1", agent_type=""))
-    outcome = act(event, project, {})
+    outcome = run_plan(event, project, {})
     assert (outcome.output, outcome.results) == (HookOutput(), ())
     assert outcome.stderr == "Processing SubagentStop hook: session_id=s, agent_id=a1"
 
@@ -314,7 +331,7 @@ def test_counts_of_sessions_long_gone_are_swept_away(project: Path, home: Path) 
 
 def test_sessions_are_counted_apart(project: Path) -> None:
     document = {"stop": {"commands": [{"run": "false"}], "maxBlocks": 1}}
-    assert all(act(stop(name), project, document).output.blocked for name in ("one", "two", "three"))
+    assert all(run_plan(stop(name), project, document).output.blocked for name in ("one", "two", "three"))
 
 
 def test_a_budget_of_zero_is_no_limit(project: Path, home: Path) -> None:
@@ -350,9 +367,9 @@ def test_of_checks_in_parallel_the_first_in_order_decides_however_late_it_fails(
 # -- exit code 2 ---------------------------------------------------------------------------------------
 
 
-def task_completed(folder: Path, *commands: dict[str, Any]) -> Outcome:
+def task_completed(folder: Path, *commands: dict[str, Any]) -> Ran:
     event = parse(make_payload("TaskCompleted", session_id="s", task_subject="ship it"))
-    return act(event, folder, {"taskCompleted": {"commands": {"ship*": list(commands)}}})
+    return run_plan(event, folder, {"taskCompleted": {"commands": {"ship*": list(commands)}}})
 
 
 def test_exit_code_2_blocks_where_the_event_may_block(project: Path) -> None:
@@ -380,7 +397,7 @@ def test_any_other_failure_is_logged(project: Path) -> None:
 def test_after_a_tool_nothing_blocks_and_what_is_shown_reaches_the_model(project: Path) -> None:
     event = parse(make_payload("PostToolUse", tool_name="Edit"))
     section = {"commands": {"Edit": [{"run": "echo lint; exit 2", "showStdout": True}]}}
-    outcome = act(event, project, {"postToolUse": section})
+    outcome = run_plan(event, project, {"postToolUse": section})
     assert outcome.output == HookOutput(additional_context="Stdout: lint")
 
 
@@ -391,9 +408,9 @@ def test_a_slash_command_is_blocked_by_exit_code_2_and_a_prompts_own_commands_on
         "slashCommands": {"commands": {"/deploy": [{"run": "test $CONCLAUDE_SLASH_COMMAND_ARGS != prod || exit 2"}]}},
     }
     document = {"userPromptSubmit": section}
-    outcome = act(user_prompt_submit("s", "/deploy test"), project, document)
+    outcome = run_plan(user_prompt_submit("s", "/deploy test"), project, document)
     assert outcome.output == HookOutput(additional_context="Mind the freeze.")
-    outcome = act(user_prompt_submit("s", "/deploy prod"), project, document)
+    outcome = run_plan(user_prompt_submit("s", "/deploy prod"), project, document)
     assert outcome.output == HookOutput.block(
         "Slash command blocked by hook (exit code: 2): test $CONCLAUDE_SLASH_COMMAND_ARGS != prod || exit 2"
     )
@@ -402,7 +419,7 @@ def test_a_slash_command_is_blocked_by_exit_code_2_and_a_prompts_own_commands_on
 def test_a_worktree_is_where_its_command_says_last(project: Path) -> None:
     event = parse(make_payload("WorktreeCreate", name="fix"))
     command = "echo making it; echo ../trees/$CONCLAUDE_WORKTREE_NAME; echo"
-    outcome = act(event, project, {"worktreeCreate": {"command": command}})
+    outcome = run_plan(event, project, {"worktreeCreate": {"command": command}})
     assert outcome.output == HookOutput(extra={"worktreePath": f"{project}/../trees/fix"})
 
 
@@ -411,7 +428,7 @@ def test_a_worktree_is_where_its_command_says_last(project: Path) -> None:
     [("true", "WorktreeCreate command printed no path"), ("exit 5", "Command failed with exit code 5: exit 5")],
 )
 def test_without_a_path_there_is_no_worktree(project: Path, command: str, reason: str) -> None:
-    outcome = act(parse(make_payload("WorktreeCreate")), project, {"worktreeCreate": {"command": command}})
+    outcome = run_plan(parse(make_payload("WorktreeCreate")), project, {"worktreeCreate": {"command": command}})
     assert outcome.output == HookOutput.block(reason)
 
 
@@ -486,7 +503,7 @@ def test_when_nobody_waits_any_more_all_commands_end(project: Path, parallel: bo
     canceller.start()
     section = {"commands": [{"run": "echo $$ > pid; exec sleep 600"}, {"run": "exec sleep 600"}], "parallel": parallel}
     with pytest.raises(HookCancelled):
-        act(stop("s"), project, {"stop": section}, cancellation=token)
+        run_plan(stop("s"), project, {"stop": section}, cancellation=token)
     canceller.join()
     assert not is_alive(pid_in(project / "pid"))
 
@@ -495,11 +512,11 @@ def test_commands_in_parallel_end_with_a_caller_that_is_interrupted(project: Pat
     """Ctrl-C where nobody has a handler for it but Python; whoever started the tests may have it ignored."""
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from fairlead.execute import run\n"
+        "from fairlead.execute import run_commands\n"
         "from fairlead.policy.commands._plan import Plan, Step\n"
         f"at = {str(project)!r}\n"
         "steps = tuple(Step(run=f'echo $$ > pid{n}; exec sleep 600', folder=at, cwd=at) for n in (1, 2))\n"
-        "run(Plan(event_name='Stop', session_id='s', steps=steps, parallel=True), b'{}')\n"
+        "run_commands(Plan(event_name='Stop', session_id='s', steps=steps, parallel=True), b'{}')\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as caller:
         pids = [pid_in(project / name) for name in ("pid1", "pid2")]
@@ -593,8 +610,3 @@ def test_a_check_that_is_skipped_in_parallel_keeps_its_place(repository: Path) -
     outcome = at_stop(repository, {"run": "false", "when": "*.py"}, {"run": "true"}, parallel=True)
     assert [result.status for result in outcome.results] == ["skipped", "passed"]
     assert not outcome.output.blocked
-
-
-def test_what_came_of_a_plan_travels_as_json(project: Path) -> None:
-    outcome = at_stop(project, {"run": "echo x; exit 1", "showStdout": True})
-    assert msgspec.json.decode(msgspec.json.encode(outcome), type=Outcome) == outcome

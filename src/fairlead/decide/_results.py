@@ -1,4 +1,4 @@
-"""How commands ended, and the words for it."""
+"""The results of commands, and the texts that describe them."""
 
 from __future__ import annotations
 
@@ -6,52 +6,45 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from fairlead.events import HookOutput
 from fairlead.policy import Plan, Step
 
-BLOCKS = 2
+BLOCK_EXIT_CODE = 2
 """The exit code by which a command blocks."""
 
-Status: TypeAlias = Literal["passed", "failed", "timed out", "not started", "skipped"]
+StepStatus: TypeAlias = Literal["passed", "failed", "timed out", "not started", "skipped"]
 
 _LABELS = {"SubagentStart": "Subagent start", "SubagentStop": "Subagent stop"}
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How one command ended."""
+    """The result of one command."""
 
     step: Step
-    status: Status
+    status: StepStatus
     exit_code: int | None = None
-    """As a shell gives it: 128 and the signal's number if a signal ended it."""
+    """As a shell reports it: 128 plus the signal's number if a signal ended it."""
     stdout: str = ""
     stderr: str = ""
     seconds: float = 0.0
-    """How long it ran; if time was up, how long it was given."""
+    """How long it ran; the time limit if it timed out."""
     error: str = ""
     """Why it could not be started."""
 
     @property
     def failed(self) -> bool:
-        """Whether it was to run and did not pass."""
+        """Whether it should have run and did not pass."""
         return self.status not in {"passed", "skipped"}
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a plan."""
-
-    output: HookOutput
-    stdout: str = ""
-    """What commands said on stdout and were asked to show. Not for a client's stdout, which is the answer's alone."""
-    stderr: str = ""
-    """Lines for stderr."""
-    results: tuple[StepResult, ...] = ()
-    cancelled: bool = False
-    """Nobody waits any more; how far it came is not known."""
+def blocks(plan: Plan, result: StepResult) -> bool:
+    """Return whether a result blocks the event, by the plan's rule for failures."""
+    if not result.failed or result.step.observes or plan.on_failure == "never":
+        return False
+    return plan.on_failure == "block-first" or result.exit_code == BLOCK_EXIT_CODE
 
 
 def failure(result: StepResult) -> str:
-    """Say in one line how a command failed."""
+    """Describe in one line how a command failed."""
     command = _command(result.step)
     if result.status == "timed out":
         return f"Command timed out after {result.seconds:g} seconds{command}"
@@ -61,24 +54,24 @@ def failure(result: StepResult) -> str:
 
 
 def failure_log(plan: Plan, result: StepResult) -> str:
-    """Say for the log how a command failed, and what its writer has to say about that."""
+    """Describe a failure for the log, with the message that the policy has for it."""
     line = f"{_LABELS.get(plan.event_name, plan.event_name)} command failed: {failure(result)}"
     return f"{line}\nMessage: {result.step.message}" if result.step.message else line
 
 
 def block_reason(plan: Plan, result: StepResult) -> str:
-    """Say why a command blocks: its message, or what happened; then what it was asked to show."""
+    """Return why a command blocks: the policy's message or the failure, then the output that is to be shown."""
     if plan.on_failure == "block-first":
-        happened = failure(result)
+        cause = failure(result)
     elif plan.event_name == "UserPromptSubmit":
-        happened = f"Slash command blocked by hook (exit code: {BLOCKS}){_command(result.step)}"
+        cause = f"Slash command blocked by hook (exit code: {BLOCK_EXIT_CODE}){_command(result.step)}"
     else:
-        happened = f"{plan.event_name} hook blocked by command"
-    return "\n".join((result.step.message or happened, *shown(result)))
+        cause = f"{plan.event_name} hook blocked by command"
+    return "\n".join((result.step.message or cause, *shown_streams(result)))
 
 
-def shown(result: StepResult) -> tuple[str, ...]:
-    """Give the streams that are to be shown and hold something."""
+def shown_streams(result: StepResult) -> tuple[str, ...]:
+    """Return the streams of a command that are to be shown and are not empty."""
     step = result.step
     streams = (
         ("Stdout", step.show_stdout, result.stdout),
@@ -88,7 +81,7 @@ def shown(result: StepResult) -> tuple[str, ...]:
 
 
 def _command(step: Step) -> str:
-    """Name the command, by its first line if it has more, unless it shall not be shown."""
+    """Return the first line of the command, unless it must not be shown."""
     if not step.show_command:
         return ""
     first, *more = step.run.strip().splitlines() or [""]
