@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from fairlead.events import decode_json
-from fairlead.events._parse import replace_surrogates
+from fairlead.text import replace_surrogates
 
 LARGEST = 16 * 1024
 """Bytes of a payload that are kept. With all else, a record stays below twice as much."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.events._parse import replace_surrogates
 from fairlead.mail._notices import notices, untold
 from fairlead.mail._storage import TOLD_ENDED, TOLD_IDLE, TOLD_LATE
 from fairlead.mail._types import FIRST_ID
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

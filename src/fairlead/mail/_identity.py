@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.events._parse import replace_surrogates
 from fairlead.mail._errors import BadName, TooLarge
 from fairlead.mail._names import checked_name, folded, shown
 from fairlead.mail._storage import Former
 from fairlead.mail._types import FIRST_ID, Agent
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.events._parse import replace_surrogates
 from fairlead.mail._errors import MailError, MailUnreachable, NoSuchMessage, NotYours
 from fairlead.mail._notices import HAD_ENDED
 from fairlead.mail._storage import Post
 from fairlead.mail._types import FAIRLEAD, USER, Message, Sent
 from fairlead.mail._validate import checked, subject_of_reply
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from fairlead.events._parse import replace_surrogates
 from fairlead.mail._cache import MailCache
 from fairlead.mail._expiry import Expiry
 from fairlead.mail._identity import Identity
@@ -14,6 +13,7 @@ from fairlead.mail._notices import HAD_ENDED
 from fairlead.mail._sending import Sending
 from fairlead.mail._storage import Waiting
 from fairlead.mail._types import USER, Draft, Topic
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

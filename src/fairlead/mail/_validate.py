@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.events._parse import replace_surrogates
 from fairlead.mail._errors import BadMessage, TooLarge
 from fairlead.mail._names import shown
 from fairlead.mail._types import INTENTS, LONGEST_BODY, LONGEST_KEY, LONGEST_SUBJECT, PRIORITIES
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from fairlead.mail._types import Draft

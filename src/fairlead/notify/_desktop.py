@@ -10,13 +10,14 @@ import logging
 import os
 import platform
 import shutil
-import subprocess
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairlead.notify._unsent import MISSING, Unsent, reason
+from fairlead.process import run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ def show(note: Note, log: Callable[[str], None]) -> bool:
     for name, road in _roads():
         try:
             road(note)
-        except (TimeoutError, subprocess.TimeoutExpired):
+        except TimeoutError:
             log(f"desktop, by {name}: no answer within {PATIENCE:g} s")
             return False  # it may yet be shown: another road could show it twice
         except Exception as error:  # noqa: BLE001 - whatever a library raises, the next road is tried
@@ -125,8 +126,8 @@ def _run(command: list[str], stdin: bytes) -> None:
     program = shutil.which(command[0])
     if program is None:
         raise Unsent("not installed")
-    done = subprocess.run(  # noqa: S603 - no shell, and a program that we name
-        [program, *command[1:]], input=stdin, capture_output=True, timeout=PATIENCE, check=False
-    )
-    if done.returncode:
-        raise Unsent(done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}")
+    result = run_process([program, *command[1:]], stdin, deadline=monotonic() + PATIENCE)
+    if result.exit_code is None:
+        raise TimeoutError
+    if result.exit_code:
+        raise Unsent(result.stderr.decode(errors="replace").strip() or f"exit code {result.exit_code}")

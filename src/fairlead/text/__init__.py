@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from fairlead.text._unicode import replace_surrogates
     from fairlead.text._units import money, span
     from fairlead.text._width import fit, fit_end, harmless, width
 
@@ -15,6 +16,7 @@ __all__ = [
     "fit_end",
     "harmless",
     "money",
+    "replace_surrogates",
     "span",
     "width",
 ]
@@ -22,6 +24,7 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
+        "_unicode": ("replace_surrogates",),
         "_units": (
             "money",
             "span",

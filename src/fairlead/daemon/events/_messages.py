@@ -12,7 +12,7 @@ import msgspec
 
 from fairlead.events import HookEvent
 from fairlead.journal import Caller, Verdict
-from fairlead.paths import SETTLING
+from fairlead.paths import FOLDER_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -132,7 +132,7 @@ def is_same_home(request: HookRequest, own: Mapping[str, str]) -> bool:
 
 def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
     """Return the variables that determine the folders of a process; FAIRLEAD_HOME may be relative to its folder."""
-    home = {name: env.get(name, "") for name in SETTLING}
+    home = {name: env.get(name, "") for name in FOLDER_VARIABLES}
     if own := home["FAIRLEAD_HOME"]:
         home["FAIRLEAD_HOME"] = os.path.abspath(os.path.join(cwd, own))
     return home

@@ -23,10 +23,10 @@ from fairlead.sessions import (
     Registry,
     SessionMemory,
     SnapshotError,
+    apply_record,
     find_session_files,
     restore,
     snapshot,
-    take_record,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class SessionTracker(EventExtension):
         records = self._journal.read(position) if position else self._journal.tail(_MAX_REPLAYED)
         for _, record in records:
             if isinstance(record, EventRecord):
-                take_record(self._registry, record)
+                apply_record(self._registry, record)
 
     def start(self) -> None:
         """Apply queued events in the running event loop from now on."""
@@ -127,7 +127,7 @@ class SessionTracker(EventExtension):
         """Apply the queued events."""
         before = self._registry.revision
         while self._queue:
-            take_record(self._registry, *self._queue.popleft())
+            apply_record(self._registry, *self._queue.popleft())
         if self._registry.revision != before:
             self._notify()
 
@@ -143,9 +143,9 @@ class SessionTracker(EventExtension):
         """Compare the sessions with the client's files and the process table."""
         before = self._registry.revision
         files, dead = facts
-        self._registry.look(files, time())
-        self._registry.bury(dead, time())
-        self._registry.sweep(time())
+        self._registry.reconcile(files, time())
+        self._registry.end_processes(dead, time())
+        self._registry.prune(time())
         self.is_checked = True
         if self._registry.revision != before:
             self._notify()
@@ -153,13 +153,13 @@ class SessionTracker(EventExtension):
     def set_usage(self, session: Session, usage: Usage) -> Session:
         """Store the usage of a session; `session` is added if it is not known. Returns the session as it is now."""
         self.apply_queued()
-        if self._registry.measure(session.id, usage, session):
+        if self._registry.update_usage(session.id, usage, session):
             self._notify()
         return self._registry.by_id[session.id]
 
     def set_subagent_usage(self, session_id: str, usage: Usage) -> None:
         """Store the usage of a subagent."""
-        if self._registry.measure(session_id, usage):
+        if self._registry.update_usage(session_id, usage):
             self._notify()
 
     def _notify(self) -> None:

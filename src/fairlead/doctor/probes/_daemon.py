@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fairlead.daemon import MAX_SOCKET_PATH, NO_DAEMON_VARIABLE
 from fairlead.doctor._facts import Daemon, Entry, Kind, OtherDaemon
 from fairlead.ipc import DaemonUnavailable, request
-from fairlead.paths import SETTLING, runtime_folder, socket_file
+from fairlead.paths import FOLDER_VARIABLES, runtime_folder, socket_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -111,7 +111,7 @@ def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]
             if process.stat().st_uid != os.getuid() or not _is_daemon(process):
                 continue
             theirs = _environment_of(process)
-            differs = tuple(name for name in SETTLING if theirs.get(name, "") != environ.get(name, ""))
+            differs = tuple(name for name in FOLDER_VARIABLES if theirs.get(name, "") != environ.get(name, ""))
             is_split = differs and not {"HOME", "FAIRLEAD_HOME", "XDG_STATE_HOME"} & set(differs)
             listens = bool(_sockets(process) & ours)
             if is_split or listens:
@@ -125,7 +125,7 @@ def _is_daemon(process: Path) -> bool:
 
 def _environment_of(process: Path) -> dict[str, str]:
     pairs = (os.fsdecode(line).partition("=") for line in (process / "environ").read_bytes().split(b"\0"))
-    return {name: value for name, _, value in pairs if name in SETTLING}
+    return {name: value for name, _, value in pairs if name in FOLDER_VARIABLES}
 
 
 def _listeners(socket: str) -> set[str]:

@@ -18,7 +18,7 @@ from fairlead.clients.claude._programs import is_program
 from fairlead.clients.claude._settings_rules import SettingsError, check
 from fairlead.clients.claude._status_line_entry import read_line
 from fairlead.doctor._facts import Hook, SettingsFile
-from fairlead.paths import SETTLING
+from fairlead.paths import FOLDER_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -73,7 +73,7 @@ def environment(settings: Iterable[SettingsFile]) -> dict[str, str]:
 def settles(settings: Iterable[SettingsFile], environ: Mapping[str, str]) -> tuple[str, ...]:
     """Name the variables by which hooks find other folders than this process does."""
     given = environment(settings)
-    return tuple(name for name in SETTLING if name in given and given[name] != environ.get(name, ""))
+    return tuple(name for name in FOLDER_VARIABLES if name in given and given[name] != environ.get(name, ""))
 
 
 def _managed(folder: Path) -> Iterator[tuple[str, Path]]:

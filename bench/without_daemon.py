@@ -1,4 +1,4 @@
-"""The cold road: one event, one process, from the payload on stdin to the exit code, as a client waits for it."""
+"""Without a daemon: one event, one process, from the payload on stdin to the exit code, as a client waits for it."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ def rows(effort: Effort) -> list[Row]:
     what = "fairlead PreToolUse --hooks FILE"
     ours = times["ours"]
     return [
-        Row("cold road", what, "ms", ours, 'python -I -c "import json"', times["bare"], target=Target("ratio", 4)),
-        Row("cold road", what, "ms", ours, "cchooks 0.1.5, same check", times.get("cchooks")),
-        Row("cold road", what, "ms", ours, "hcom 0.7.31, native, no check", times.get("hcom")),
+        Row(
+            "without a daemon", what, "ms", ours, 'python -I -c "import json"', times["bare"], target=Target("ratio", 4)
+        ),
+        Row("without a daemon", what, "ms", ours, "cchooks 0.1.5, same check", times.get("cchooks")),
+        Row("without a daemon", what, "ms", ours, "hcom 0.7.31, native, no check", times.get("hcom")),
     ]
 
 
 def peers() -> dict[str, list[str]]:
-    """Find those that are installed. hcom is a native program beside the interpreter."""
+    """Return the commands of the installed peers. hcom is a native program next to the interpreter."""
     hcom = which("hcom", path=str(Path(PYTHON).parent))
     return {
         **({"cchooks": CCHOOKS} if find_spec("cchooks") else {}),
@@ -52,12 +54,12 @@ def peers() -> dict[str, list[str]]:
 
 
 def _check_answers(command: list[str], home: Path) -> None:
-    """Time only what does the work: it must let the payload pass, and block the same with `rm -rf` in it."""
+    """Check a command before it is timed: it must allow the payload, and block it with `rm -rf`."""
     dangerous = json.loads(PAYLOAD)
     dangerous["tool_input"]["command"] = "cd build && rm -rf /"
     for payload, expected in ((PAYLOAD, 0), (json.dumps(dangerous).encode(), 2)):
         env = {**ENVIRONMENT, "HOME": str(home)}
         done = subprocess.run(command, input=payload, capture_output=True, check=False, env=env)
         if done.returncode != expected:
-            said = done.stderr.decode(errors="replace").strip()
-            raise RuntimeError(f"{' '.join(command)}: expected exit {expected}, got {done.returncode}: {said}")
+            message = done.stderr.decode(errors="replace").strip()
+            raise RuntimeError(f"{' '.join(command)}: expected exit {expected}, got {done.returncode}: {message}")

@@ -1,4 +1,4 @@
-"""Calls one hook from plain code. Imports no asyncio unless a hook is async."""
+"""Calls one hook from sync code. Imports no asyncio unless a hook is async."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import HookCancelled
 from fairlead.hooks._call import Called
-from fairlead.hooks._limits import as_failure, out_of_time, refused, watched, with_deadline
+from fairlead.hooks._limits import as_failure, out_of_time, own_cancellation, skip_reason, with_deadline
 from fairlead.hooks._workers import submit
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     Done = tuple[Any, BaseException | None]
 
-_LONGEST_WAIT = 0.5  # seconds
+_MAX_WAIT = 0.5  # seconds
 
 
-def call_plain(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
-    """Call the hook and wait for its answer, at most `timeout` seconds."""
+def call_sync(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
+    """Call the hook and wait for its result, at most `timeout` seconds."""
     start = perf_counter()
-    answer, error = None, refused(ctx, timeout)
+    answer, error = None, skip_reason(ctx, timeout)
     if error is None:
         try:
             answer = _call(hook, event, with_deadline(ctx, timeout), timeout)
@@ -48,7 +48,7 @@ def _call(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> A
 
 def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: float) -> Any:
     done: SimpleQueue[Done] = SimpleQueue()
-    with watched(ctx) as own:
+    with own_cancellation(ctx) as own:
         submit(lambda: call(own), lambda answer, error: done.put((answer, error)))
         undo = ctx.cancellation.on_cancel(lambda: done.put((None, HookCancelled("the caller no longer waits"))))
         try:
@@ -61,11 +61,11 @@ def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: fl
 
 
 def _first(done: SimpleQueue[Done], timeout: float) -> Done:
-    """Wait in short turns: a signal that comes just before a wait does not end it."""
+    """Wait in short intervals: a signal that arrives just before a wait does not interrupt it."""
     give_up = monotonic() + timeout
     while True:
         try:
-            return done.get(timeout=max(min(_LONGEST_WAIT, give_up - monotonic()), 0))
+            return done.get(timeout=max(min(_MAX_WAIT, give_up - monotonic()), 0))
         except Empty:
             if monotonic() >= give_up:
                 raise out_of_time(timeout) from None

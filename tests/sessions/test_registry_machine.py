@@ -1,4 +1,4 @@
-"""Random lives of many sessions and subagents: the registry never contradicts a simple model."""
+"""Random events of many sessions and subagents: the registry never contradicts a simple model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from sessions.playing import START, make
+from sessions.fake_client import START, make
 
 from fairlead.events import Event, to_payload
 from fairlead.journal import Caller, EventRecord
@@ -20,121 +20,121 @@ WHO = st.one_of(st.none(), AGENTS)
 CALLS = st.sampled_from(["t1", "t2", "t3", "t4"])
 TOOLS = st.sampled_from(["Bash", "Read", "AskUserQuestion"])
 STEPS = st.sampled_from([0.001, 0.5, 3.0, 60.0])
-TOLD = tuple[Event, float, Caller]
+Sent = tuple[Event, float, Caller]
 
 
-class Lives(RuleBasedStateMachine):
-    """Plays events and keeps in a few sets what must be true of them."""
+class RegistryMachine(RuleBasedStateMachine):
+    """Sends events and keeps the expected state in a few sets."""
 
     def __init__(self) -> None:
         super().__init__()
         self.registry = Registry()
         self.now = START
-        self.told: list[TOLD] = []
+        self.sent: list[Sent] = []
         self.running: dict[str, set[str]] = {}
         """Session → its subagents that have started and not stopped."""
-        self.ever: set[str] = set()
+        self.known: set[str] = set()
         self.alive: set[str] = set()
-        self.readers = 0
-        self.copy: dict[str, Session] = {}
-        """What a reader of the stream of changes knows."""
+        self.reader_revision = 0
+        self.reader_sessions: dict[str, Session] = {}
+        """What a reader of the change log knows."""
 
-    def tell(self, name: str, session: str, *, after: float = 1.0, **fields: Any) -> None:
+    def send(self, name: str, session: str, *, after: float = 1.0, **fields: Any) -> None:
         self.now += after
         fields = {key: value for key, value in fields.items() if value is not None}
-        told = (make(name, session, **fields), self.now, Caller(pid=int(session[1]), start=5))
-        self.told.append(told)
-        self.registry.take(*told)
+        sent = (make(name, session, **fields), self.now, Caller(pid=int(session[1]), start=5))
+        self.sent.append(sent)
+        self.registry.apply_event(*sent)
         if name not in {"SubagentStop", "Stop", "Notification", "SessionEnd"}:
             self.alive.add(session)
-        self.ever.add(session)
+        self.known.add(session)
 
     @rule(session=SESSIONS, source=st.sampled_from(["startup", "resume", "compact"]), after=STEPS)
     def start(self, session: str, source: str, after: float) -> None:
-        self.tell("SessionStart", session, source=source, after=after)
+        self.send("SessionStart", session, source=source, after=after)
         if source != "compact":
             self.running[session] = set()
 
     @rule(session=SESSIONS, after=STEPS)
     def prompt(self, session: str, after: float) -> None:
-        self.tell("UserPromptSubmit", session, after=after)
+        self.send("UserPromptSubmit", session, after=after)
 
     @rule(session=SESSIONS, agent=WHO, call=CALLS, tool=TOOLS, after=STEPS)
     def pre(self, session: str, agent: str | None, call: str, tool: str, after: float) -> None:
-        self.tell("PreToolUse", session, agent_id=agent, tool_name=tool, tool_use_id=call, after=after)
+        self.send("PreToolUse", session, agent_id=agent, tool_name=tool, tool_use_id=call, after=after)
         self._works(session, agent)
 
     @rule(session=SESSIONS, agent=WHO, tool=TOOLS, after=STEPS)
     def ask(self, session: str, agent: str | None, tool: str, after: float) -> None:
-        self.tell("PermissionRequest", session, agent_id=agent, tool_name=tool, after=after)
+        self.send("PermissionRequest", session, agent_id=agent, tool_name=tool, after=after)
         self._works(session, agent)
 
     @rule(session=SESSIONS, agent=WHO, call=CALLS, after=STEPS)
     def post(self, session: str, agent: str | None, call: str, after: float) -> None:
-        self.tell("PostToolUse", session, agent_id=agent, tool_use_id=call, after=after)
+        self.send("PostToolUse", session, agent_id=agent, tool_use_id=call, after=after)
         self._works(session, agent)
 
     @rule(session=SESSIONS, agent=AGENTS, after=STEPS)
     def agent_start(self, session: str, agent: str, after: float) -> None:
-        self.tell("SubagentStart", session, agent_id=agent, agent_type="Explore", after=after)
+        self.send("SubagentStart", session, agent_id=agent, agent_type="Explore", after=after)
         self._works(session, agent)
 
     @rule(session=SESSIONS, agent=AGENTS, after=STEPS)
     def agent_stop(self, session: str, agent: str, after: float) -> None:
-        self.tell("SubagentStop", session, agent_id=agent, agent_type="Explore", after=after)
+        self.send("SubagentStop", session, agent_id=agent, agent_type="Explore", after=after)
         self.running.setdefault(session, set()).discard(agent)
-        self.ever.add(f"{session}/{agent}")
+        self.known.add(f"{session}/{agent}")
 
     @rule(session=SESSIONS, listed=st.one_of(st.none(), st.just([])), after=STEPS)
     def stop(self, session: str, listed: list[Any] | None, after: float) -> None:
-        self.tell("Stop", session, background_tasks=listed, after=after)
+        self.send("Stop", session, background_tasks=listed, after=after)
         if listed is not None:
             self.running[session] = set()
 
     @rule(session=SESSIONS, kind=st.sampled_from(["permission_prompt", "idle_prompt", "auth_success", "new"]))
     def note(self, session: str, kind: str) -> None:
-        self.tell("Notification", session, notification_type=kind)
+        self.send("Notification", session, notification_type=kind)
 
     @rule(session=SESSIONS, after=STEPS)
     def end(self, session: str, after: float) -> None:
-        self.tell("SessionEnd", session, reason="other", after=after)
+        self.send("SessionEnd", session, reason="other", after=after)
         self.running[session] = set()
         self.alive.discard(session)
 
     def _works(self, session: str, agent: str | None) -> None:
         if agent:
             self.running.setdefault(session, set()).add(agent)
-            self.ever.add(f"{session}/{agent}")
+            self.known.add(f"{session}/{agent}")
 
-    # -- what may happen on the way ----------------------------------------------------------------------
+    # -- what may happen in between ------------------------------------------------------------------------
 
-    @precondition(lambda self: self.told)
+    @precondition(lambda self: self.sent)
     @rule(back=st.integers(0, 3))
-    def the_same_event_comes_again(self, back: int) -> None:
-        told = self.told[-1 - min(back, len(self.told) - 1)]
+    def an_event_is_repeated(self, back: int) -> None:
+        sent = self.sent[-1 - min(back, len(self.sent) - 1)]
         before = dict(self.registry.by_id)
 
-        assert self.registry.take(*told) == []
+        assert self.registry.apply_event(*sent) == []
         assert self.registry.by_id == before
 
     @rule()
-    def the_daemon_starts_anew(self) -> None:
-        again = restore(snapshot(self.registry))
+    def the_daemon_restarts(self) -> None:
+        restored = restore(snapshot(self.registry))
 
-        assert again.by_id == self.registry.by_id
-        assert again.children == {name: kids for name, kids in self.registry.children.items() if kids}
-        self.registry = again
-        self.readers = again.revision
-        self.copy = dict(again.by_id)
+        assert restored.by_id == self.registry.by_id
+        assert restored.children == {name: children for name, children in self.registry.children.items() if children}
+        self.registry = restored
+        self.reader_revision = restored.revision
+        self.reader_sessions = dict(restored.by_id)
 
     @rule()
-    def a_reader_comes_back(self) -> None:
-        changes = self.registry.changes_since(self.readers)
+    def a_reader_catches_up(self) -> None:
+        changes = self.registry.changes_since(self.reader_revision)
         assert changes is not None
-        self.copy |= {change.session.id: change.session for change in changes}
-        self.readers = self.registry.revision
+        self.reader_sessions |= {change.session.id: change.session for change in changes}
+        self.reader_revision = self.registry.revision
 
-        assert self.copy == self.registry.by_id
+        assert self.reader_sessions == self.registry.by_id
         assert [change.revision for change in changes] == sorted({change.revision for change in changes})
 
     # -- what is always true -----------------------------------------------------------------------------
@@ -157,15 +157,15 @@ class Lives(RuleBasedStateMachine):
                 assert type(session.state) is AttentionNeeded, session
 
     @invariant()
-    def nobody_is_lost(self) -> None:
-        assert self.ever == set(self.registry.by_id)
+    def no_session_is_lost(self) -> None:
+        assert self.known == set(self.registry.by_id)
         assert {session.id for session in self.registry.sessions()} >= self.alive
 
     @invariant()
     def the_subagents_that_run_are_those_of_the_model(self) -> None:
         for session, agents in self.running.items():
-            family = list(self.registry.below(session))
-            assert {child.agent_id for child in family if child.ended is None} == agents
+            descendants = list(self.registry.descendants(session))
+            assert {child.agent_id for child in descendants if child.ended is None} == agents
             assert set(self.registry.by_id[session].agents) == agents
 
     def teardown(self) -> None:
@@ -178,10 +178,10 @@ class Lives(RuleBasedStateMachine):
                 caller=caller,
                 payload=msgspec.Raw(msgspec.json.encode(to_payload(event))),
             )
-            for number, (event, at, caller) in enumerate(self.told)
+            for number, (event, at, caller) in enumerate(self.sent)
         ]
         assert rebuild(records).by_id == self.registry.by_id
 
 
-Lives.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
-TestLives = Lives.TestCase
+RegistryMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestRegistryMachine = RegistryMachine.TestCase

@@ -1,4 +1,4 @@
-"""A client that is played: events by name, one second apart unless said otherwise, into a registry."""
+"""A fake client: sends events by name into a registry, by default one second apart."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ IDLE = Idle()
 
 
 def make(name: str, session: str = "abc123", **fields: Any) -> Event:
-    """An event as a client would send it; what is required and not given is something plain."""
-    usual: dict[str, Any] = {}
+    """Return an event as a client would send it; required fields that are not given get a plain value."""
+    defaults: dict[str, Any] = {}
     if name in {"PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure", "PermissionDenied"}:
-        usual = {"tool_name": "Bash", "tool_input": {}}
+        defaults = {"tool_name": "Bash", "tool_input": {}}
     if name == "PostToolUseFailure":
-        usual["error"] = "no"
+        defaults["error"] = "no"
     if name == "UserPromptSubmit":
-        usual = {"prompt": "do it"}
-    return parse({"session_id": session, "hook_event_name": name, **usual, **fields})
+        defaults = {"prompt": "do it"}
+    return parse({"session_id": session, "hook_event_name": name, **defaults, **fields})
 
 
 def recorded(name: str, version: str = "2.1.325", **fields: Any) -> Event:
-    """A payload that the real client sent."""
+    """Return the event of a payload that the real client sent."""
     payload = json.loads((PAYLOADS / version / f"{name}.json").read_text("utf-8"))
     return parse({**payload, **fields})
 
 
-class Play:
-    """A registry, a clock, and a short way to tell it what happened."""
+class FakeClient:
+    """A registry, a clock, and short methods to send events."""
 
     def __init__(self, session: str = "abc123") -> None:
         self.registry = Registry()
@@ -45,10 +45,10 @@ class Play:
 
     def __call__(self, name: str, *, after: float = 1.0, **fields: Any) -> list[Change]:
         self.now += after
-        return self.take(make(name, fields.pop("session", self.session), **fields))
+        return self.send(make(name, fields.pop("session", self.session), **fields))
 
-    def take(self, event: Event, at: float | None = None, caller: Caller | None = None, **how: Any) -> list[Change]:
-        return self.registry.take(event, self.now if at is None else at, caller or self.caller, **how)
+    def send(self, event: Event, at: float | None = None, caller: Caller | None = None, **options: Any) -> list[Change]:
+        return self.registry.apply_event(event, self.now if at is None else at, caller or self.caller, **options)
 
     def pre(self, tool: str = "Bash", call: str = "t1", **fields: Any) -> list[Change]:
         return self("PreToolUse", tool_name=tool, tool_use_id=call, **fields)
@@ -62,7 +62,7 @@ class Play:
 
     @property
     def state(self) -> Any:
-        """Of any type: it is another one after each step, which type checkers do not believe of a property."""
+        """Typed as Any: type checkers assume that a property does not change between two reads."""
         return self.main.state
 
     def child(self, agent_id: str) -> Session:

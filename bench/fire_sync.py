@@ -1,4 +1,4 @@
-"""`fire_sync`: ten plain hooks, in the caller's thread against pluggy, and in worker threads against a thread pool."""
+"""`fire_sync`: ten sync hooks, in the caller's thread against pluggy, and in worker threads against a thread pool."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def rows(effort: Effort) -> list[Row]:
             calls["pluggy"] = _by_pluggy(event)
         timings = effort.compare({name: effort.looped(call) for name, call in calls.items()})
     ten = {name: timing.per(HOOKS) for name, timing in timings.items()}
-    inline = "10 plain hooks, inline, per hook"
+    inline = "10 sync hooks, inline, per hook"
     return [
         Row("fire_sync", inline, "µs", ten["inline"], "bare call, same functions", ten["bare"], shows="difference"),
         Row("fire_sync", inline, "µs", ten["inline"], "pluggy 1.7, same functions", ten.get("pluggy")),
         Row(
             "fire_sync",
-            "10 plain hooks, threaded, per hook",
+            "10 sync hooks, threaded, per hook",
             "µs",
             ten["threaded"],
             "ThreadPoolExecutor, same",
@@ -96,6 +96,6 @@ def _by_pluggy(event: PreToolUse) -> Call:
 
 
 def _copy() -> FunctionType:
-    """Give `check` again as a function of its own: pluggy puts its marks on it."""
+    """Return a copy of `check`: pluggy sets attributes on the function."""
     assert isinstance(check, FunctionType)
     return FunctionType(check.__code__, check.__globals__)

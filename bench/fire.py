@@ -1,4 +1,4 @@
-"""`fire`: what ten async hooks cost above a bare `await` of the same functions."""
+"""`fire`: the cost of ten async hooks above a bare `await` of the same functions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def rows(effort: Effort) -> list[Row]:
         ),
         Row(
             "fire",
-            "10 that suspend once, per hook",
+            "10 hooks that suspend once, per hook",
             "µs",
             ten["fire, suspending"],
             bare,
@@ -70,7 +70,7 @@ def rows(effort: Effort) -> list[Row]:
             "10 hooks, none matches, per event",
             "µs",
             timings["fire, no match"],
-            "await of an empty one",
+            "await of an empty coroutine",
             timings["await, nothing"],
             shows="difference",
         ),
