@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.execute._stdio import printed
-from fairlead.paths import socket_file
 
 if TYPE_CHECKING:
     from fairlead.events import Event
@@ -65,11 +64,11 @@ def take_up_again(stopped: Stopped) -> None:
 
 def asked(method: str, path: str, body: bytes = b"", *, timeout: float) -> Response | None:
     """Ask the daemon something over its socket; `None` if it does not answer as it should."""
-    from fairlead.ipc import exchange
+    from fairlead.ipc import DaemonUnavailable, exchange
 
     try:
-        return exchange(socket_file(), method, path, body, timeout=timeout)
-    except (OSError, ValueError):
+        return exchange(method, path, body, timeout=timeout)
+    except DaemonUnavailable:
         return None
 
 
