@@ -23,7 +23,7 @@ from fairlead.doctor._facts import (
     SettingsFile,
     State,
 )
-from fairlead.doctor._findings import harmless
+from fairlead.doctor._findings import ok
 
 if TYPE_CHECKING:
     from fairlead.doctor._findings import Finding
@@ -128,9 +128,9 @@ def test_a_gate_that_was_never_shut_is_not_reopened() -> None:
     assert "settings.reopened" not in findings(files=(SettingsFile("user", "f", is_there=True, hooks=(hook,)),))
 
 
-def test_text_of_others_is_made_harmless() -> None:
-    assert harmless("a\x1b[0m\nb\u2028\udc80ä") == "a\\x1b[0m\\nb\\u2028\\udc80ä"
-    assert harmless("x" * 500) == "x" * 399 + "…"
+def test_text_of_others_is_safe_to_print() -> None:
+    assert ok("x", "a\x1b[0m\nb\u2028\udc80ä").found == "a␛[0m␊b��ä"
+    assert ok("x", "x" * 500).found == "x" * 399 + "…"
 
 
 def test_a_status_line_whose_launcher_is_gone_is_told() -> None:

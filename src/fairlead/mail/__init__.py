@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         NotYours,
         TooLarge,
     )
-    from fairlead.mail._render import FRAME, MOST_SHOWN, harmless, identity, session_context, stop_reason
+    from fairlead.mail._render import FRAME, MOST_SHOWN, identity, session_context, stop_reason
     from fairlead.mail._service import MessageService
     from fairlead.mail._storage import (
         TOLD_ENDED,
@@ -111,7 +111,6 @@ __all__ = [
     "Topic",
     "Waiting",
     "config_folder",
-    "harmless",
     "identity",
     "incomplete",
     "session_context",
@@ -137,7 +136,6 @@ __getattr__ = lazy_exports(
         "_render": (
             "FRAME",
             "MOST_SHOWN",
-            "harmless",
             "identity",
             "session_context",
             "stop_reason",

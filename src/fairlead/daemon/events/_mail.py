@@ -27,6 +27,7 @@ from fairlead.events import (
 from fairlead.execute import export_session
 from fairlead.mail import STAGES, MailError, Task
 from fairlead.mail import _render as words
+from fairlead.text import printable_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,7 +193,7 @@ class MailDelivery:
         said = _context(words.session_context, *shown(office, agent, event, ask))
         if event.source != "compact":
             return said
-        own = "" if agent.saved.startswith(_OWN_WORDS) else words.harmless(agent.saved[:_LONGEST_SAVED])
+        own = "" if agent.saved.startswith(_OWN_WORDS) else printable_block(agent.saved[:_LONGEST_SAVED])
         if not (own or said or self._writes(office, agent, event, ask)):
             return None
         known = HookOutput(additional_context=f"{_identity(office, agent)}\n{own}".rstrip())
