@@ -1,4 +1,4 @@
-"""Who belongs to whom: main sessions by the folders they work in, and the subagents below each. No screen."""
+"""Main sessions by their folders, and the subagents below each."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
     from fairlead.sessions import Session
 
-_NOBODY: frozenset[str] = frozenset()
+_NONE: frozenset[str] = frozenset()
 
 
 def folder_of(session: Session) -> str:
-    """Give the folder that tells the project: it stays, where the agent itself walks about."""
+    """Return the folder that decides the project: it stays the same when the agent changes its directory."""
     return session.project or session.cwd
 
 
-class Family:
-    """All sessions, in whatever order they came. A subagent whose maker is not known stands alone."""
+class SessionHierarchy:
+    """All sessions, in whatever order they arrive. A subagent whose parent is unknown counts as a main session."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, Session] = {}
@@ -27,26 +27,26 @@ class Family:
         self._children: dict[str, set[str]] = {}
 
     def put(self, session: Session) -> frozenset[str]:
-        """Take a session in, or its news; give those that belong elsewhere since then, and their main sessions."""
+        """Add or replace a session. Returns the sessions that moved because of it, and their main sessions."""
         old = self.sessions.get(session.id)
         if old is not None and (old.parent, folder_of(old)) == (session.parent, folder_of(session)):
             self.sessions[session.id] = session
-            return _NOBODY
-        moved = self._unlink(old) if old is not None else self._around(session.id)
+            return _NONE
+        moved = self._unlink(old) if old is not None else self._related(session.id)
         self.sessions[session.id] = session
         if session.parent:
             self._children.setdefault(session.parent, set()).add(session.id)
-        around = self._around(session.id)
-        self._settle(around)
-        return moved | around
+        related = self._related(session.id)
+        self._update_roots(related)
+        return moved | related
 
     def drop(self, session_id: str) -> frozenset[str]:
-        """Forget a session. Its subagents stay until they are dropped, too."""
+        """Remove a session and return the sessions that moved. Its subagents stay until they are dropped, too."""
         session = self.sessions.get(session_id)
-        return _NOBODY if session is None else self._unlink(session)
+        return _NONE if session is None else self._unlink(session)
 
     def root(self, session_id: str) -> str:
-        """Give the main session of a subagent; of one whose maker is not known, itself."""
+        """Return the main session of a subagent; the id itself if its parent is unknown."""
         session = self.sessions.get(session_id)
         if session is None or session.parent not in self.sessions:
             return session_id
@@ -54,12 +54,12 @@ class Family:
         while (session := self.sessions[session_id]).parent in self.sessions:
             session_id = session.parent
             if session_id in seen:
-                return self._least_of_circle(session_id)
+                return self._root_of_cycle(session_id)
             seen.add(session_id)
         return session_id
 
-    def above(self, session_id: str) -> Iterator[str]:
-        """Give those to which a session belongs: its maker, and the makers of that."""
+    def ancestors(self, session_id: str) -> Iterator[str]:
+        """Yield the parent of a session, the parent of that, and so on."""
         seen = {session_id}
         while (session := self.sessions.get(session_id)) and session.parent in self.sessions:
             session_id = session.parent
@@ -69,55 +69,54 @@ class Family:
             yield session_id
 
     def children(self, session_id: str) -> set[str] | frozenset[str]:
-        """Give the ids of those that a session made."""
-        return self._children.get(session_id, _NOBODY)
+        """Return the ids of a session's direct subagents."""
+        return self._children.get(session_id, _NONE)
 
-    def _below(self, session_id: str) -> Iterator[str]:
-        waiting, seen = [session_id], {session_id}
-        while waiting:
-            for child in self._children.get(waiting.pop(), ()):
+    def _descendants(self, session_id: str) -> Iterator[str]:
+        pending, seen = [session_id], {session_id}
+        while pending:
+            for child in self._children.get(pending.pop(), ()):
                 if child not in seen and child in self.sessions:
                     seen.add(child)
-                    waiting.append(child)
+                    pending.append(child)
                     yield child
 
-    def _least_of_circle(self, start: str) -> str:
-        """Only nonsense makes a circle; one of it must be the root, and always the same."""
-        circle = [start]
-        while (above := self.sessions[circle[-1]].parent) != start:
-            circle.append(above)
-        return min(circle)
+    def _root_of_cycle(self, start: str) -> str:
+        """Return one session of a cycle, always the same. Only corrupt data makes a cycle."""
+        cycle = [start]
+        while (parent := self.sessions[cycle[-1]].parent) != start:
+            cycle.append(parent)
+        return min(cycle)
 
-    def _around(self, session_id: str) -> frozenset[str]:
-        """Give a session, those below it, and the main sessions of all of them."""
+    def _related(self, session_id: str) -> frozenset[str]:
+        """Return a session, its descendants, and the main sessions of all of them."""
         if session_id not in self._children:
             return frozenset((session_id, self.root(session_id)))
-        own = (session_id, *self._below(session_id))
-        return frozenset((*own, *map(self.root, own)))
+        family = (session_id, *self._descendants(session_id))
+        return frozenset((*family, *map(self.root, family)))
 
     def _unlink(self, session: Session) -> frozenset[str]:
-        around = self._around(session.id)
-        for name in around:
-            self._lift(name)
+        related = self._related(session.id)
+        for name in related:
+            self._remove_root(name)
         del self.sessions[session.id]
-        if kin := self._children.get(session.parent):
-            kin.discard(session.id)
-            if not kin:
+        if siblings := self._children.get(session.parent):
+            siblings.discard(session.id)
+            if not siblings:
                 del self._children[session.parent]
-        after = around | {self.root(name) for name in around}
-        self._settle(after)
-        return after
+        moved = related | {self.root(name) for name in related}
+        self._update_roots(moved)
+        return moved
 
-    def _settle(self, names: frozenset[str]) -> None:
-        """Put each where it belongs now."""
+    def _update_roots(self, names: frozenset[str]) -> None:
         for name in names:
             session = self.sessions.get(name)
             if session is None or self.root(name) != name:
-                self._lift(name)
+                self._remove_root(name)
             else:
                 self.roots.setdefault(folder_of(session), set()).add(name)
 
-    def _lift(self, name: str) -> None:
+    def _remove_root(self, name: str) -> None:
         session = self.sessions.get(name)
         folder = folder_of(session) if session is not None else ""
         if roots := self.roots.get(folder):

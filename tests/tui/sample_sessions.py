@@ -1,32 +1,32 @@
-"""A team of sessions that tests look at: always the same, at always the same time."""
+"""Sessions for the tests: always the same, at the same time."""
 
 from __future__ import annotations
 
 from fairlead.sessions import AttentionNeeded, Evidence, Idle, Session, Usage, Working
-from fairlead.tui.model._projects import Place
+from fairlead.tui.model._projects import Location
 
 NOW = 1_790_000_000.0
 SHOP, LEAD, TREE = "/code/webshop", "/code/fairlead", "/code/fairlead-issue-5"
-PLACES = {
-    SHOP: Place(SHOP, SHOP, "main"),
-    LEAD: Place(LEAD, LEAD, "main"),
-    TREE: Place(LEAD, TREE, "issue-5"),
+LOCATIONS = {
+    SHOP: Location(SHOP, SHOP, "main"),
+    LEAD: Location(LEAD, LEAD, "main"),
+    TREE: Location(LEAD, TREE, "issue-5"),
 }
 MODELS = ("claude-opus-4-8-20260701", "claude-sonnet-5-20260801", "claude-haiku-5")
 
 
 def session(name: str, **fields: object) -> Session:
-    """A session that began an hour ago, and was last heard of 10 seconds ago."""
-    usual: dict[str, object] = {"started": NOW - 3600, "last_activity": NOW - 10, "since": NOW - 10, "cwd": SHOP}
-    return Session(id=name, **{**usual, **fields})  # type: ignore[arg-type]  # fields of a session
+    """A session that started an hour ago, and was active 10 seconds ago."""
+    defaults: dict[str, object] = {"started": NOW - 3600, "last_activity": NOW - 10, "since": NOW - 10, "cwd": SHOP}
+    return Session(id=name, **{**defaults, **fields})  # type: ignore[arg-type]  # fields of a session
 
 
 def usage(percent: float, cost: float, model: str = MODELS[0]) -> Usage:
     return Usage(model=model, context_percent=percent, context_window=200_000, cost_usd=cost)
 
 
-def team() -> list[Session]:
-    """Five main sessions in two projects and three worktrees, two of which need the person, and four subagents."""
+def sample_sessions() -> list[Session]:
+    """Five main sessions in two projects and three worktrees, two of which need the user, and four subagents."""
     return [
         session(
             "5f0c8a4e-1111",
