@@ -76,7 +76,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def examine(facts: Facts) -> list[tuple[str, list[Finding]]]:
-    """Judge the facts, in the order of the road that an event takes."""
+    """Judge the facts, in the order of the route that an event takes."""
     settings = _check_settings
     found: list[tuple[str, list[Finding]]] = [
         ("client", [*settings.check_client(facts.client)]),
@@ -138,7 +138,7 @@ def _closing(facts: Facts, findings: Sequence[Finding]) -> str:
     """Say in one line how it is, and what to do first."""
     faults = [finding for finding in findings if finding.level == "wrong"]
     doubts = [finding for finding in findings if finding.level == "warning"]
-    runs = [run for run in facts.played.runs if run.is_ours and run.road is not None]
+    runs = [run for run in facts.hook_runs.runs if run.is_ours and run.route is not None]
     ran = f"{len(runs)} {'hook' if len(runs) == 1 else 'hooks'} ran" if runs else "no hook ran"
     if not faults:
         return f"nothing is wrong: {ran}, {len(doubts)} to look at"
@@ -169,10 +169,10 @@ def _document(facts: Facts, findings: Sequence[Finding]) -> dict[str, Any]:
                 "program": printable(run.program),
                 "ours": run.is_ours,
                 "level": _check_runs.level_of(run),
-                "road": run.road,
-                "ms": round(run.seconds * 1000, 3) if run.road is not None else None,
+                "road": run.route,
+                "ms": round(run.seconds * 1000, 3) if run.route is not None else None,
                 "exit_code": run.exit_code,
             }
-            for run in facts.played.runs
+            for run in facts.hook_runs.runs
         ],
     }

@@ -1,4 +1,4 @@
-"""A home with hooks installed, a client that says its version, and the doctor to look at it."""
+"""A home with hooks installed, a client on the PATH, and the doctor to run on it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from daemon.daemon_home import DaemonHome
 
-ALONE = {"FAIRLEAD_NO_DAEMON": "1"}
+NO_DAEMON = {"FAIRLEAD_NO_DAEMON": "1"}
 """Nothing starts a daemon; each event takes a tenth of a second then."""
 
 
 @dataclass
 class Report:
-    """What the doctor said, as a program reads it."""
+    """The doctor's JSON."""
 
     exit_code: int
     document: dict[str, Any]
@@ -38,7 +38,7 @@ class Report:
         return self.found[check]["found"]
 
     @property
-    def faults(self) -> set[str]:
+    def errors(self) -> set[str]:
         return {check for check, one in self.found.items() if one["level"] == "wrong"}
 
     def run(self, event: str) -> dict[str, Any]:
@@ -46,8 +46,8 @@ class Report:
 
 
 @dataclass
-class Patient:
-    """The home, and what is in it."""
+class Installation:
+    """The home, and the files in it."""
 
     home: DaemonHome
 
@@ -88,19 +88,25 @@ class Patient:
         return document
 
     def ours(self, event: str) -> dict[str, Any]:
-        """Our hook, as it was installed."""
+        """Our hook, as installed."""
         hook: dict[str, Any] = self.document()["hooks"][event][0]["hooks"][0]
         return hook
 
+    def keep_hooks(self, *events: str) -> None:
+        """Remove all hooks but those of these events: without a daemon each takes a tenth of a second."""
+        document = self.document()
+        document["hooks"] = {event: document["hooks"][event] for event in events}
+        self.user.write_text(json.dumps(document))
+
     def use(self, *, launcher: Path = LAUNCHER, python: str = "") -> None:
-        """Have the installed hooks start something else."""
+        """Make the installed hooks start something else."""
         text = self.user.read_text().replace(json.dumps(str(LAUNCHER)), json.dumps(str(launcher)))
         if python:
             text = text.replace(json.dumps(str(BIN / "python")), json.dumps(python))
         self.user.write_text(text)
 
     def launcher(self, content: bytes, mode: int = 0o755) -> Path:
-        """Make another launcher."""
+        """Write another launcher."""
         file = self.home.folder / "other/fairlead-hook"
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(content)
@@ -120,16 +126,16 @@ def entry(hook: dict[str, Any], event: str = "PreToolUse") -> dict[str, Any]:
 
 
 @contextmanager
-def patient(**env: str) -> Iterator[Patient]:
+def installation(**env: str) -> Iterator[Installation]:
     """Make a home with the client 2.1.325, and our hooks in the user's settings."""
     with house(**env) as home:
         home.env["PATH"] = f"{home.folder}/bin:{BIN}:/usr/bin:/bin"
-        made = Patient(home)
+        made = Installation(home)
         made.client("2.1.325")
         made.install()
         yield made
 
 
 def without_times(text: str) -> str:
-    """Leave out what differs from run to run."""
+    """Replace what differs from run to run."""
     return re.sub(r" +\d+\.\d ms", " … ms", text)
