@@ -12,7 +12,7 @@ from daemon.daemon_home import until
 
 from fairlead.daemon import _runtime as _house
 from fairlead.daemon._store_writer import StoreWriter
-from fairlead.journal import DaemonRecord, EventRecord, Journal, put
+from fairlead.journal import DaemonRecord, EventRecord, Journal, spool_record
 from fairlead.store import Store
 
 if TYPE_CHECKING:
@@ -164,10 +164,10 @@ def test_the_spool_is_taken_in_while_events_come(home: DaemonHome) -> None:
     """Both write to one journal, in two threads."""
     with home.daemon():
         for number in range(30):
-            put(
+            spool_record(
                 str(home.state / "spool"),
                 EventRecord(
-                    id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", road="cold"
+                    id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", route="cold"
                 ),
             )
             send(home, f"live{number}")

@@ -16,7 +16,7 @@ from fairlead.daemon.sessions import _token_usage as _tokens
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
 from fairlead.ipc._requests import stream_events
-from fairlead.journal import EventRecord, Journal, Reader
+from fairlead.journal import EventRecord, Journal, JournalReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,7 +143,7 @@ def told(folder: Path, monkeypatch: pytest.MonkeyPatch, *events: str) -> Session
         at = time() + PATIENCE  # so that it has only just ended, however long this takes
         journal.append(EventRecord(id=event, at=at, event=event, payload=payload, session="s1"))
     journal.close()
-    tracker = SessionTracker(Reader(str(folder / "state/journal")), print)
+    tracker = SessionTracker(JournalReader(str(folder / "state/journal")), print)
     tracker.open()
     return tracker
 

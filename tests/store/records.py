@@ -18,7 +18,7 @@ def event(number: int, *, session: str = "s", kind: str = "PreToolUse", payload:
         agent="a",
         tool="Bash",
         cwd="/home/x",
-        road="cold",
+        route="cold",
         verdict="blocked",
         exit=2,
         reason="no",

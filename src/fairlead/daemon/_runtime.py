@@ -27,12 +27,12 @@ from fairlead.journal import (
     DaemonRecord,
     EventRecord,
     Journal,
+    count_spooled,
     journal_folder,
-    name_of,
-    pending,
-    remove,
+    read_spool,
+    record_key,
+    remove_spooled,
     spool_folder,
-    take,
 )
 from fairlead.sessions import STATUS_LINE
 
@@ -90,7 +90,7 @@ class Daemon:
             self.trouble(f"{torn.file}: cut off {torn.size} bytes of a line that a killed daemon left")
         self.tracker.open()
         self.teller.open()
-        self._seen.begin(self._journal.ids(_REMEMBERED))  # always: what its predecessor took may yet be spooled
+        self._seen.begin(self._journal.recent_keys(_REMEMBERED))  # always: what its predecessor took may yet be spooled
         if self.is_spooled():
             self.take_spool()
             self.tracker.drain()
@@ -161,13 +161,13 @@ class Daemon:
 
     def _keep(self, record: Record, event: Event | None = None) -> bool:
         """Write a record down, unless it is there already: an event comes once, whatever road it took."""
-        name = name_of(record)
+        name = record_key(record)
         with self._lock:
             is_double = name in self._seen
             if not is_double:
                 self._journal.append(record)
                 self._seen.add((name,) if name else ())
-        if isinstance(record, EventRecord) and (is_double or record.road == "cold"):
+        if isinstance(record, EventRecord) and (is_double or record.route == "cold"):
             self.mail.undo_delivery(record.id)
         if is_double:
             self.metrics.doubles += 1
@@ -182,15 +182,15 @@ class Daemon:
 
     def is_spooled(self) -> bool:
         """Tell whether anything lies in the spool."""
-        return pending(spool_folder()) > 0
+        return count_spooled(spool_folder()) > 0
 
     def take_spool(self) -> None:
         """Take in the events that met no daemon, in their order. Raises nothing: what cannot be taken stays."""
         try:
-            for name, record in take(spool_folder()):
+            for name, record in read_spool(spool_folder()):
                 if not self._is_stored(record) and self._keep(record):
                     self.metrics.spooled += 1
-                remove(spool_folder(), name)
+                remove_spooled(spool_folder(), name)
         except Exception as error:  # noqa: BLE001 - the daemon goes on; the events lie where they are
             self.trouble(f"the spool cannot be taken in: {error}")
 
@@ -249,7 +249,7 @@ class Daemon:
             "memory": resident_memory(),
             "loop_lag": round(self.metrics.lag, 6),
             "loop_blocked": self.metrics.blocked,
-            "spool": pending(spool_folder()),
+            "spool": count_spooled(spool_folder()),
             "waiting": self.mail.waits.count,
             "troubles": self.metrics.troubles,
             "attention": self.teller.status(),
@@ -258,7 +258,7 @@ class Daemon:
 
     def metrics_text(self) -> str:
         """Tell the same for Prometheus."""
-        more = {"spool_pending": pending(spool_folder()), "store_behind_bytes": self.behind()}
+        more = {"spool_pending": count_spooled(spool_folder()), "store_behind_bytes": self.behind()}
         return self.metrics.text(version=self.version, more=more)
 
 

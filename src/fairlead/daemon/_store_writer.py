@@ -92,7 +92,7 @@ class StoreWriter:
         """Tell how many bytes of the journal are not in the store yet. Reads no file, for the loop asks."""
         taken = self._taken
         try:
-            files = {number: self._journal.path(number) for number in self._journal.segments()}
+            files = {number: self._journal.segment_path(number) for number in self._journal.segments()}
             sizes = {number: os.stat(path).st_size for number, path in files.items() if number >= taken.segment}
         except OSError:  # swept, or gone
             return 0
@@ -140,7 +140,7 @@ class StoreWriter:
         store.retain(older_than=oldest, at_most_bytes=STORE_BYTES)
         settled = store.settle()
         if settled is not None:
-            self._journal.sweep(older_than=oldest, at_most_bytes=JOURNAL_BYTES, keep_from=settled)
+            self._journal.prune(older_than=oldest, at_most_bytes=JOURNAL_BYTES, keep_from=settled)
 
     def _fail(self, error: Exception) -> None:
         pause = _PAUSES[min(self._failures, len(_PAUSES) - 1)]

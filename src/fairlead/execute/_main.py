@@ -16,7 +16,7 @@ from fairlead.errors import FairleadError, UsageError
 from fairlead.execute._settle import Settled, settle, tell, verdict_of
 from fairlead.execute._stdio import answers_alone_on_stdout, cancelled_by_signals, printed, read_stdin
 from fairlead.hooks import CancellationToken
-from fairlead.journal import LONGEST_REASON, CommandResult, CommandsRecord, put, spool_folder
+from fairlead.journal import MAX_REASON_LENGTH, CommandResult, CommandsRecord, spool_folder, spool_record
 
 if TYPE_CHECKING:
     from fairlead.events import Event
@@ -99,7 +99,7 @@ def _write_down(name: str, settled: Settled, code: int, seconds: float) -> None:
         at=time(),
         verdict=verdict_of(settled.output),
         exit=code,
-        reason=(settled.output.reason or "")[:LONGEST_REASON],
+        reason=(settled.output.reason or "")[:MAX_REASON_LENGTH],
         seconds=seconds,
         steps=tuple(
             CommandResult(r.step.run if r.step.show_command else "", r.status, r.exit_code, r.seconds)
@@ -107,6 +107,6 @@ def _write_down(name: str, settled: Settled, code: int, seconds: float) -> None:
         ),
     )
     try:
-        put(spool_folder(), done)
+        spool_record(spool_folder(), done)
     except (FairleadError, OSError) as error:
         print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - likewise

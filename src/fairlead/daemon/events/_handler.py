@@ -201,7 +201,7 @@ class EventHandler:
                 payload,
                 event,
                 client=ask.client,
-                road="daemon",
+                route="daemon",
                 verdict=reply.verdict,
                 exit_code=reply.exit,
                 reason=reply.reason,

@@ -19,7 +19,7 @@ from fairlead.daemon.events._handler import HookReply
 from fairlead.daemon.events._mail import shown
 from fairlead.decide import find_policy, idle_settings, read_event
 from fairlead.events import HookOutput, Stop, encode_json
-from fairlead.journal import LONGEST_REASON, CommandsRecord
+from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
 from fairlead.mail import MailError, config_folder, incomplete
 from fairlead.mail import _render as words
 from fairlead.policy import NotCached
@@ -221,7 +221,7 @@ class IdlePolicy:
         """Add to the event's record how its wait ended. A record that cannot be kept is no reason not to answer."""
         seconds = round(monotonic() - promise.made, 6)
         done = CommandsRecord(
-            id=promise.ask.id, at=time(), verdict="blocked", reason=reason[:LONGEST_REASON], seconds=seconds
+            id=promise.ask.id, at=time(), verdict="blocked", reason=reason[:MAX_REASON_LENGTH], seconds=seconds
         )
         try:
             self._keep(done)

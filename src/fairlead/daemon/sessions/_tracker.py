@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from fairlead.events import Event
-    from fairlead.journal import Reader
+    from fairlead.journal import JournalReader
     from fairlead.process import Process
     from fairlead.sessions import Change, ClientSessionFile, Session, Usage
 
@@ -55,7 +55,7 @@ class _Kept(msgspec.Struct, frozen=True):
 class SessionTracker:
     """Who is running, as the daemon knows it."""
 
-    def __init__(self, journal: Reader, trouble: Callable[[str], None]) -> None:
+    def __init__(self, journal: JournalReader, trouble: Callable[[str], None]) -> None:
         self._journal = journal
         self._trouble = trouble
         self._waiting: deque[tuple[EventRecord, Event | None]] = deque()

@@ -26,7 +26,7 @@ from fairlead.doctor.probes._daemon import status_of
 from fairlead.doctor.probes._policy import sets_off
 from fairlead.doctor.probes._programs import words_of
 from fairlead.errors import FairleadError
-from fairlead.journal import EventRecord, Reader, journal_folder
+from fairlead.journal import EventRecord, JournalReader, journal_folder
 from fairlead.paths import socket_file
 from fairlead.testing import make_payload
 
@@ -96,7 +96,7 @@ class _Player:
         self._scratch = scratch
         self._due = monotonic() + _ALTOGETHER
         self._socket = socket_file()
-        self._journal = Reader(journal_folder())
+        self._journal = JournalReader(journal_folder())
         self.awaited = False
         self.came = True
 
@@ -161,7 +161,7 @@ class _Player:
     def _is_by_daemon(self, before: Position | None) -> bool:
         """Tell whether the daemon decided it: then it stands in the journal, written before it was answered."""
         return before is not None and any(
-            isinstance(record, EventRecord) and record.session == SESSION and record.road == "daemon"
+            isinstance(record, EventRecord) and record.session == SESSION and record.route == "daemon"
             for _, record in self._journal.read(before)
         )
 
