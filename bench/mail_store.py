@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from bench._data import ROOT
 from bench._harness import Timing
 from bench._table import Row, Target
-from fairlead.mail import Draft, MessageService, Sent
+from fairlead.mail import Draft, MessageService, SendResult
 from fairlead.store import MailStore
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class _Desk:
     def send_batches(self, number: int) -> int:
         for _ in range(number):
             sent = self.office.send_many([(self.sender, self.draft()) for _ in range(BATCH)])
-            assert all(isinstance(one, Sent) for one in sent)
+            assert all(isinstance(one, SendResult) for one in sent)
         return number * BATCH
 
     def send_from_threads(self, each: int) -> int:
@@ -116,7 +116,7 @@ class _Desk:
 def _office(folder: Path) -> Iterator[_Desk]:
     with closing(MailStore.open(f"sqlite:///{folder}/mail.db")) as box:
         office = MessageService(box)
-        sender, recipient = (office.agent_for(name, project="/p") for name in ("a", "b"))
+        sender, recipient = (office.ensure_agent(name, project="/p") for name in ("a", "b"))
         yield _Desk(office, sender, recipient, count())
 
 
@@ -166,8 +166,8 @@ def _finding(effort: Effort) -> list[Row]:
             calls = {
                 "few": effort.looped(lambda: few.office.inbox(few.recipient, limit=20)),
                 "many": effort.looped(lambda: much.office.inbox(much.recipient, limit=20)),
-                "few waiting": effort.looped(lambda: few.office.waiting(few.recipient)),
-                "many waiting": effort.looped(lambda: much.office.waiting(much.recipient)),
+                "few waiting": effort.looped(lambda: few.office.queued_count(few.recipient)),
+                "many waiting": effort.looped(lambda: much.office.queued_count(much.recipient)),
             }
             times = effort.compare(calls)
     same, flat = f"the same among {FEW}", Target("ratio", 1.5)
@@ -182,7 +182,7 @@ def _fill(folder: Path, agents: int, messages: int) -> None:
     """Write messages as the office would have, but all at once: it would take minutes."""
     with _office(folder) as desk:
         for number in range(agents - 2):
-            desk.office.agent_for(f"s{number}", project="/p")
+            desk.office.ensure_agent(f"s{number}", project="/p")
     with closing(sqlite3.connect(folder / "mail.db")) as disk, disk:
         disk.executemany(_MESSAGE, ((one, f"message {one}", f"k{one}", _BODY) for one in range(1, messages + 1)))
         disk.executemany(_LETTER, ((one, 10 + one % agents) for one in range(1, messages + 1)))

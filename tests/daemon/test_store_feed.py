@@ -27,7 +27,7 @@ def stored(home: DaemonHome) -> list[str]:
     store = Store.open(f"sqlite:///{home.state}/fairlead.db")
     try:
         assert store.warnings == ()
-        return [event.happened.session for event in store.events(newest_first=False, limit=10_000)]
+        return [event.event.session for event in store.events(newest_first=False, limit=10_000)]
     finally:
         store.close()
 

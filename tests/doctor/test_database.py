@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.doctor.probes._state import _look
 from fairlead.store import Store
-from fairlead.store._files import make
+from fairlead.store._files import create_if_missing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,5 +24,5 @@ def test_one_that_was_emptied_is_damaged(tmp_path: Path) -> None:
 
 
 def test_one_that_a_daemon_is_just_making_is_not(tmp_path: Path) -> None:
-    make(tmp_path / "fairlead.db")
+    create_if_missing(tmp_path / "fairlead.db")
     assert _look(str(tmp_path / "fairlead.db")) == ("", "", True)

@@ -249,15 +249,15 @@ def test_old_segments_are_pruned_once_the_store_has_read_them(folder: Path) -> N
     for number in journal.segments():
         os.utime(journal.segment_path(number), (number, number))
 
-    assert journal.prune(older_than=0, at_most_bytes=10**9, keep_from=positions[-1]) == []
-    assert journal.prune(older_than=3, at_most_bytes=10**9, keep_from=positions[-1]) == [
+    assert journal.prune(older_than=0, max_bytes=10**9, keep_from=positions[-1]) == []
+    assert journal.prune(older_than=3, max_bytes=10**9, keep_from=positions[-1]) == [
         journal.segment_path(1),
         journal.segment_path(2),
     ]
-    assert journal.prune(older_than=99, at_most_bytes=0, keep_from=positions[3]) == [journal.segment_path(3)]
+    assert journal.prune(older_than=99, max_bytes=0, keep_from=positions[3]) == [journal.segment_path(3)]
     size = (folder / "00000004.jsonl").stat().st_size
-    assert journal.prune(older_than=0, at_most_bytes=2 * size, keep_from=positions[-1]) == [journal.segment_path(4)]
-    assert journal.prune(older_than=99, at_most_bytes=0, keep_from=Position(99, 0)) == [journal.segment_path(5)]
+    assert journal.prune(older_than=0, max_bytes=2 * size, keep_from=positions[-1]) == [journal.segment_path(4)]
+    assert journal.prune(older_than=99, max_bytes=0, keep_from=Position(99, 0)) == [journal.segment_path(5)]
     assert numbers(journal.read(positions[1])) == [5]
 
 
@@ -339,7 +339,7 @@ def test_a_follower_continues_after_its_segment_was_pruned_or_everything_removed
 
     def prune() -> None:
         fill(journal, 2, start=3)
-        journal.prune(older_than=0, at_most_bytes=0, keep_from=Position(99, 0))
+        journal.prune(older_than=0, max_bytes=0, keep_from=Position(99, 0))
 
     def remove() -> None:
         for file in folder.iterdir():

@@ -66,7 +66,7 @@ class StoreWriter:
         """Tell whether an event is stored. Without a store nothing is known to be."""
         try:
             with self._lock:
-                return name in self._opened().known((name,))
+                return name in self._opened().stored_ids((name,))
         except Exception:  # noqa: BLE001 - `batch` meets it too, and tells it
             return False
 
@@ -126,7 +126,7 @@ class StoreWriter:
             if len(records) == most:
                 break
         if records:
-            self._stored += store.take(records, position)
+            self._stored += store.add_records(records, position)
             self._taken = position
         elif monotonic() - self._swept > _SWEEP:
             self._sweep(store)
@@ -137,10 +137,10 @@ class StoreWriter:
         """Forget what is old, first in the store, then in the journal what the store has for certain."""
         self._swept = monotonic()
         oldest = time() - AGE
-        store.retain(older_than=oldest, at_most_bytes=STORE_BYTES)
-        settled = store.settle()
+        store.prune(older_than=oldest, max_bytes=STORE_BYTES)
+        settled = store.sync()
         if settled is not None:
-            self._journal.prune(older_than=oldest, at_most_bytes=JOURNAL_BYTES, keep_from=settled)
+            self._journal.prune(older_than=oldest, max_bytes=JOURNAL_BYTES, keep_from=settled)
 
     def _fail(self, error: Exception) -> None:
         pause = _PAUSES[min(self._failures, len(_PAUSES) - 1)]

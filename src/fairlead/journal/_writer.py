@@ -74,17 +74,17 @@ class Journal(JournalReader):
             raise JournalError(f"{path}: cannot be repaired: {error.strerror}") from error
         return Recovery(path, size) if size else None
 
-    def prune(self, *, older_than: float, at_most_bytes: int, keep_from: Position) -> list[str]:
+    def prune(self, *, older_than: float, max_bytes: int, keep_from: Position) -> list[str]:
         """Remove the oldest segments and return their files.
 
         Removes segments last written before `older_than` (Unix time), and more until the rest has at most
-        `at_most_bytes`. What the store has not read yet (from `keep_from` on) stays, and so does the newest segment.
+        `max_bytes`. What the store has not read yet (from `keep_from` on) stays, and so does the newest segment.
         """
         segments = [(number, os.stat(self.segment_path(number))) for number in self.segments()]
         total = sum(stat.st_size for _, stat in segments)
         removed: list[str] = []
         for number, stat in segments[:-1]:
-            if number >= keep_from.segment or (stat.st_mtime >= older_than and total <= at_most_bytes):
+            if number >= keep_from.segment or (stat.st_mtime >= older_than and total <= max_bytes):
                 break
             with suppress(FileNotFoundError):
                 os.unlink(self.segment_path(number))

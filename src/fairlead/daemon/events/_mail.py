@@ -85,12 +85,12 @@ class MailDelivery:
         office = self._mail.office_within(0)
         if office is None or self._mail.owes:
             return office is None and name == "PostToolUse"
-        agent = office.known(event.session_id, event.agent_id or "")
+        agent = office.find_by_session(event.session_id, event.agent_id or "")
         if name == "PostToolUse":
-            return agent is None or not office.waiting(agent, urgent_only=True)
-        if name not in _FREQUENT or agent is None or agent.ended or office.waiting(agent):
+            return agent is None or not office.queued_count(agent, urgent_only=True)
+        if name not in _FREQUENT or agent is None or agent.ended or office.queued_count(agent):
             return False
-        return not isinstance(event, Stop) or (not office.may_owe(agent) and self._stays.never(agent, event, ask))
+        return not isinstance(event, Stop) or (not office.may_owe_reply(agent) and self._stays.never(agent, event, ask))
 
     def speak(self, event: Event, ask: HookRequest, decision: Decision) -> Decision:
         """Add what the mail says to what was decided. Mail at the end of a turn comes before the policy's commands."""
@@ -133,15 +133,15 @@ class MailDelivery:
             return
         try:
             if done.verdict == "blocked" and planned.event == "UserPromptSubmit":
-                office.unshow(done.id)
+                office.requeue(done.id)
             elif done.verdict != "blocked" and planned.event == "Stop" and not planned.stays:
-                office.went_idle(planned.agent)
+                office.notify_idle(planned.agent)
         except MailError as error:
             self._trouble(f"the mail could not follow an event's commands: {error}")
 
     def _remember(self, event: Event, ask: HookRequest, *, stays: bool) -> None:
         office = self._mail.office_within(0)
-        agent = office.known(event.session_id, event.agent_id or "") if office else None
+        agent = office.find_by_session(event.session_id, event.agent_id or "") if office else None
         if agent is not None:
             with self._lock:
                 if len(self._planned) >= _MOST_REMEMBERED:
@@ -202,7 +202,7 @@ class MailDelivery:
         agent = self._mail.agent_of(office, event, ask)
         status = _identity(office, agent)
         if not agent.saved or agent.saved.startswith(_OWN_WORDS):  # what it saved itself stays
-            office.save(agent, status)
+            office.save_status(agent, status)
         return HookOutput(additional_context=status) if self._writes(office, agent, event, ask) else None
 
     def _writes(self, office: MessageService, agent: Agent, event: Event, ask: HookRequest) -> bool:
@@ -223,17 +223,17 @@ class MailDelivery:
         """Let the agent go on whose session /clear has ended in the same process."""
         with self._lock:
             before = self._cleared.pop((ask.caller.pid, ask.caller.start), None)
-        is_new = office.known(event.session_id) is None
-        if before is not None and is_new and office.known(before) is not None:
-            office.continue_as(before, event.session_id)
+        is_new = office.find_by_session(event.session_id) is None
+        if before is not None and is_new and office.find_by_session(before) is not None:
+            office.change_session(before, event.session_id)
 
 
 def shown(
     office: MessageService, agent: Agent, event: Event, ask: HookRequest, *, urgent_only: bool = False
 ) -> tuple[list[Message], int]:
     """Take what waits for an agent, marked as shown at this event; and say how much is left."""
-    messages = office.show(agent, event.event_name, ask.id, urgent_only=urgent_only, most=words.MOST_SHOWN)
-    return messages, office.waiting(agent, urgent_only=urgent_only)
+    messages = office.show(agent, event.event_name, ask.id, urgent_only=urgent_only, limit=words.MAX_SHOWN_MESSAGES)
+    return messages, office.queued_count(agent, urgent_only=urgent_only)
 
 
 def _context(say: Callable[[list[Message], int], str], messages: list[Message], left: int) -> HookOutput | None:
@@ -242,11 +242,11 @@ def _context(say: Callable[[list[Message], int], str], messages: list[Message], 
 
 def _identity(office: MessageService, agent: Agent) -> str:
     unread = len(office.inbox(agent, limit=_MOST_UNREAD))
-    return words.identity(agent, unread, [message for _, message in office.owed_by(agent, limit=10)])
+    return words.identity_context(agent, unread, [message for _, message in office.unanswered_by(agent, limit=10)])
 
 
 def _at_end_of_subagent(office: MessageService, event: SubagentStop, ask: HookRequest) -> HookOutput | None:
-    agent = office.known(event.session_id, event.agent_id or "")
+    agent = office.find_by_session(event.session_id, event.agent_id or "")
     if agent is None:  # nobody can have written to one who was never heard of
         return None
     messages, left = shown(office, agent, event, ask)

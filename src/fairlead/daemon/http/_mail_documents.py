@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from fairlead.mail import USER, Standing
+from fairlead.mail import USER, MailCounts
 from fairlead.sessions import Idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fairlead.mail import Agent, Delivery, Message, Sent
+    from fairlead.mail import Agent, Delivery, Message, SendResult
     from fairlead.sessions import Session
 
     Sessions = Callable[[str], Session | None]
@@ -23,7 +23,7 @@ _ACTIVE = 300.0
 _OFFLINE = 1800.0
 """Seconds without a sign of life. Who waits for mail gives none, so one whose process lives is never offline."""
 _PREVIEW = 200
-_NONE = Standing()
+_NONE = MailCounts()
 
 
 def presence(agent: Agent, session: Session | None, now: float) -> Presence:
@@ -48,7 +48,7 @@ def session_of(agent: Agent, sessions: Sessions) -> Session | None:
     return sessions(f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session)
 
 
-def agent_row(agent: Agent, standing: Standing, session: Session | None, now: float) -> dict[str, Any]:
+def agent_row(agent: Agent, standing: MailCounts, session: Session | None, now: float) -> dict[str, Any]:
     """Tell of an agent."""
     return {
         "name": agent.name,
@@ -68,7 +68,7 @@ def agent_row(agent: Agent, standing: Standing, session: Session | None, now: fl
 
 
 def agent_rows(
-    agents: Iterable[Agent], standings: dict[int, Standing], sessions: Sessions, now: float
+    agents: Iterable[Agent], standings: dict[int, MailCounts], sessions: Sessions, now: float
 ) -> list[dict[str, Any]]:
     """Tell of agents."""
     return [agent_row(one, standings.get(one.id, _NONE), session_of(one, sessions), now) for one in agents]
@@ -103,7 +103,7 @@ def inbox_row(letter: Delivery, message: Message) -> dict[str, Any]:
     return message_row(message, whole=False) | {key: getattr(letter, key) for key in told}
 
 
-def sent_row(sent: Sent, sessions: Sessions, now: float) -> dict[str, Any]:
+def sent_row(sent: SendResult, sessions: Sessions, now: float) -> dict[str, Any]:
     """Tell what became of a draft."""
     return {
         "id": sent.message.id,

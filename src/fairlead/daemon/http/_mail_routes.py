@@ -119,7 +119,7 @@ class _Counter:
                 return Response()
             told = await mail.run(_done, partial(work.poll, begun=begun), visit, asked)
             if await request.is_disconnected():
-                await mail.run(visit.office.unshow, asked.id)
+                await mail.run(visit.office.requeue, asked.id)
             return _json(told)
         except MailError as error:
             return _refusal(error)
@@ -128,7 +128,7 @@ class _Counter:
 
     async def _wait(self, request: Request, visit: work.Visit, seconds: float) -> bool:
         """Wait until there is mail, or the time is up; tell whether the caller still waits."""
-        if visit.office.waiting(visit.agent):
+        if visit.office.queued_count(visit.agent):
             return True
         news = asyncio.ensure_future(self._house.mail.until_mail(visit.agent, seconds))
         gone = asyncio.ensure_future(_hung_up(request))
@@ -165,7 +165,7 @@ class _Counter:
         )
         caller = await mail.run(identify, office, seen, claim)
         now = time()
-        office.seen(USER if caller.is_person else caller.agent, now)
+        office.mark_seen(USER if caller.is_person else caller.agent, now)
         message = request.path_params.get("id", 0)
         if message > asks.LARGEST_ID:
             raise NoSuchMessage("there is no message of such a number; `fairlead inbox` lists yours")

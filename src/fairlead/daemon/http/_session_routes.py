@@ -43,7 +43,7 @@ def session_routes(house: Daemon) -> list[Route]:
         name, _, agent = request.path_params["id"].partition("/")
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(None, house.events_of, name, limit)
-        rows = [_row(event) for event in reversed(found) if not agent or event.happened.agent == agent]
+        rows = [_row(event) for event in reversed(found) if not agent or event.event.agent == agent]
         return _json({"events": rows})
 
     async def stream(request: Request) -> Response:
@@ -84,7 +84,7 @@ def _event(revision: int, kind: str, data: object) -> bytes:
 
 
 def _row(event: StoredEvent) -> dict[str, Any]:
-    happened, done = event.happened, event.done
+    happened, done = event.event, event.commands
     return {
         "at": happened.at,
         "event": happened.event,

@@ -103,7 +103,7 @@ def _in_session(office: MessageService, own: tuple[Session, ...], claim: Claim) 
     chosen = ids.get(claim.session or claim.variable, own[-1])
     if not claim.name:
         return _agent_of(office, chosen)
-    asked = office.find(claim.name)
+    asked = office.find_by_name(claim.name)
     if all(asked.session != _agent_of(office, session).session for session in own):
         raise NotYours(
             f"this command runs in the session of {_agent_of(office, chosen).name}, so it cannot speak for "
@@ -114,7 +114,7 @@ def _in_session(office: MessageService, own: tuple[Session, ...], claim: Claim) 
 
 def _at_terminal(office: MessageService, seen: Seen, claim: Claim) -> Agent:
     if claim.name:
-        asked = office.find(claim.name)
+        asked = office.find_by_name(claim.name)
         if asked.id == FAIRLEAD.id:
             raise NotYours(f"nobody speaks for {FAIRLEAD.name}: what it writes are notices")
         return asked
@@ -131,7 +131,7 @@ def _by_id(office: MessageService, seen: Seen, claim: Claim) -> Agent:
     mine = _known(office, seen, claim)
     if not claim.name:
         return mine
-    asked = office.find(claim.name)
+    asked = office.find_by_name(claim.name)
     if asked.session != mine.session:
         raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot speak for {asked.name}")
     return asked
@@ -139,7 +139,7 @@ def _by_id(office: MessageService, seen: Seen, claim: Claim) -> Agent:
 
 def _may_be(office: MessageService, claimed: Session | None, wanted: str) -> bool:
     """Tell whether the session that a variable names can be the caller's. One that cannot is nobody's mistake."""
-    return not _runs_here(claimed) if claimed is not None else office.known(wanted) is not None
+    return not _runs_here(claimed) if claimed is not None else office.find_by_session(wanted) is not None
 
 
 def _runs_here(session: Session) -> bool:
@@ -153,13 +153,13 @@ def _known(office: MessageService, seen: Seen, claim: Claim) -> Agent:
     name = claim.session or claim.variable
     if seen.claimed is not None:
         return _agent_of(office, seen.claimed)
-    agent = office.known(name)
+    agent = office.find_by_session(name)
     if agent is None and claim.is_start:
-        agent = office.agent_for(name, project=claim.cwd)
+        agent = office.ensure_agent(name, project=claim.cwd)
     if agent is None:
         raise NoSuchAgent(f"no session {name!r} is known here; its first event makes it known")
     return agent
 
 
 def _agent_of(office: MessageService, session: Session) -> Agent:
-    return office.agent_for(session.id, project=session.project or session.cwd)
+    return office.ensure_agent(session.id, project=session.project or session.cwd)

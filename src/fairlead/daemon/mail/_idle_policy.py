@@ -101,7 +101,7 @@ class IdlePolicy:
         office, output = self._mail.office_within(_OPENING), None
         try:
             if office is not None:
-                office.unshow(ask.id)
+                office.requeue(ask.id)
                 output = None if wakes else self.mail(office, event, ask)
         except MailError as error:
             self._trouble(f"mail could not be shown at {event.event_name}: {error}")
@@ -125,11 +125,11 @@ class IdlePolicy:
     def mark_idle(self, event: Stop) -> None:
         """Tell whoever asked this agent something that it is idle now, unless subagents of it still work."""
         office = self._mail.office_within(0)
-        agent = office.known(event.session_id) if office else None
+        agent = office.find_by_session(event.session_id) if office else None
         if office is None or agent is None or _has_helpers(event):
             return
         try:
-            office.went_idle(agent)
+            office.notify_idle(agent)
         except MailError as error:
             self._trouble(f"who waits for {agent.name} could not be told: {error}")
 
@@ -172,7 +172,7 @@ class IdlePolicy:
     ) -> HookReply:
         end = "mail" if promise.way == "stop" else await waiter.wait(_GRACE)
         while end in {"mail", "time"}:
-            if office.waiting(agent):
+            if office.queued_count(agent):
                 reply = await self._deliver(office, agent, promise, is_gone)
                 if reply is not None:
                     return reply

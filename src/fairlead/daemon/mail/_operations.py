@@ -19,18 +19,18 @@ from fairlead.daemon.http._mail_documents import (
     session_of,
 )
 from fairlead.mail import (
-    MOST_SHOWN,
+    MAX_SHOWN_MESSAGES,
     STAGES,
     USER,
     Draft,
+    MailCounts,
     NoSuchAgent,
     NotYours,
-    Standing,
     incomplete,
     session_context,
     stop_reason,
 )
-from fairlead.mail import identity as identity_words
+from fairlead.mail import identity_context as identity_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _PAGE = 200
 _LONGEST_THREAD = 100
 _UNREAD: tuple[Stage, ...] = ("queued", "shown")
-_NONE = Standing()
+_NONE = MailCounts()
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -147,8 +147,8 @@ def _found(visit: Visit, ask: asks.Inbox) -> list[dict[str, Any]]:
 
 def poll(visit: Visit, ask: asks.Poll, begun: float) -> dict[str, Any]:
     """Give what was not shown yet, and count it as shown."""
-    messages = visit.office.show(visit.agent, "poll", ask.id, most=MOST_SHOWN)
-    left = visit.office.waiting(visit.agent)
+    messages = visit.office.show(visit.agent, "poll", ask.id, limit=MAX_SHOWN_MESSAGES)
+    left = visit.office.queued_count(visit.agent)
     words = session_context if ask.format == "context" else stop_reason
     return {
         "how": visit.caller.how,
@@ -162,7 +162,7 @@ def poll(visit: Visit, ask: asks.Poll, begun: float) -> dict[str, Any]:
 
 def put_back(visit: Visit, ask: asks.Poll) -> dict[str, Any]:
     """Take back what was given, and not printed."""
-    return {"undone": visit.office.unshow(ask.undo)}
+    return {"undone": visit.office.requeue(ask.undo)}
 
 
 def read(visit: Visit, _: asks.Ask) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _party(visit: Visit) -> Agent:
     try:
         office.ledger(caller, visit.message)
     except NotYours:
-        for agent in office.agents(ended=True):
+        for agent in office.agents(include_ended=True):
             if agent.parent == caller.id:
                 with suppress(NotYours):
                     office.ledger(agent, visit.message)
@@ -212,10 +212,10 @@ def _party(visit: Visit) -> Agent:
 def agents(visit: Visit, ask: asks.Agents) -> dict[str, Any]:
     """List those who are there, in this project or in all."""
     project = None if ask.all else ask.project or visit.project(ask.cwd)
-    found = visit.office.agents(project, ended=ask.all)
+    found = visit.office.agents(project, include_ended=ask.all)
     if not ask.all:
         found = [agent for agent in found if not has_ended(agent, session_of(agent, visit.sessions))]
-    rows = agent_rows(found, visit.office.standings(), visit.sessions, visit.now)
+    rows = agent_rows(found, visit.office.mail_counts(), visit.sessions, visit.now)
     return {"project": project, "agents": rows}
 
 
@@ -226,17 +226,17 @@ def status(visit: Visit, _: asks.Ask) -> dict[str, Any]:
     return {
         "how": visit.caller.how,
         "agent": agent_row(office.current(agent), standing, session_of(agent, visit.sessions), visit.now),
-        "urgent": office.waiting(agent, urgent_only=True),
-        "owes": [inbox_row(*owed) for owed in office.owed_by(agent)],
-        "owed": [inbox_row(*owed) for owed in office.owed_to(agent)],
+        "urgent": office.queued_count(agent, urgent_only=True),
+        "owes": [inbox_row(*owed) for owed in office.unanswered_by(agent)],
+        "owed": [inbox_row(*owed) for owed in office.unanswered_from(agent)],
     }
 
 
 def heartbeat(visit: Visit, ask: asks.Heartbeat) -> dict[str, Any]:
     """Take a sign of life; a session that begins, or begins again, lives."""
     if ask.start and visit.office.current(visit.agent).ended:
-        visit.office.revived(visit.agent)
-    visit.office.seen(visit.agent, visit.now)
+        visit.office.revive(visit.agent)
+    visit.office.mark_seen(visit.agent, visit.now)
     return {"seen": visit.now}
 
 
@@ -255,9 +255,9 @@ def identity(visit: Visit, ask: asks.Identity) -> dict[str, Any]:
     if ask.action == "rename":
         agent = office.rename(agent, ask.new)
     elif ask.action == "save":
-        agent = office.save(agent, ask.status)
+        agent = office.save_status(agent, ask.status)
     agent = office.current(agent)
-    owed = [message for _, message in office.owed_by(agent)]
+    owed = [message for _, message in office.unanswered_by(agent)]
     text = identity_words(agent, _standing(visit).unread, owed)
     return {"name": agent.name, "session": agent.session, "saved": agent.saved, "text": text}
 
@@ -284,5 +284,5 @@ def listen(visit: Visit, ask: asks.Listen) -> dict[str, Any]:
     return {"topic": topic.name, "subscribers": list(topic.subscribers)}
 
 
-def _standing(visit: Visit) -> Standing:
-    return visit.office.standings().get(visit.agent.id, _NONE)
+def _standing(visit: Visit) -> MailCounts:
+    return visit.office.mail_counts().get(visit.agent.id, _NONE)

@@ -192,9 +192,9 @@ class MailService:
         """Wait until there is mail for an agent, and tell whether there is."""
         office, until = await self.office(), monotonic() + seconds
         with self.waits.waiting(agent.id) as waiter:
-            while not office.waiting(agent):
+            while not office.queued_count(agent):
                 if await waiter.wait(until - monotonic()) != "mail":
-                    return office.waiting(agent) > 0
+                    return office.queued_count(agent) > 0
         return True
 
     def is_waiting(self, agent: Agent) -> bool:
@@ -240,7 +240,7 @@ class MailService:
             except IndexError:  # another thread was faster
                 return
             try:
-                office.unshow(event_id)
+                office.requeue(event_id)
             except MailError:
                 self._unanswered.appendleft(event_id)
                 raise
@@ -248,17 +248,17 @@ class MailService:
     def agent_of(self, office: MessageService, event: Event, ask: HookRequest) -> Agent:
         """Give the agent whose event it is."""
         place = event.session_id, event.agent_id or ""
-        is_known = office.known(*place) is not None and event.event_name != "SessionStart"
+        is_known = office.find_by_session(*place) is not None and event.event_name != "SessionStart"
         project = "" if is_known else ask.caller.project or event.cwd or ask.cwd  # its folder may change at any call
         return self._meet(office, *place, event.agent_type or "", project)
 
     def _meet(self, office: MessageService, session: str, agent_id: str, kind: str, project: str) -> Agent:
         """Give the agent of a session or a subagent; one that had ended lives again, since it is heard of."""
-        agent = office.agent_for(session, agent_id=agent_id, agent_type=kind, project=project)
+        agent = office.ensure_agent(session, agent_id=agent_id, agent_type=kind, project=project)
         if len(self._met) >= _MOST_MET:
             self._met.clear()
         self._met.add((session, agent_id))
-        return office.revived(agent) if agent.ended else agent
+        return office.revive(agent) if agent.ended else agent
 
     # -- keeping in step, in a thread ------------------------------------------------------------------
 
@@ -277,7 +277,7 @@ class MailService:
             return
         self._catch_up(office)
         self._follow(office, sessions)
-        office.due(time())
+        office.process_deadlines(time())
         if monotonic() - self._flushed > _FLUSH:
             self._flushed = monotonic()
             office.flush()
@@ -287,7 +287,7 @@ class MailService:
 
     def _sweep(self, office: MessageService) -> None:
         try:
-            office.retain(time() - AGE)
+            office.prune(time() - AGE)
         except MailError as error:
             self._trouble(f"old messages are kept for now: {error}")
 
@@ -297,24 +297,26 @@ class MailService:
         for session, agent_id in list(self._strangers):
             kind, project = self._strangers.pop((session, agent_id), ("", ""))
             if not (agent_id and not kind):  # a compaction looks like a subagent without a type
-                self._meet(office, session, agent_id, kind, "" if office.known(session, agent_id) else project)
+                self._meet(
+                    office, session, agent_id, kind, "" if office.find_by_session(session, agent_id) else project
+                )
         for session, agent_id in list(self._heard):
             at = self._heard.pop((session, agent_id), 0.0)
-            agent = office.known(session, agent_id)
+            agent = office.find_by_session(session, agent_id)
             if agent is not None:
-                office.seen(agent, at)
+                office.mark_seen(agent, at)
 
     def _follow(self, office: MessageService, sessions: Iterable[Session]) -> None:
         """End the agents whose sessions have ended, and let those live again that are back."""
         for session in sessions:
             root = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
-            agent = office.known(root, session.agent_id)
+            agent = office.find_by_session(root, session.agent_id)
             if session.ended is not None and not session.is_child:
                 self.waits.release(root, "stop", "wake")
                 self.tasks.forget(root)
             if agent is None:
                 continue
             if session.ended is None and agent.ended:
-                office.revived(agent)
+                office.revive(agent)
             elif session.ended is not None and not agent.ended and session.end_reason not in _NO_END:
-                office.ended(agent, session.end_reason or "it has ended")
+                office.end(agent, session.end_reason or "it has ended")
