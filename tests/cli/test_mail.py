@@ -137,7 +137,7 @@ def test_a_name_with_one_letter_wrong_is_offered_the_right_one(room: Room) -> No
 
 
 def test_nobody_writes_to_itself(room: Room) -> None:
-    assert "itself" in error(room.fox.fairlead("send", room.fox_name, "x"))
+    assert "is the sender; name another agent" in error(room.fox.fairlead("send", room.fox_name, "x"))
 
 
 def test_bytes_that_are_no_text_are_replaced(room: Room) -> None:

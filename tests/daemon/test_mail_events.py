@@ -148,7 +148,7 @@ def test_an_agent_knows_itself_again_after_a_compaction(fox: Client, owl: Client
 
     assert before.exit_code == 0
     assert before.stdout.splitlines() == [
-        f"You are agent {name}; other agents can write to you by that name.",
+        f"You are the agent {name}; other agents can write to you by that name.",
         "1 message unread: fairlead inbox",
         f'You owe {fox.name} a reply to "Deploy?": fairlead reply {sent["id"]} "…"',
     ]
@@ -163,7 +163,7 @@ def test_what_an_agent_saved_itself_survives_a_compaction(owl: Client) -> None:
     owl.hook("PreCompact", trigger="auto")
 
     assert context(owl.hook("SessionStart", source="compact")).splitlines() == [
-        f"You are agent {owl.name}; other agents can write to you by that name.",
+        f"You are the agent {owl.name}; other agents can write to you by that name.",
         "half way through the parser",
     ]
 

@@ -180,7 +180,7 @@ def test_the_identity_context_has_the_name_unread_mail_and_open_requests() -> No
     text = identity_context(Agent(id=10, name="amber-fox"), 2, [message("User", "Deploy?", intent="request", id=5)])
 
     assert text.splitlines() == [
-        "You are agent amber-fox; other agents can write to you by that name.",
+        "You are the agent amber-fox; other agents can write to you by that name.",
         "2 messages unread: fairlead inbox",
         'You owe User a reply to "Deploy?": fairlead reply 5 "…"',
     ]

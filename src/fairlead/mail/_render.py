@@ -75,7 +75,7 @@ def tasks_reason(tasks: Sequence[Task]) -> str:
 
 def identity_context(agent: Agent, unread: int, unanswered: Sequence[Message]) -> str:
     """Return an agent's name, its unread mail and the requests that it has to answer."""
-    lines = [f"You are agent {_line(agent.name, _MAX_NAME_LENGTH)}; other agents can write to you by that name."]
+    lines = [f"You are the agent {_line(agent.name, _MAX_NAME_LENGTH)}; other agents can write to you by that name."]
     if unread:
         lines.append(f"{unread} message{'' if unread == 1 else 's'} unread: fairlead inbox")
     lines += [
