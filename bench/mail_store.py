@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from bench._data import ROOT
 from bench._harness import Timing
 from bench._table import Row, Target
-from fairlead.mail import Draft, MessageService, Sent
+from fairlead.mail import Draft, MessageService, SendResult
 from fairlead.store import MailStore
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class _Mail:
     def send_batches(self, number: int) -> int:
         for _ in range(number):
             sent = self.service.send_many([(self.sender, self.draft()) for _ in range(BATCH)])
-            assert all(isinstance(one, Sent) for one in sent)
+            assert all(isinstance(one, SendResult) for one in sent)
         return number * BATCH
 
     def send_from_threads(self, each: int) -> int:
@@ -116,7 +116,7 @@ class _Mail:
 def _open_mail(folder: Path) -> Iterator[_Mail]:
     with closing(MailStore.open(f"sqlite:///{folder}/mail.db")) as store:
         service = MessageService(store)
-        sender, recipient = (service.agent_for(name, project="/p") for name in ("a", "b"))
+        sender, recipient = (service.ensure_agent(name, project="/p") for name in ("a", "b"))
         yield _Mail(service, sender, recipient, count())
 
 
@@ -168,8 +168,8 @@ def _finding(effort: Effort) -> list[Row]:
             calls = {
                 "few": effort.looped(lambda: few.service.inbox(few.recipient, limit=20)),
                 "many": effort.looped(lambda: large.service.inbox(large.recipient, limit=20)),
-                "few waiting": effort.looped(lambda: few.service.waiting(few.recipient)),
-                "many waiting": effort.looped(lambda: large.service.waiting(large.recipient)),
+                "few waiting": effort.looped(lambda: few.service.queued_count(few.recipient)),
+                "many waiting": effort.looped(lambda: large.service.queued_count(large.recipient)),
             }
             times = effort.compare(calls)
     same, flat = f"the same among {FEW}", Target("ratio", 1.5)
@@ -184,7 +184,7 @@ def _fill(folder: Path, agents: int, messages: int) -> None:
     """Write messages directly into the database: sending them would take minutes."""
     with _open_mail(folder) as mail:
         for number in range(agents - 2):
-            mail.service.agent_for(f"s{number}", project="/p")
+            mail.service.ensure_agent(f"s{number}", project="/p")
     with closing(sqlite3.connect(folder / "mail.db")) as disk, disk:
         disk.executemany(_MESSAGE, ((one, f"message {one}", f"k{one}", _BODY) for one in range(1, messages + 1)))
         disk.executemany(_DELIVERY, ((one, 10 + one % agents) for one in range(1, messages + 1)))

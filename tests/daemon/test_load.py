@@ -125,7 +125,7 @@ def test_who_asks_by_halves_keeps_nobody_from_an_answer(home: DaemonHome, whole:
         connection.sendall(said[: len(said) * number // 20])
 
     assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
-    assert [record.road for record in home.happened()] == ["daemon"]
+    assert [record.route for record in home.happened()] == ["daemon"]
 
     for number, (connection, said) in enumerate(halves):
         connection.sendall(said[len(said) * number // 20 :])

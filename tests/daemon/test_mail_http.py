@@ -18,7 +18,7 @@ from test_docs import parts
 
 from fairlead import mail
 from fairlead.ipc import RequestRefused
-from fairlead.mail import LONGEST_BODY
+from fairlead.mail import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,9 +150,9 @@ def refusal(room: Room, path: str, **asked: Any) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("asked", "status", "kind", "part"),
     [
-        ({"to": ["nobody-here"], "body": "x"}, 404, "NoSuchAgent", "nobody is called 'nobody-here'"),
+        ({"to": ["nobody-here"], "body": "x"}, 404, "NoSuchAgent", "no agent is called 'nobody-here'"),
         ({"to": [], "body": "x"}, 400, "BadMessage", ""),
-        ({"to": ["everyone"], "body": "x" * (LONGEST_BODY + 1)}, 413, "TooLarge", ""),
+        ({"to": ["everyone"], "body": "x" * (MAX_BODY_BYTES + 1)}, 413, "TooLarge", ""),
         ({"to": ["User"], "subject": "s" * 501}, 413, "TooLarge", ""),
         ({"to": ["User"], "body": " "}, 400, "BadMessage", ""),
         ({"to": "User", "body": "x"}, 400, "BadMessage", "Expected `array`, got `str` - at `$.to`"),

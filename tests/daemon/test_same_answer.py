@@ -80,7 +80,7 @@ def test_the_answer_is_the_same_on_every_road(home: DaemonHome, file: Path) -> N
 
 def _by_daemon(home: DaemonHome) -> int:
     """Count what the daemon has decided; what was decided without it comes in by the spool, at any moment."""
-    return sum(record.road == "daemon" for record in home.happened())
+    return sum(record.route == "daemon" for record in home.happened())
 
 
 def _at_home(payload: bytes, home: DaemonHome) -> bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.doctor.probes._state import _check_database
 from fairlead.store import Store
-from fairlead.store._files import make
+from fairlead.store._files import create_if_missing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,6 @@ def test_an_emptied_database_is_damaged(tmp_path: Path) -> None:
     assert _check_database(str(file)) == ("", "it is empty", True)
 
 
-def test_a_database_that_a_daemon_is_creating_is_not_damaged(tmp_path: Path) -> None:
-    make(tmp_path / "fairlead.db")
+def test_one_that_a_daemon_is_just_making_is_not(tmp_path: Path) -> None:
+    create_if_missing(tmp_path / "fairlead.db")
     assert _check_database(str(tmp_path / "fairlead.db")) == ("", "", True)

@@ -128,7 +128,7 @@ class EventHandler:
             payload,
             event,
             client=request.client,
-            road="daemon",
+            route="daemon",
             verdict=reply.verdict,
             exit_code=reply.exit,
             reason=reply.reason,

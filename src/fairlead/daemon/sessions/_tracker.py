@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.events import Event
-    from fairlead.journal import Reader, Record
+    from fairlead.journal import JournalReader, Record
     from fairlead.process import Process
     from fairlead.sessions import Change, ClientSessionFile, Session, Usage
 
@@ -58,7 +58,7 @@ class _SavedState(msgspec.Struct, frozen=True):
 class SessionTracker(EventExtension):
     """The sessions of this daemon."""
 
-    def __init__(self, journal: Reader, errors: ErrorLog) -> None:
+    def __init__(self, journal: JournalReader, errors: ErrorLog) -> None:
         self._journal = journal
         self._errors = errors
         self._loop: asyncio.AbstractEventLoop | None = None

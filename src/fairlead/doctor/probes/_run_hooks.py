@@ -26,7 +26,7 @@ from fairlead.doctor.probes._daemon import status_of
 from fairlead.doctor.probes._policy import has_side_effects
 from fairlead.doctor.probes._programs import words_of
 from fairlead.errors import FairleadError
-from fairlead.journal import EventRecord, Reader, journal_folder
+from fairlead.journal import EventRecord, JournalReader, journal_folder
 from fairlead.paths import socket_file
 from fairlead.testing import make_payload
 
@@ -96,7 +96,7 @@ class _HookRunner:
         self._scratch = scratch
         self._deadline = monotonic() + _MAX_SECONDS_FOR_ALL
         self._socket = socket_file()
-        self._journal = Reader(journal_folder())
+        self._journal = JournalReader(journal_folder())
         self.started_daemon = False
         self.daemon_came_up = True
 
@@ -162,7 +162,7 @@ class _HookRunner:
     def _was_answered_by_daemon(self, before: Position | None) -> bool:
         """Return whether the daemon handled the event: it writes the event to the journal before it answers."""
         return before is not None and any(
-            isinstance(record, EventRecord) and record.session == SESSION and record.road == "daemon"
+            isinstance(record, EventRecord) and record.session == SESSION and record.route == "daemon"
             for _, record in self._journal.read(before)
         )
 

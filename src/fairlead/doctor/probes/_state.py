@@ -17,7 +17,7 @@ from urllib.parse import quote
 from fairlead.daemon import daemon_log_file
 from fairlead.doctor._facts import Database, State
 from fairlead.doctor.probes._daemon import entry
-from fairlead.journal import MAX_SPOOL_FILES, journal_folder, pending, spool_folder
+from fairlead.journal import MAX_SPOOL_FILES, count_spooled, journal_folder, spool_folder
 from fairlead.paths import state_folder
 
 _CHECK_TIMEOUT = 5.0
@@ -66,7 +66,7 @@ def _free_bytes(folder: str) -> int | None:
 
 def _count(folder: str) -> int:
     try:
-        return pending(folder)
+        return count_spooled(folder)
     except OSError:
         return 0
 

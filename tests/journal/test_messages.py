@@ -1,4 +1,4 @@
-"""In whatever words the journal tells a mistake, a person can look them up."""
+"""Every error message of the journal is explained in the documentation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def told() -> list[str]:
-    """The constant parts of the errors and remarks."""
+def message_parts() -> list[str]:
+    """Return the constant parts of all errors and remarks."""
     found: list[str] = []
     for file in [*(ROOT / "src/fairlead/journal").glob("*.py"), ROOT / "src/fairlead/cli/events.py"]:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -25,5 +25,5 @@ def told() -> list[str]:
 def test_every_message_is_explained() -> None:
     explained = " ".join((ROOT / "docs/troubleshooting.md").read_text("utf-8").split())
 
-    assert len(told()) > 10
-    assert [text for text in told() if text not in explained] == []
+    assert len(message_parts()) > 10
+    assert [text for text in message_parts() if text not in explained] == []
