@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from daemon.daemon_home import PATIENCE, until
 
+from fairlead.daemon._error_log import ErrorLog
+from fairlead.daemon._metrics import Metrics
 from fairlead.daemon.sessions import _token_usage as _tokens
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
