@@ -13,7 +13,8 @@ import msgspec
 
 from fairlead.policy.config import _types
 
-SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.json")
+SCHEMA_FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schema.json")
+"""Stays in `policy/`: `fairlead init` writes this path into policy files, for editors."""
 SCHEMA_ID = "urn:fairlead:policy"
 
 _NEW = "New."
