@@ -10,7 +10,7 @@ import pytest
 from fairlead.events import HookOutput, PreToolUse
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.policy.guards._guards import Guards
-from fairlead.policy.paths import _search as _walk
+from fairlead.policy.paths import _search
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,7 +129,7 @@ def test_new_files_are_additions(project: Path) -> None:
 
 
 def test_a_folder_too_big_to_look_through_is_a_doubt(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
     output = run("rm -rf src", project, uneditableFiles=["*.pem"])
 
     assert output.permission == "ask"
@@ -139,7 +139,7 @@ def test_a_folder_too_big_to_look_through_is_a_doubt(project: Path, monkeypatch:
 def test_what_is_too_big_does_not_keep_the_rest_from_being_checked(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
 
     assert run("rm -r [sv]*", project, uneditableFiles=["/vault"], bash={"unparsable": "allow"}).blocked
 

@@ -15,7 +15,7 @@ from fairlead.events import PermissionRequest, PreToolUse
 from fairlead.hooks import HookManager
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.policy.guards._guards import Guards, register_guards
-from fairlead.policy.paths import _search as _walk
+from fairlead.policy.paths import _search
 from fairlead.testing import assert_allows, assert_blocks
 
 
@@ -442,7 +442,7 @@ def test_what_a_search_would_read_is_named(project: Path) -> None:
 def test_a_search_in_more_than_can_be_looked_through_is_asked_about(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
     output = Guards([layer(project, unreadableFiles=["*.pem"])]).check(call("Grep", project, path="src")).output
 
     assert output.permission == "ask"
@@ -488,7 +488,7 @@ def test_a_hard_link_in_a_project_too_big_to_look_through_is_asked_about(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "plain.txt").hardlink_to(project / "README.md")
-    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
     rules = layer(project, uneditableFiles=[".env"])
 
     output = Guards([rules]).check(call("Edit", project, file_path="plain.txt")).output

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict, register_guards
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._template import new_policy, with_header
+    from fairlead.policy.paths._gitignore import PatternError, PatternList
 
 __all__ = [
     "MAX_MISTAKES",
@@ -52,6 +53,8 @@ __all__ = [
     "Mistake",
     "NotCached",
     "Notifications",
+    "PatternError",
+    "PatternList",
     "Plan",
     "Policy",
     "PolicyError",
@@ -154,6 +157,10 @@ __getattr__ = lazy_exports(
         "init._template": (
             "new_policy",
             "with_header",
+        ),
+        "paths._gitignore": (
+            "PatternError",
+            "PatternList",
         ),
     },
 )

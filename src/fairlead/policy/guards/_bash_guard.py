@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.policy.guards._tool_rules import Spoken
-from fairlead.policy.paths._search import TooMany, expand
+from fairlead.policy.paths._search import TooManyFiles, expand
 
 if TYPE_CHECKING:
     from fairlead.policy.bash._analysis import Analysis, FileUse
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._own_files import OwnFiles
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.paths._resolve import Disk, Target
+    from fairlead.policy.paths._resolve import PathResolver, Target
 
 _MAKES_FOLDERS = frozenset({"mkdir"})
 """A folder is no new file."""
@@ -72,7 +72,7 @@ class BashGuard:
                 continue  # what is put into a folder is a use of its own
             try:
                 blocked = self._check_use(case, use, by_file=by_file)
-            except TooMany as error:
+            except TooManyFiles as error:
                 case.doubts.append(str(error))
                 continue
             if blocked is not None:
@@ -112,7 +112,7 @@ class BashGuard:
         return blocked
 
 
-def _happens(use: FileUse, disk: Disk, made: set[str]) -> bool:
+def _happens(use: FileUse, disk: PathResolver, made: set[str]) -> bool:
     """Tell whether a use that depends on a folder takes place. `made` are those that the command itself makes."""
     if use.if_folder is not None and use.if_folder not in made and not disk.target(use.if_folder).is_folder:
         return False

@@ -12,6 +12,7 @@ import msgspec
 
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.hooks import Hook, HookManager
+from fairlead.policy._globs import glob_test
 from fairlead.policy.config._merge import merged
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
@@ -19,7 +20,7 @@ from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._own_files import OwnFiles
 from fairlead.policy.guards._tool_calls import Call, read_call
 from fairlead.policy.guards._tool_rules import ToolRules
-from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict, glob_test
+from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
