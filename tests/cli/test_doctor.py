@@ -688,7 +688,7 @@ def test_a_policy_that_is_gone_still_holds(warm: Patient) -> None:
     report = warm.doctor()
 
     assert report.level("policy.warning") == "warning"
-    assert "the file is gone. Its last good version holds." in report.text("policy.warning")
+    assert "the file was deleted. Its last good version is used." in report.text("policy.warning")
 
 
 # -- what is kept ----------------------------------------------------------------------------------------

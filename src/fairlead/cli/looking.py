@@ -8,7 +8,7 @@ import msgspec
 
 from fairlead.clients.claude import _render as claude
 from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
-from fairlead.policy import Guards, RuleCheck, context_rule_applies, merged, patterns_of, plan, shortened
+from fairlead.policy import Guards, RuleCheck, context_rule_applies, merge_layers, patterns_of, plan, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -101,12 +101,12 @@ def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
     for at, look in enumerate(verdict.looked):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
         named = subject and not look.matched
-        yield msgspec.structs.replace(look, why=f"{look.why}: {shortened(subject)}") if named else look
+        yield msgspec.structs.replace(look, why=f"{look.why}: {shorten(subject)}") if named else look
 
 
 def _doubts(output: HookOutput, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     """Show the setting by which a command that cannot be understood is asked about, or denied."""
-    setting, doubts = merged(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
+    setting, doubts = merge_layers(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
     if doubts and output.permission == setting:
         file = next((layer.file for layer in layers if _sets_unparsable(layer)), "")
         why = doubts.partition(". Write ")[0].rstrip(".")

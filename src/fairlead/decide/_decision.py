@@ -14,7 +14,7 @@ from fairlead.events import HookEvent, HookOutput, OtherEvent, parse
 from fairlead.policy import (
     Notifications,
     Plan,
-    Stay,
+    StayMode,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ STAY_VARIABLE = "FAIRLEAD_STAY"
 DEFAULT_WAIT = 570
 """Seconds: under the ten minutes that a client gives a hook of its own accord."""
 
-_STAYS: tuple[Stay, ...] = ("always", "wake", "no")
+_STAYS: tuple[StayMode, ...] = ("always", "wake", "no")
 _TELLS_THE_PERSON = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
 
 
@@ -66,7 +66,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class IdleSettings(msgspec.Struct, frozen=True):
     """How an agent is reached by mail when it has nothing left to do."""
 
-    stay: Stay = "no"
+    stay: StayMode = "no"
     wait: int = DEFAULT_WAIT
     """Seconds that it waits at a time."""
     most_blocks: int = 0
@@ -98,11 +98,11 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
     """Load the policy that holds in a folder. `cached_only`: raise `NotHeld` rather than read a file."""
     from fairlead.policy import (
         PolicyError,
-        load,
+        load_policy,
     )
 
     try:
-        loaded = load(cwd, cached_only=cached_only)
+        loaded = load_policy(cwd, cached_only=cached_only)
     except PolicyError as error:
         return PolicyContext(
             broken=f"{error}\nOnly a person can mend the policy; `fairlead validate` lists its mistakes."
@@ -112,11 +112,11 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
 
 def idle_settings(event: Event, policing: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:
     """Say how an agent stays: by the nearest file that says so, else by the environment of its client."""
-    from fairlead.policy import merged
+    from fairlead.policy import merge_layers
 
     if event.session_id == DOCTOR_SESSION:
         return IdleSettings()
-    policy = merged(policing.layers)
+    policy = merge_layers(policing.layers)
     stay = policy.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
     return IdleSettings(stay or "no", policy.mail.wait or DEFAULT_WAIT, policy.stop.max_blocks)
 
@@ -155,9 +155,9 @@ def _first_word(event: Event, policing: PolicyContext) -> tuple[HookOutput, tupl
 def _notices(policing: PolicyContext) -> Notifications | None:
     if not any(layer.policy.notifications.enabled for layer in policing.layers):
         return None
-    from fairlead.policy import merged
+    from fairlead.policy import merge_layers
 
-    return merged(policing.layers).notifications
+    return merge_layers(policing.layers).notifications
 
 
 def _plan(event: Event, policing: PolicyContext) -> Plan | None:

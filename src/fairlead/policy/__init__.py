@@ -15,25 +15,24 @@ if TYPE_CHECKING:
     from fairlead.policy.commands._planner import patterns_of, plan
     from fairlead.policy.commands._prompts import context_rule_applies
     from fairlead.policy.config._conclaude import conclaude_differences, conclaude_sections
-    from fairlead.policy.config._disk_cache import CachedPolicy, recall_policy
-    from fairlead.policy.config._errors import MAX_MISTAKES, Mistake, PolicyError
+    from fairlead.policy.config._disk_cache import CachedPolicy
+    from fairlead.policy.config._errors import MAX_MISTAKES, Diagnostic, PolicyError
     from fairlead.policy.config._files import (
-        Loaded,
         NotCached,
-        find_files,
+        find_hints,
         find_layers,
-        hints_on,
-        load,
+        find_policy_files,
+        has_decided_events,
+        load_policy,
         load_user_wide,
-        policy_cache_folder,
         read_layer,
     )
-    from fairlead.policy.config._merge import merged
-    from fairlead.policy.config._messages import shortened
+    from fairlead.policy.config._merge import merge_layers
+    from fairlead.policy.config._messages import shorten
     from fairlead.policy.config._reader import read_document, read_policy
     from fairlead.policy.config._schema import schema_text
     from fairlead.policy.config._time_spans import is_within_hours
-    from fairlead.policy.config._types import Attention, Command, Layer, Notifications, Policy, PolicyTest, Stay
+    from fairlead.policy.config._types import Attention, Command, Layer, Notifications, Policy, PolicyTest, StayMode
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict, register_guards
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
@@ -47,10 +46,9 @@ __all__ = [
     "CachedPolicy",
     "Command",
     "DetectedCheck",
+    "Diagnostic",
     "Guards",
     "Layer",
-    "Loaded",
-    "Mistake",
     "NotCached",
     "Notifications",
     "PatternError",
@@ -60,7 +58,7 @@ __all__ = [
     "PolicyError",
     "PolicyTest",
     "RuleCheck",
-    "Stay",
+    "StayMode",
     "Step",
     "Verdict",
     "command_environment",
@@ -68,24 +66,23 @@ __all__ = [
     "conclaude_sections",
     "context_rule_applies",
     "detect_checks",
-    "find_files",
+    "find_hints",
     "find_layers",
-    "hints_on",
+    "find_policy_files",
+    "has_decided_events",
     "is_within_hours",
-    "load",
+    "load_policy",
     "load_user_wide",
-    "merged",
+    "merge_layers",
     "new_policy",
     "patterns_of",
     "plan",
-    "policy_cache_folder",
     "read_document",
     "read_layer",
     "read_policy",
-    "recall_policy",
     "register_guards",
     "schema_text",
-    "shortened",
+    "shorten",
     "with_header",
 ]
 
@@ -106,28 +103,24 @@ __getattr__ = lazy_exports(
             "conclaude_differences",
             "conclaude_sections",
         ),
-        "config._disk_cache": (
-            "CachedPolicy",
-            "recall_policy",
-        ),
+        "config._disk_cache": ("CachedPolicy",),
         "config._errors": (
             "MAX_MISTAKES",
-            "Mistake",
+            "Diagnostic",
             "PolicyError",
         ),
         "config._files": (
-            "Loaded",
             "NotCached",
-            "find_files",
+            "find_policy_files",
             "find_layers",
-            "hints_on",
-            "load",
+            "find_hints",
+            "has_decided_events",
+            "load_policy",
             "load_user_wide",
-            "policy_cache_folder",
             "read_layer",
         ),
-        "config._merge": ("merged",),
-        "config._messages": ("shortened",),
+        "config._merge": ("merge_layers",),
+        "config._messages": ("shorten",),
         "config._reader": (
             "read_document",
             "read_policy",
@@ -141,7 +134,7 @@ __getattr__ = lazy_exports(
             "Notifications",
             "Policy",
             "PolicyTest",
-            "Stay",
+            "StayMode",
         ),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
         "guards._guards": (

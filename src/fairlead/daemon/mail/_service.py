@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.journal import Record
     from fairlead.mail import Agent
-    from fairlead.policy import Stay
+    from fairlead.policy import StayMode
     from fairlead.sessions import Session
     from fairlead.store import MailStore
 
@@ -79,7 +79,7 @@ class MailService:
         self._heard: dict[tuple[str, str], float] = {}
         self._unanswered: deque[str] = deque(maxlen=_MOST_UNANSWERED)
         """Events that were decided without us: what we may have shown at them was never seen."""
-        self._stays: dict[int, Stay] = {}
+        self._stays: dict[int, StayMode] = {}
         self._revision = -1
         self._flushed = self._swept = self._looked = monotonic()
         self.tasks = TasksHeard()
@@ -201,11 +201,11 @@ class MailService:
         """Tell whether somebody waits for mail of an agent right now."""
         return self.waits.is_waiting(agent.id)
 
-    def stay_of(self, agent: Agent) -> Stay | None:
+    def stay_of(self, agent: Agent) -> StayMode | None:
         """Tell how an agent was to stay when it last stopped; `None` if it has not yet."""
         return self._stays.get(agent.id)
 
-    def stays(self, agent: Agent, stay: Stay) -> None:
+    def stays(self, agent: Agent, stay: StayMode) -> None:
         """Note how an agent is to stay."""
         if len(self._stays) >= _MOST_STAYS:
             self._stays.clear()

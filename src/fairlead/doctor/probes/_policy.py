@@ -9,39 +9,38 @@ from fairlead.errors import FairleadError
 from fairlead.events import parse
 from fairlead.policy import (
     PolicyError,
-    find_files,
+    find_hints,
     find_layers,
-    hints_on,
-    load,
+    find_policy_files,
+    has_decided_events,
+    load_policy,
     plan,
-    policy_cache_folder,
-    recall_policy,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from fairlead.policy import Layer, Mistake
+    from fairlead.policy import Diagnostic, Layer
 
 
 def look_at_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
     """Say how the policy is, and give the layers that hold: of a broken file, its last good version."""
     try:
-        files = tuple(file for file, _ in find_files(cwd, also_gone=True))
+        files = tuple(file for file, _ in find_policy_files(cwd, also_deleted=True))
     except PolicyError as error:
         return Policy(mistakes=tuple(map(_place, error.mistakes)), broken=True), ()
     mistakes = _mistakes(cwd)
-    looked_at = () if mistakes else find_files(cwd)
-    hints = tuple(_place(hint) for file, _ in looked_at for hint in hints_on(file))
+    looked_at = () if mistakes else find_policy_files(cwd)
+    hints = tuple(_place(hint) for file, _ in looked_at for hint in find_hints(file))
     try:
-        loaded = load(cwd, tried=True)
+        loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
         return Policy(files, mistakes or tuple(map(_place, error.mistakes)), broken=True), ()
     return Policy(files, mistakes, hints, loaded.warnings), loaded.layers
 
 
-def _place(mistake: Mistake) -> str:
+def _place(mistake: Diagnostic) -> str:
     """Say where a mistake is. What it says of a value may quote a secret, as the address of a channel."""
     if not mistake.line:
         return str(mistake)
@@ -58,8 +57,7 @@ def _mistakes(cwd: str) -> tuple[str, ...]:
 
 def is_in_use(files: Sequence[str]) -> bool:
     """Tell whether an event was decided by these files before. The first one to be makes them hold if they go."""
-    kept = [recall_policy(policy_cache_folder(), file) for file in files]
-    return all(one is not None and not one.tried for one in kept)
+    return all(map(has_decided_events, files))
 
 
 def sets_off(payload: Mapping[str, Any], layers: tuple[Layer, ...]) -> bool:

@@ -15,7 +15,7 @@ from fairlead.events import ConfigChange, Event, MessageDisplay, Stop, SubagentS
 from fairlead.policy.commands import _prompts
 from fairlead.policy.commands._environment import variables
 from fairlead.policy.commands._plan import OnFailure, Plan, Shown, Step
-from fairlead.policy.config._merge import merged
+from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.config._types import Command, ListSection, PatternSection, Policy
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _of_stop(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
     """Give what all files together say about the end of a turn."""
     if not isinstance(event, Stop):
         return {}
-    section = merged(layers).stop
+    section = merge_layers(layers).stop
     return {
         "parallel": section.parallel,
         "max_blocks": section.max_blocks,

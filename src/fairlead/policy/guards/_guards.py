@@ -13,7 +13,7 @@ import msgspec
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.hooks import Hook, HookManager
 from fairlead.policy._globs import glob_test
-from fairlead.policy.config._merge import merged
+from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
 from fairlead.policy.guards._file_rules import FileRules
@@ -38,7 +38,7 @@ class Guards:
     """All guards of a policy. `layers` are its files, the nearest first."""
 
     def __init__(self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> None:
-        settings = merged(layers).pre_tool_use
+        settings = merge_layers(layers).pre_tool_use
         self._unparsable = settings.bash.unparsable
         self._home = layers[0].folder if layers else "/"
         self._own = OwnFiles(layers, os.environ if environ is None else environ) if settings.protect_own_files else None
