@@ -17,7 +17,7 @@ import pytest
 
 from fairlead import CancellationToken, Event, HookCancelled, HookOutput, parse, stop, user_prompt_submit
 from fairlead.execute import Outcome, run
-from fairlead.policy.commands._planner import plan
+from fairlead.policy.commands._planner import plan_commands
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.process._script import BoundedOutput
 from fairlead.testing import make_payload
@@ -44,7 +44,7 @@ def project(tmp_path: Path) -> Path:
 
 def act(event: Event, folder: Path, document: dict[str, Any], payload: bytes = b"{}", **options: Any) -> Outcome:
     layers = (Layer(f"{folder}/.fairlead.yaml", str(folder), msgspec.convert(document, Policy)),)
-    return run(plan(event, layers), payload, **options)
+    return run(plan_commands(event, layers), payload, **options)
 
 
 def at_stop(folder: Path, *commands: dict[str, Any], active: bool | None = None, **section: Any) -> Outcome:

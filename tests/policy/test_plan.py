@@ -19,9 +19,15 @@ from fairlead import (
     subagent_stop,
     user_prompt_submit,
 )
-from fairlead.policy.commands._environment import MAX_VALUE, OURS, PREFIXES, command_environment, variables
+from fairlead.policy.commands._environment import (
+    ALL_VARIABLES,
+    MAX_VALUE_BYTES,
+    PREFIXES,
+    command_environment,
+    event_variables,
+)
 from fairlead.policy.commands._plan import Plan, Step
-from fairlead.policy.commands._planner import _KINDS, matching, plan
+from fairlead.policy.commands._planner import _KINDS, matching_patterns, plan_commands
 from fairlead.policy.config._types import Layer, ListSection, PatternSection, Policy
 from fairlead.testing import make_payload, samples
 
@@ -35,7 +41,7 @@ def commands(*names: str) -> list[dict[str, str]]:
 
 
 def runs(event: Event, *layers: Layer) -> list[str]:
-    return [step.run for step in plan(event, layers).steps]
+    return [step.run for step in plan_commands(event, layers).steps]
 
 
 def stopped(agent_id: str, agent_type: str | None = None) -> Event:
@@ -68,7 +74,7 @@ def test_a_pattern_matches_the_whole_name(pattern: str, matched: list[str], unma
 
 
 def test_a_pattern_with_many_stars_does_not_run_for_ever() -> None:
-    assert list(matching(["a*" * 40 + "b"], ("a" * 5000,))) == []
+    assert list(matching_patterns(["a*" * 40 + "b"], ("a" * 5000,))) == []
 
 
 def test_all_matching_patterns_count_the_star_first_then_in_the_order_of_the_file() -> None:
@@ -88,7 +94,7 @@ def test_a_pattern_that_matches_both_id_and_type_counts_once() -> None:
 
 def test_without_a_match_the_plan_is_empty() -> None:
     config = layer({"subagentStop": {"commands": {"coder": commands("x"), "tester": commands("y")}}})
-    planned = plan(stopped("unknown-agent"), (config,))
+    planned = plan_commands(stopped("unknown-agent"), (config,))
     assert planned.steps == ()
     assert planned.log[1] == "Agent 'unknown-agent' did not match any configured patterns"
 
@@ -131,7 +137,7 @@ def test_every_pattern_section_is_matched_against_its_subject(name: str) -> None
     section = "".join(part.title() if index else part for index, part in enumerate(kind.section.split("_")))
     config = layer({section: {"commands": {"this-*": commands("yes"), "that": commands("no"), "*": commands("all")}}})
     assert runs(event, config) == ["all", "yes"]
-    assert plan(event, (config,)).env["FAIRLEAD_HOOK_EVENT"] == name
+    assert plan_commands(event, (config,)).env["FAIRLEAD_HOOK_EVENT"] == name
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,7 @@ def test_exit_code_2_blocks_where_the_event_may_block() -> None:
 def test_an_organisations_settings_cannot_be_blocked() -> None:
     config = layer({"configChange": {"commands": {"*": commands("x")}}})
     rules = {
-        source: plan(parse(make_payload("ConfigChange", source=source)), (config,)).on_failure
+        source: plan_commands(parse(make_payload("ConfigChange", source=source)), (config,)).on_failure
         for source in ("policy_settings", "user_settings")
     }
     assert rules == {"policy_settings": "never", "user_settings": "block-on-2"}
@@ -187,16 +193,18 @@ def test_a_message_is_worth_commands_when_it_is_complete() -> None:
 
 
 def test_an_event_without_a_section_has_an_empty_plan() -> None:
-    planned = plan(pre_tool_use("s", "Bash", {"command": "ls"}), (layer({"stop": {"commands": commands("x")}}),))
+    planned = plan_commands(
+        pre_tool_use("s", "Bash", {"command": "ls"}), (layer({"stop": {"commands": commands("x")}}),)
+    )
     assert planned == Plan(event_name="PreToolUse", session_id="s")
 
 
 def test_a_worktree_is_made_by_the_nearest_files_command() -> None:
     near, far = ({"worktreeCreate": {"command": name}} for name in ("near", "far"))
-    planned = plan(parse(make_payload("WorktreeCreate")), (layer({}), layer(near), layer(far)))
+    planned = plan_commands(parse(make_payload("WorktreeCreate")), (layer({}), layer(near), layer(far)))
     assert [(step.run, step.timeout) for step in planned.steps] == [("near", 60.0)]
     assert (planned.gives_path, planned.on_failure) == (True, "block-first")
-    assert plan(parse(make_payload("WorktreeCreate")), (layer({}),)).steps == ()
+    assert plan_commands(parse(make_payload("WorktreeCreate")), (layer({}),)).steps == ()
 
 
 # -- steps ---------------------------------------------------------------------------------------------
@@ -216,7 +224,7 @@ def test_a_step_says_all_that_its_command_does() -> None:
         "shell": "zsh",
         "when": ["*.ts", "*.tsx"],
     }
-    (step,) = plan(stopped("coder"), (layer({"subagentStop": {"commands": {"c*": [command]}}}),)).steps
+    (step,) = plan_commands(stopped("coder"), (layer({"subagentStop": {"commands": {"c*": [command]}}}),)).steps
     assert step == Step(  # noqa: S604 - a field of that name
         run="npm test",
         folder="/project",
@@ -235,20 +243,20 @@ def test_a_step_says_all_that_its_command_does() -> None:
 
 
 def test_a_command_alone_runs_by_bash_in_the_files_folder_and_shows_nothing() -> None:
-    (step,) = plan(stop("s"), (layer({"stop": {"commands": commands("make")}}),)).steps
+    (step,) = plan_commands(stop("s"), (layer({"stop": {"commands": commands("make")}}),)).steps
     assert step == Step(run="make", folder="/project", cwd="/project/")
     assert (step.shell, step.timeout, step.show_command, step.show_stdout) == ("bash", None, True, False)
 
 
 def test_a_working_folder_may_be_absolute_and_when_a_single_pattern() -> None:
     command = {"run": "x", "workingDir": "/srv", "when": "*.py"}
-    (step,) = plan(stop("s"), (layer({"stop": {"commands": [command]}}),)).steps
+    (step,) = plan_commands(stop("s"), (layer({"stop": {"commands": [command]}}),)).steps
     assert (step.cwd, step.when) == ("/srv", ("*.py",))
 
 
 def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
     config = layer({"stop": {"commands": [{"run": "x", "when": ["a"]}], "infinite": True, "parallel": True}})
-    planned = plan(parse(make_payload("Stop", stop_hook_active=True)), (config,))
+    planned = plan_commands(parse(make_payload("Stop", stop_hook_active=True)), (config,))
     assert msgspec.json.decode(msgspec.json.encode(planned), type=Plan) == planned
 
 
@@ -256,7 +264,7 @@ def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
 
 
 def test_stop_has_a_budget_of_five_and_ends_unless_told_otherwise() -> None:
-    planned = plan(stop("s"), (layer({"stop": {"commands": commands("a", "b")}}),))
+    planned = plan_commands(stop("s"), (layer({"stop": {"commands": commands("a", "b")}}),))
     assert (planned.on_failure, planned.parallel, planned.max_blocks) == ("block-first", False, 5)
     assert (planned.infinite, planned.first_stop) == (None, None)
 
@@ -266,20 +274,20 @@ def test_stop_has_a_budget_of_five_and_ends_unless_told_otherwise() -> None:
     [({}, "continue working on the task"), ({"infiniteMessage": "Next task!"}, "Next task!")],
 )
 def test_an_infinite_stop_has_words_to_go_on(section: dict[str, Any], message: str) -> None:
-    assert plan(stop("s"), (layer({"stop": {"infinite": True, **section}}),)).infinite == message
+    assert plan_commands(stop("s"), (layer({"stop": {"infinite": True, **section}}),)).infinite == message
 
 
 def test_settings_of_stop_come_from_the_nearest_file_that_has_them() -> None:
     near = layer({"stop": {"commands": commands("near"), "maxBlocks": 2}})
     far = layer({"stop": {"commands": commands("far"), "maxBlocks": 9, "parallel": True}})
-    planned = plan(stop("s"), (near, far))
+    planned = plan_commands(stop("s"), (near, far))
     assert [step.run for step in planned.steps] == ["near", "far"]
     assert (planned.max_blocks, planned.parallel) == (2, True)
 
 
 def test_the_client_says_which_stop_is_the_first_of_a_turn() -> None:
     for active, first in ((True, False), (False, True), (None, None)):
-        assert plan(parse(make_payload("Stop", stop_hook_active=active)), ()).first_stop is first
+        assert plan_commands(parse(make_payload("Stop", stop_hook_active=active)), ()).first_stop is first
 
 
 # -- the start of a subagent ---------------------------------------------------------------------------
@@ -287,14 +295,14 @@ def test_the_client_says_which_stop_is_the_first_of_a_turn() -> None:
 
 def test_a_subagents_start_is_logged_whether_or_not_there_are_commands() -> None:
     event = started("a1", session_id="abc123")
-    assert plan(event, ()).log == (
+    assert plan_commands(event, ()).log == (
         "Processing SubagentStart hook: session_id=abc123, agent_id=a1, subagent_type=coder",
     )
 
 
 def test_matched_patterns_are_logged() -> None:
     config = layer({"subagentStart": {"commands": {"coder": commands("a"), "*": commands("b", "c")}}})
-    assert plan(started("a1", "coder"), (config,)).log[1] == 'Agent \'a1\' matched patterns: ["*", "coder"]'
+    assert plan_commands(started("a1", "coder"), (config,)).log[1] == 'Agent \'a1\' matched patterns: ["*", "coder"]'
 
 
 def test_skill_commands_run_at_a_subagents_start_by_its_type_alone() -> None:
@@ -310,8 +318,8 @@ def test_skill_commands_run_at_a_subagents_start_by_its_type_alone() -> None:
 def test_a_subagent_is_given_the_texts_that_match_it() -> None:
     near = layer({"subagentStart": {"context": {"coder": "Write tests.", "*": "Be brief.", "tester": "No."}}})
     far = layer({"subagentStart": {"context": {"a?": "From afar."}}})
-    assert plan(started("a1", "coder"), (near, far)).context == "Be brief.\n\nWrite tests.\n\nFrom afar."
-    assert plan(started("a1", "coder"), ()).context is None
+    assert plan_commands(started("a1", "coder"), (near, far)).context == "Be brief.\n\nWrite tests.\n\nFrom afar."
+    assert plan_commands(started("a1", "coder"), ()).context is None
 
 
 # -- prompts -------------------------------------------------------------------------------------------
@@ -325,7 +333,7 @@ def test_commands_for_prompts_run_if_their_pattern_is_found() -> None:
         {"run": "any case", "pattern": "DEPLOY", "caseInsensitive": True},
     ]
     config = layer({"userPromptSubmit": {"commands": patterns}})
-    planned = plan(user_prompt_submit("s", "please deploy"), (config,))
+    planned = plan_commands(user_prompt_submit("s", "please deploy"), (config,))
     assert [step.run for step in planned.steps] == ["all", "found", "any case"]
     assert all(step.observes for step in planned.steps)
     assert planned.env["CONCLAUDE_USER_PROMPT"] == "please deploy"
@@ -334,7 +342,7 @@ def test_commands_for_prompts_run_if_their_pattern_is_found() -> None:
 @pytest.mark.parametrize("key", ["commit", "/commit", "com*", "/com*", "*", "/*"])
 def test_a_slash_command_has_commands_that_may_block(key: str) -> None:
     section = {"slashCommands": {"commands": {key: commands("check"), "other": commands("no")}}}
-    planned = plan(user_prompt_submit("s", "/commit -m 'a b'"), (layer({"userPromptSubmit": section}),))
+    planned = plan_commands(user_prompt_submit("s", "/commit -m 'a b'"), (layer({"userPromptSubmit": section}),))
     assert [(step.run, step.observes) for step in planned.steps] == [("check", False)]
     assert planned.on_failure == "block-on-2"
     assert planned.env["FAIRLEAD_SLASH_COMMAND"] == "commit"
@@ -343,13 +351,13 @@ def test_a_slash_command_has_commands_that_may_block(key: str) -> None:
 
 def test_a_blank_prompt_asks_for_nothing() -> None:
     rules = {"commands": commands("x"), "contextRules": [{"pattern": ".?", "prompt": "x"}]}
-    planned = plan(user_prompt_submit("s", " \n"), (layer({"userPromptSubmit": rules}),))
+    planned = plan_commands(user_prompt_submit("s", " \n"), (layer({"userPromptSubmit": rules}),))
     assert (planned.steps, planned.context) == ((), None)
 
 
 def test_context_rules_are_part_of_the_plan_and_read_by_the_function_given() -> None:
     rules = {"contextRules": [{"pattern": "db", "prompt": "See @schema.sql"}]}
-    planned = plan(
+    planned = plan_commands(
         user_prompt_submit("s", "change the db"),
         (layer({"userPromptSubmit": rules}),),
         read=lambda folder, path: f"<{folder} {path}>",
@@ -363,7 +371,7 @@ def test_context_rules_are_part_of_the_plan_and_read_by_the_function_given() -> 
 def ours(event: Event) -> dict[str, str]:
     return {
         name.removeprefix("FAIRLEAD_"): value
-        for name, value in variables(event).items()
+        for name, value in event_variables(event).items()
         if name.startswith("FAIRLEAD_")
     }
 
@@ -393,11 +401,11 @@ def test_a_subagents_stop_tells_who_and_where() -> None:
 
 def test_every_variable_has_both_names() -> None:
     for event in samples():
-        given = variables(event)
+        given = event_variables(event)
         assert {name.removeprefix("FAIRLEAD_") for name in given if name.startswith("FAIRLEAD_")} == {
             name.removeprefix("CONCLAUDE_") for name in given if name.startswith("CONCLAUDE_")
         }
-        assert set(given) <= OURS
+        assert set(given) <= ALL_VARIABLES
         assert all(name.startswith(PREFIXES) for name in given)
 
 
@@ -490,9 +498,9 @@ def test_each_event_tells_its_own(name: str, fields: dict[str, Any], expected: d
 
 
 def test_what_cannot_be_a_variable_is_left_out() -> None:
-    for prompt in ("x" * (MAX_VALUE + 1), "a\0b"):
+    for prompt in ("x" * (MAX_VALUE_BYTES + 1), "a\0b"):
         assert "USER_PROMPT" not in ours(user_prompt_submit("s", prompt))
-    assert ours(user_prompt_submit("s", "x" * MAX_VALUE))["USER_PROMPT"] == "x" * MAX_VALUE
+    assert ours(user_prompt_submit("s", "x" * MAX_VALUE_BYTES))["USER_PROMPT"] == "x" * MAX_VALUE_BYTES
 
 
 def test_a_commands_environment_is_the_callers_and_ours() -> None:
@@ -512,7 +520,7 @@ def test_a_commands_environment_is_the_callers_and_ours() -> None:
 
 
 def test_a_large_payload_is_on_stdin_alone() -> None:
-    assert "FAIRLEAD_PAYLOAD_JSON" not in command_environment({}, {}, "/p", b" " * (MAX_VALUE + 1))
+    assert "FAIRLEAD_PAYLOAD_JSON" not in command_environment({}, {}, "/p", b" " * (MAX_VALUE_BYTES + 1))
 
 
 def test_the_hook_systems_own_events_are_planned_too() -> None:

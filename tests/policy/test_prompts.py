@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from fairlead.policy.commands._prompts import MAX_FILE, context, matches, read_inside, slash_command
+from fairlead.policy.commands._prompts import MAX_FILE_BYTES, context, matches, read_inside, slash_command
 from fairlead.policy.config._types import Layer, Policy
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
 
 
 def test_a_file_over_the_limit_is_not_put_in(tmp_path: Path) -> None:
-    (tmp_path / "fits").write_bytes(b"x" * MAX_FILE)
-    (tmp_path / "large").write_bytes(b"x" * (MAX_FILE + 1))
-    assert given(tmp_path, "@fits") == "x" * MAX_FILE
+    (tmp_path / "fits").write_bytes(b"x" * MAX_FILE_BYTES)
+    (tmp_path / "large").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    assert given(tmp_path, "@fits") == "x" * MAX_FILE_BYTES
     assert given(tmp_path, "@large") == "@large"
 
 

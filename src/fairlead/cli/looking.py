@@ -8,7 +8,15 @@ import msgspec
 
 from fairlead.clients.claude import _render as claude
 from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
-from fairlead.policy import Guards, RuleCheck, context_rule_applies, merge_layers, patterns_of, plan, shorten
+from fairlead.policy import (
+    Guards,
+    RuleCheck,
+    check_patterns,
+    context_rule_applies,
+    merge_layers,
+    plan_commands,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,7 +63,7 @@ def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
 
 def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
     """RuleCheck at an event under a policy, but run no command."""
-    planned = plan(event, layers)
+    planned = plan_commands(event, layers)
     output, looked = _judged(event, layers, planned)
     condition, otherwise = _conditions(planned) if not output.permission else (None, None)
     return Explanation(
@@ -127,7 +135,7 @@ def _at_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterator[R
 
 
 def _at_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
-    for found in patterns_of(event, layers):
+    for found in check_patterns(event, layers):
         names = " and ".join(map(repr, found.subjects)) or "no name"
         why = "matches everything" if found.pattern == "*" else f"held against {names}"
         yield RuleCheck(f"{found.section}.commands", found.pattern, found.file, matched=found.matched, why=why)

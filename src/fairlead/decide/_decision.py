@@ -163,8 +163,8 @@ def _notices(policing: PolicyContext) -> Notifications | None:
 def _plan(event: Event, policing: PolicyContext) -> Plan | None:
     if not policing.layers:
         return None
-    from fairlead.policy import plan
+    from fairlead.policy import plan_commands
 
-    planned = plan(event, policing.layers)
+    planned = plan_commands(event, policing.layers)
     asks = planned.steps or planned.context or planned.infinite or planned.log
     return planned if asks else None

@@ -1,6 +1,6 @@
-"""What the user configured: the policy file, its errors, guards, and commands as plans.
+"""The policy: its file, the guards on tool calls, and the commands that events run.
 
-Modules are loaded on first use: an event needs few of them.
+Modules are imported on first use, because an event needs few of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fairlead.lazy import lazy_exports
 if TYPE_CHECKING:
     from fairlead.policy.commands._environment import command_environment
     from fairlead.policy.commands._plan import Plan, Step
-    from fairlead.policy.commands._planner import patterns_of, plan
+    from fairlead.policy.commands._planner import check_patterns, plan_commands
     from fairlead.policy.commands._prompts import context_rule_applies
     from fairlead.policy.config._conclaude import conclaude_differences, conclaude_sections
     from fairlead.policy.config._disk_cache import CachedPolicy
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict, register_guards
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
-    from fairlead.policy.init._template import new_policy, with_header
+    from fairlead.policy.init._template import render_policy, with_schema_header
     from fairlead.policy.paths._gitignore import PatternError, PatternList
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "StayMode",
     "Step",
     "Verdict",
+    "check_patterns",
     "command_environment",
     "conclaude_differences",
     "conclaude_sections",
@@ -74,41 +75,27 @@ __all__ = [
     "load_policy",
     "load_user_wide",
     "merge_layers",
-    "new_policy",
-    "patterns_of",
-    "plan",
+    "plan_commands",
     "read_document",
     "read_layer",
     "read_policy",
     "register_guards",
+    "render_policy",
     "schema_text",
     "shorten",
-    "with_header",
+    "with_schema_header",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "commands._environment": ("command_environment",),
-        "commands._plan": (
-            "Plan",
-            "Step",
-        ),
-        "commands._planner": (
-            "patterns_of",
-            "plan",
-        ),
+        "commands._plan": ("Plan", "Step"),
+        "commands._planner": ("check_patterns", "plan_commands"),
         "commands._prompts": ("context_rule_applies",),
-        "config._conclaude": (
-            "conclaude_differences",
-            "conclaude_sections",
-        ),
+        "config._conclaude": ("conclaude_differences", "conclaude_sections"),
         "config._disk_cache": ("CachedPolicy",),
-        "config._errors": (
-            "MAX_MISTAKES",
-            "Diagnostic",
-            "PolicyError",
-        ),
+        "config._errors": ("MAX_MISTAKES", "Diagnostic", "PolicyError"),
         "config._files": (
             "NotCached",
             "find_policy_files",
@@ -121,39 +108,14 @@ __getattr__ = lazy_exports(
         ),
         "config._merge": ("merge_layers",),
         "config._messages": ("shorten",),
-        "config._reader": (
-            "read_document",
-            "read_policy",
-        ),
+        "config._reader": ("read_document", "read_policy"),
         "config._schema": ("schema_text",),
         "config._time_spans": ("is_within_hours",),
-        "config._types": (
-            "Attention",
-            "Command",
-            "Layer",
-            "Notifications",
-            "Policy",
-            "PolicyTest",
-            "StayMode",
-        ),
+        "config._types": ("Attention", "Command", "Layer", "Notifications", "Policy", "PolicyTest", "StayMode"),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
-        "guards._guards": (
-            "Guards",
-            "RuleCheck",
-            "Verdict",
-            "register_guards",
-        ),
-        "init._detect": (
-            "DetectedCheck",
-            "detect_checks",
-        ),
-        "init._template": (
-            "new_policy",
-            "with_header",
-        ),
-        "paths._gitignore": (
-            "PatternError",
-            "PatternList",
-        ),
+        "guards._guards": ("Guards", "RuleCheck", "Verdict", "register_guards"),
+        "init._detect": ("DetectedCheck", "detect_checks"),
+        "init._template": ("render_policy", "with_schema_header"),
+        "paths._gitignore": ("PatternError", "PatternList"),
     },
 )

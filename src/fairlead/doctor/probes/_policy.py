@@ -14,7 +14,7 @@ from fairlead.policy import (
     find_policy_files,
     has_decided_events,
     load_policy,
-    plan,
+    plan_commands,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +65,6 @@ def sets_off(payload: Mapping[str, Any], layers: tuple[Layer, ...]) -> bool:
     if any(layer.policy.notifications.enabled for layer in layers):
         return True
     try:
-        return bool(plan(parse(payload), layers).steps)
+        return bool(plan_commands(parse(payload), layers).steps)
     except FairleadError:
         return True
