@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from policy.cases import for_each
 
 from fairlead import pre_tool_use
 from fairlead.policy import Guards, PolicyError, load_user_wide, read_layer
@@ -55,7 +56,7 @@ def test_the_default_is_a_desktop_notification_after_two_seconds() -> None:
     assert read_policy("stop:\n", FILE).attention == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("section", "expected"),
     [
         (
@@ -126,7 +127,7 @@ def at(time: str) -> int:
     return int(hour) * 60 + int(minute)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spans", "inside", "outside"),
     [
         (["22:00-07:00"], ["22:00", "23:59", "0:00", "6:59"], ["7:00", "12:00", "21:59"]),
@@ -142,7 +143,7 @@ def test_a_minute_is_inside_or_outside_of_the_spans(spans: list[str], inside: li
     assert [time for time in outside if is_within_hours(spans, at(time))] == []
 
 
-@pytest.mark.parametrize("text", ["", "22:00", "22-7", "22:00-07:60", "25:00-01:00", "23:00-24:01", "-1:00-02:00", "x"])
+@for_each("text", ["", "22:00", "22-7", "22:00-07:60", "25:00-01:00", "23:00-24:01", "-1:00-02:00", "x"])
 def test_what_is_not_a_span_is_none(text: str) -> None:
     assert parse_span(text) is None
 

@@ -1,4 +1,4 @@
-"""Which commands an event asks for, in which order, and what they are told."""
+"""The plan of an event: which commands, in which order, with which environment."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from policy.cases import for_each
 
 from fairlead import (
     Event,
@@ -55,7 +56,7 @@ def started(agent_id: str = "a1", agent_type: str = "coder", **more: Any) -> Eve
 # -- patterns ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "matched", "unmatched"),
     [
         ("*", ["coder", "tester", "stuck"], []),
@@ -73,11 +74,11 @@ def test_a_pattern_matches_the_whole_name(pattern: str, matched: list[str], unma
     assert [name for name in matched + unmatched if runs(stopped(name), config)] == matched
 
 
-def test_a_pattern_with_many_stars_does_not_run_for_ever() -> None:
+def test_a_pattern_with_many_stars_does_not_backtrack() -> None:
     assert list(matching_patterns(["a*" * 40 + "b"], ("a" * 5000,))) == []
 
 
-def test_all_matching_patterns_count_the_star_first_then_in_the_order_of_the_file() -> None:
+def test_the_commands_of_all_matching_patterns_run_those_of_the_star_first() -> None:
     by_pattern = {"*coder": commands("1", "2"), "auto*": commands("3"), "*": commands("0"), "other": commands("4")}
     assert runs(stopped("auto-coder"), layer({"subagentStop": {"commands": by_pattern}})) == ["0", "1", "2", "3"]
 
@@ -87,7 +88,7 @@ def test_a_subagent_is_matched_by_its_type_as_well_as_its_id() -> None:
     assert runs(stopped("a1b2", "coder"), config) == ["type", "id"]
 
 
-def test_a_pattern_that_matches_both_id_and_type_counts_once() -> None:
+def test_a_pattern_that_matches_both_id_and_type_runs_once() -> None:
     config = layer({"subagentStop": {"commands": {"coder": commands("x")}}})
     assert runs(stopped("coder", "coder"), config) == ["x"]
 
@@ -99,8 +100,8 @@ def test_without_a_match_the_plan_is_empty() -> None:
     assert planned.log[1] == "Agent 'unknown-agent' did not match any configured patterns"
 
 
-@pytest.mark.parametrize("document", [{}, {"subagentStop": {}}, {"stop": {"commands": commands("x")}}])
-def test_without_a_section_of_its_own_an_event_asks_for_nothing(document: dict[str, Any]) -> None:
+@for_each("document", [{}, {"subagentStop": {}}, {"stop": {"commands": commands("x")}}])
+def test_without_a_section_an_event_runs_nothing(document: dict[str, Any]) -> None:
     assert runs(stopped("coder"), layer(document)) == []
 
 
@@ -119,7 +120,7 @@ def test_the_nearest_file_comes_first() -> None:
 
 
 def test_every_section_of_commands_belongs_to_an_event() -> None:
-    """Its own form: `userPromptSubmit`, `worktreeCreate`; `skillStart` is part of SubagentStart."""
+    """But for the special `userPromptSubmit` and `worktreeCreate`; `skillStart` is part of SubagentStart."""
     sections = {
         field.name
         for field in msgspec.structs.fields(Policy)
@@ -129,7 +130,7 @@ def test_every_section_of_commands_belongs_to_an_event() -> None:
     assert {name for name in _KINDS if not hasattr(HookEvent, name)} == set()
 
 
-@pytest.mark.parametrize("name", [name for name, kind in _KINDS.items() if kind.subject])
+@for_each("name", [name for name, kind in _KINDS.items() if kind.subject])
 def test_every_pattern_section_is_matched_against_its_subject(name: str) -> None:
     kind = _KINDS[name]
     assert kind.subject
@@ -184,7 +185,7 @@ def test_a_star_matches_an_event_without_a_subject() -> None:
     ]
 
 
-def test_a_message_is_worth_commands_when_it_is_complete() -> None:
+def test_commands_for_a_message_run_when_it_is_complete() -> None:
     config = {"commands": commands("x")}
     final, part = (parse(make_payload("MessageDisplay", final=final)) for final in (True, False))
     assert runs(final, layer({"messageDisplay": config})) == ["x"]
@@ -199,7 +200,7 @@ def test_an_event_without_a_section_has_an_empty_plan() -> None:
     assert planned == Plan(event_name="PreToolUse", session_id="s")
 
 
-def test_a_worktree_is_made_by_the_nearest_files_command() -> None:
+def test_a_worktree_is_created_by_the_command_of_the_nearest_file() -> None:
     near, far = ({"worktreeCreate": {"command": name}} for name in ("near", "far"))
     planned = plan_commands(parse(make_payload("WorktreeCreate")), (layer({}), layer(near), layer(far)))
     assert [(step.run, step.timeout) for step in planned.steps] == [("near", 60.0)]
@@ -210,7 +211,7 @@ def test_a_worktree_is_made_by_the_nearest_files_command() -> None:
 # -- steps ---------------------------------------------------------------------------------------------
 
 
-def test_a_step_says_all_that_its_command_does() -> None:
+def test_a_step_has_every_value_of_its_command() -> None:
     command = {
         "run": "npm test",
         "message": "Tests fail",
@@ -242,7 +243,7 @@ def test_a_step_says_all_that_its_command_does() -> None:
     )
 
 
-def test_a_command_alone_runs_by_bash_in_the_files_folder_and_shows_nothing() -> None:
+def test_by_default_a_command_runs_in_bash_in_the_folder_of_the_file_and_shows_nothing() -> None:
     (step,) = plan_commands(stop("s"), (layer({"stop": {"commands": commands("make")}}),)).steps
     assert step == Step(run="make", folder="/project", cwd="/project/")
     assert (step.shell, step.timeout, step.show_command, step.show_stdout) == ("bash", None, True, False)
@@ -254,7 +255,7 @@ def test_a_working_folder_may_be_absolute_and_when_a_single_pattern() -> None:
     assert (step.cwd, step.when) == ("/srv", ("*.py",))
 
 
-def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
+def test_a_plan_can_be_encoded_as_json_and_decoded() -> None:
     config = layer({"stop": {"commands": [{"run": "x", "when": ["a"]}], "infinite": True, "parallel": True}})
     planned = plan_commands(parse(make_payload("Stop", stop_hook_active=True)), (config,))
     assert msgspec.json.decode(msgspec.json.encode(planned), type=Plan) == planned
@@ -263,7 +264,7 @@ def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
 # -- stop ----------------------------------------------------------------------------------------------
 
 
-def test_stop_has_a_budget_of_five_and_ends_unless_told_otherwise() -> None:
+def test_by_default_stop_blocks_five_times_at_most_and_is_not_infinite() -> None:
     planned = plan_commands(stop("s"), (layer({"stop": {"commands": commands("a", "b")}}),))
     assert (planned.on_failure, planned.parallel, planned.max_blocks) == ("block-first", False, 5)
     assert (planned.infinite, planned.first_stop) == (None, None)
@@ -273,7 +274,7 @@ def test_stop_has_a_budget_of_five_and_ends_unless_told_otherwise() -> None:
     ("section", "message"),
     [({}, "continue working on the task"), ({"infiniteMessage": "Next task!"}, "Next task!")],
 )
-def test_an_infinite_stop_has_words_to_go_on(section: dict[str, Any], message: str) -> None:
+def test_an_infinite_stop_has_a_message(section: dict[str, Any], message: str) -> None:
     assert plan_commands(stop("s"), (layer({"stop": {"infinite": True, **section}}),)).infinite == message
 
 
@@ -285,7 +286,7 @@ def test_settings_of_stop_come_from_the_nearest_file_that_has_them() -> None:
     assert (planned.max_blocks, planned.parallel) == (2, True)
 
 
-def test_the_client_says_which_stop_is_the_first_of_a_turn() -> None:
+def test_the_client_tells_whether_a_stop_is_the_first_of_a_turn() -> None:
     for active, first in ((True, False), (False, True), (None, None)):
         assert plan_commands(parse(make_payload("Stop", stop_hook_active=active)), ()).first_stop is first
 
@@ -315,7 +316,7 @@ def test_skill_commands_run_at_a_subagents_start_by_its_type_alone() -> None:
     assert runs(started("a1", "coder"), config) == ["by id", "skill"]
 
 
-def test_a_subagent_is_given_the_texts_that_match_it() -> None:
+def test_the_context_of_a_subagent_is_the_texts_that_match_it() -> None:
     near = layer({"subagentStart": {"context": {"coder": "Write tests.", "*": "Be brief.", "tester": "No."}}})
     far = layer({"subagentStart": {"context": {"a?": "From afar."}}})
     assert plan_commands(started("a1", "coder"), (near, far)).context == "Be brief.\n\nWrite tests.\n\nFrom afar."
@@ -339,8 +340,8 @@ def test_commands_for_prompts_run_if_their_pattern_is_found() -> None:
     assert planned.env["CONCLAUDE_USER_PROMPT"] == "please deploy"
 
 
-@pytest.mark.parametrize("key", ["commit", "/commit", "com*", "/com*", "*", "/*"])
-def test_a_slash_command_has_commands_that_may_block(key: str) -> None:
+@for_each("key", ["commit", "/commit", "com*", "/com*", "*", "/*"])
+def test_the_commands_of_a_slash_command_may_block(key: str) -> None:
     section = {"slashCommands": {"commands": {key: commands("check"), "other": commands("no")}}}
     planned = plan_commands(user_prompt_submit("s", "/commit -m 'a b'"), (layer({"userPromptSubmit": section}),))
     assert [(step.run, step.observes) for step in planned.steps] == [("check", False)]
@@ -349,13 +350,13 @@ def test_a_slash_command_has_commands_that_may_block(key: str) -> None:
     assert planned.env["FAIRLEAD_SLASH_COMMAND_ARGS"] == "-m 'a b'"
 
 
-def test_a_blank_prompt_asks_for_nothing() -> None:
+def test_a_blank_prompt_runs_nothing() -> None:
     rules = {"commands": commands("x"), "contextRules": [{"pattern": ".?", "prompt": "x"}]}
     planned = plan_commands(user_prompt_submit("s", " \n"), (layer({"userPromptSubmit": rules}),))
     assert (planned.steps, planned.context) == ((), None)
 
 
-def test_context_rules_are_part_of_the_plan_and_read_by_the_function_given() -> None:
+def test_the_context_of_a_prompt_is_read_by_the_function_that_is_passed() -> None:
     rules = {"contextRules": [{"pattern": "db", "prompt": "See @schema.sql"}]}
     planned = plan_commands(
         user_prompt_submit("s", "change the db"),
@@ -368,7 +369,7 @@ def test_context_rules_are_part_of_the_plan_and_read_by_the_function_given() -> 
 # -- the environment -----------------------------------------------------------------------------------
 
 
-def ours(event: Event) -> dict[str, str]:
+def without_prefix(event: Event) -> dict[str, str]:
     return {
         name.removeprefix("FAIRLEAD_"): value
         for name, value in event_variables(event).items()
@@ -376,7 +377,7 @@ def ours(event: Event) -> dict[str, str]:
     }
 
 
-def test_a_subagents_stop_tells_who_and_where() -> None:
+def test_the_variables_of_a_subagents_stop() -> None:
     payload = {
         "session_id": "abc",
         "transcript_path": "/t/main.json",
@@ -386,7 +387,7 @@ def test_a_subagents_stop_tells_who_and_where() -> None:
         "agent_type": "Coder",
         "agent_transcript_path": "/t/agent_coder.json",
     }
-    assert ours(parse(payload)) == {
+    assert without_prefix(parse(payload)) == {
         "SESSION_ID": "abc",
         "TRANSCRIPT_PATH": "/t/main.json",
         "HOOK_EVENT": "SubagentStop",
@@ -401,33 +402,33 @@ def test_a_subagents_stop_tells_who_and_where() -> None:
 
 def test_every_variable_has_both_names() -> None:
     for event in samples():
-        given = event_variables(event)
-        assert {name.removeprefix("FAIRLEAD_") for name in given if name.startswith("FAIRLEAD_")} == {
-            name.removeprefix("CONCLAUDE_") for name in given if name.startswith("CONCLAUDE_")
+        found = event_variables(event)
+        assert {name.removeprefix("FAIRLEAD_") for name in found if name.startswith("FAIRLEAD_")} == {
+            name.removeprefix("CONCLAUDE_") for name in found if name.startswith("CONCLAUDE_")
         }
-        assert set(given) <= ALL_VARIABLES
-        assert all(name.startswith(PREFIXES) for name in given)
+        assert set(found) <= ALL_VARIABLES
+        assert all(name.startswith(PREFIXES) for name in found)
 
 
-def test_a_transcript_that_was_not_sent_is_where_the_client_writes_it() -> None:
+def test_a_transcript_path_that_was_not_sent_is_derived() -> None:
     event = started("a1", transcript_path="/t/main.jsonl", agent_transcript_path=None)
-    assert ours(event)["AGENT_TRANSCRIPT_PATH"] == "/t/main/subagents/agent-a1.jsonl"
-    assert ours(event)["SKILL_NAME"] == "coder"
+    assert without_prefix(event)["AGENT_TRANSCRIPT_PATH"] == "/t/main/subagents/agent-a1.jsonl"
+    assert without_prefix(event)["SKILL_NAME"] == "coder"
 
 
-@pytest.mark.parametrize("key", ["file_path", "notebook_path"])
+@for_each("key", ["file_path", "notebook_path"])
 def test_a_tool_event_names_the_tool_and_its_file(key: str) -> None:
     event = parse(make_payload("PostToolUse", tool_name="Edit", tool_input={key: "/p/a.py"}, tool_use_id="t1"))
-    given = ours(event)
+    given = without_prefix(event)
     assert (given["TOOL_NAME"], given["FILE_PATH"], given["TOOL_USE_ID"]) == ("Edit", "/p/a.py", "t1")
     assert given["TOOL_INPUT"] == f'{{"{key}":"/p/a.py"}}'
 
 
-def test_a_tools_answer_is_json() -> None:
-    assert ours(post_tool_use("s", "Bash", {"stdout": "hi"}))["TOOL_OUTPUT"] == '{"stdout":"hi"}'
+def test_the_response_of_a_tool_is_json() -> None:
+    assert without_prefix(post_tool_use("s", "Bash", {"stdout": "hi"}))["TOOL_OUTPUT"] == '{"stdout":"hi"}'
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "fields", "expected"),
     [
         ("TeammateIdle", {"teammate_name": "bo", "team_name": "red"}, {"TEAMMATE_NAME": "bo", "TEAM_NAME": "red"}),
@@ -492,19 +493,19 @@ def test_a_tools_answer_is_json() -> None:
         ),
     ],
 )
-def test_each_event_tells_its_own(name: str, fields: dict[str, Any], expected: dict[str, str]) -> None:
-    given = ours(parse(make_payload(name, **fields)))
+def test_each_event_has_its_own_variables(name: str, fields: dict[str, Any], expected: dict[str, str]) -> None:
+    given = without_prefix(parse(make_payload(name, **fields)))
     assert {key: given.get(key) for key in expected} == expected
 
 
-def test_what_cannot_be_a_variable_is_left_out() -> None:
+def test_a_value_that_cannot_be_a_variable_is_left_out() -> None:
     for prompt in ("x" * (MAX_VALUE_BYTES + 1), "a\0b"):
-        assert "USER_PROMPT" not in ours(user_prompt_submit("s", prompt))
-    assert ours(user_prompt_submit("s", "x" * MAX_VALUE_BYTES))["USER_PROMPT"] == "x" * MAX_VALUE_BYTES
+        assert "USER_PROMPT" not in without_prefix(user_prompt_submit("s", prompt))
+    assert without_prefix(user_prompt_submit("s", "x" * MAX_VALUE_BYTES))["USER_PROMPT"] == "x" * MAX_VALUE_BYTES
 
 
-def test_a_commands_environment_is_the_callers_and_ours() -> None:
-    """What another event left behind is not passed on."""
+def test_the_environment_of_a_command_is_the_callers_and_that_of_the_event() -> None:
+    """Variables of another event are not passed on."""
     inherited = {"PATH": "/bin", "HOME": "/h", "FAIRLEAD_HOME": "/f", "CONCLAUDE_AGENT_ID": "stale", "SESSION_ID": "x"}
     assert command_environment({"FAIRLEAD_CWD": "/p"}, inherited, "/project", b"{}") == {
         "PATH": "/bin",
@@ -523,7 +524,7 @@ def test_a_large_payload_is_on_stdin_alone() -> None:
     assert "FAIRLEAD_PAYLOAD_JSON" not in command_environment({}, {}, "/p", b" " * (MAX_VALUE_BYTES + 1))
 
 
-def test_the_hook_systems_own_events_are_planned_too() -> None:
+def test_events_of_the_hook_system_are_planned_too() -> None:
     config = layer(
         {"subagentStart": {"commands": {"*": commands("a")}}, "subagentStop": {"commands": {"*": commands("b")}}}
     )

@@ -1,4 +1,4 @@
-"""Reading a policy: what is right becomes a `Policy`, and all that is wrong is told at once, with its place."""
+"""Reading a policy: a valid one becomes a `Policy`; of any other all mistakes are reported, with their position."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
+from policy.cases import for_each
 
 from fairlead.policy.config import _types as t
-from fairlead.policy.config._reader import Diagnostic, PolicyError, read_hints, read_policy
+from fairlead.policy.config._errors import Diagnostic, PolicyError
+from fairlead.policy.config._reader import read_hints, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,11 +33,11 @@ def mistake(text: str | bytes) -> str:
     return only
 
 
-# -- what is right -------------------------------------------------------------------------------------
+# -- valid files ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "\n", "# nothing yet\n", "---\n", "~\n", "{}", "\ufeff", b"\xef\xbb\xbf{}"])
-def test_a_file_that_says_nothing_is_the_default(text: str | bytes) -> None:
+@for_each("text", ["", "\n", "# nothing yet\n", "---\n", "~\n", "{}", "\ufeff", b"\xef\xbb\xbf{}"])
+def test_an_empty_file_is_the_default(text: str | bytes) -> None:
     assert read_policy(text, FILE) == t.Policy()
 
 
@@ -134,7 +136,7 @@ def test_every_key_of_conclaude_is_read_unchanged() -> None:
     assert not policy.notifications.show_system_events
 
 
-def test_words_mean_what_yaml_1_2_says() -> None:
+def test_plain_scalars_are_read_as_in_yaml_1_2() -> None:
     """`no`, dates and leading zeros are text, as they are to conclaude."""
     text = "stop: {infiniteMessage: no, commands: [{run: 2024-01-01, message: 0123}, {run: 12:30, message: '7'}]}"
     stop = read_policy(text, FILE).stop
@@ -143,13 +145,14 @@ def test_words_mean_what_yaml_1_2_says() -> None:
 
 
 def test_a_file_of_one_megabyte_is_read() -> None:
-    rules = "".join(f"    - pattern: src/generated/{number}/**\n      message: generated\n" for number in range(20_000))
+    message = "generated " * 25
+    rules = "".join(f"    - pattern: src/{number}/**\n      message: {message}\n" for number in range(4_000))
     text = f"preToolUse:\n  uneditableFiles:\n{rules}"
     assert len(text) > 1_000_000
-    assert len(read_policy(text, FILE).pre_tool_use.uneditable_files) == 20_000
+    assert len(read_policy(text, FILE).pre_tool_use.uneditable_files) == 4_000
 
 
-# -- what is wrong -------------------------------------------------------------------------------------
+# -- mistakes ------------------------------------------------------------------------------------------
 
 FIVE_MISTAKES = """\
 stop:
@@ -167,7 +170,7 @@ notifications:
 """
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     assert mistakes(FIVE_MISTAKES) == [
         (
             ".fairlead.yaml:2:3: unknown key `rounds` in `stop`; "
@@ -197,18 +200,27 @@ def test_mistakes_come_in_the_order_of_the_file() -> None:
     ]
 
 
-@pytest.mark.parametrize("pattern", ["[]a]", "[!]]", "[^a]b", "a]", r"\[a", "[[]a", "[a][b]"])
-def test_a_glob_with_closed_brackets_is_right(pattern: str) -> None:
+@for_each("pattern", ["[]a]", "[!]]", "[^a]b", "a]", r"\[a", "[[]a", "[a][b]"])
+def test_a_glob_with_closed_brackets_is_valid(pattern: str) -> None:
     text = json.dumps({"preToolUse": {"uneditableFiles": [pattern]}})
     assert read_policy(text, FILE).pre_tool_use.uneditable_files == [pattern]
 
 
-@pytest.mark.parametrize("pattern", ["[", "a[b", "[]", "[!]", "[a][b", r"\[a[b"])
-def test_a_glob_with_an_open_bracket_is_wrong(pattern: str) -> None:
+@for_each("pattern", ["[", "a[b", "[]", "[!]", "[a][b", r"\[a[b"])
+def test_a_glob_with_an_open_bracket_is_a_mistake(pattern: str) -> None:
     assert "has a `[` that is never closed" in mistake(json.dumps({"preToolUse": {"uneditableFiles": [pattern]}}))
 
 
-def test_a_mistake_knows_its_place() -> None:
+@for_each("pattern", ["a\\", "[[:what:]]", "src/[[:what:]]/x"])
+def test_a_file_pattern_that_git_would_ignore_is_a_mistake(pattern: str) -> None:
+    for document in (
+        {"preToolUse": {"uneditableFiles": [pattern]}},
+        {"stop": {"commands": [{"run": "x", "when": pattern}]}},
+    ):
+        assert "is not a gitignore pattern: " in mistake(json.dumps(document))
+
+
+def test_a_mistake_has_its_position() -> None:
     with pytest.raises(PolicyError) as caught:
         read_policy("stop: {infinite: 1}", FILE)
     assert caught.value.mistakes == (
@@ -227,7 +239,7 @@ NO_URL = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         (
@@ -436,11 +448,11 @@ NO_URL = (
         ),
     ],
 )
-def test_a_mistake_says_what_would_be_right(text: str, expected: str) -> None:
+def test_a_message_says_what_is_wrong_and_what_would_be_right(text: str, expected: str) -> None:
     assert mistake(text) == f"{FILE}:{expected}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("stop:\n\tinfinite: true", "2:1: a tab in the indentation; use spaces"),
@@ -479,7 +491,7 @@ def test_a_mistake_says_what_would_be_right(text: str, expected: str) -> None:
         ("[" * 5000, "1:101: nested more than 100 levels deep; a policy needs fewer than 10"),
     ],
 )
-def test_what_is_no_yaml_is_one_mistake_with_its_place(text: str | bytes, expected: str) -> None:
+def test_invalid_yaml_is_one_mistake_with_its_position(text: str | bytes, expected: str) -> None:
     assert mistake(text) == f"{FILE}:{expected}"
 
 
@@ -499,28 +511,28 @@ def test_a_file_that_is_too_large_is_refused() -> None:
     assert mistake("#" * (4 * 1024 * 1024 + 1)) == expected
 
 
-def test_a_hundred_mistakes_are_enough() -> None:
-    assert len(mistakes("\n".join(f"key{number}: 1" for number in range(100_000)))) == 100
+def test_at_most_a_hundred_mistakes_are_reported() -> None:
+    assert len(mistakes("\n".join(f"key{number}: 1" for number in range(10_000)))) == 100
 
 
-@pytest.mark.parametrize("channel", ["ntfy://ntfy.sh/x", "mailto://${USER}@example.com", "${URL}", "${A}/${B}"])
+@for_each("channel", ["ntfy://ntfy.sh/x", "mailto://${USER}@example.com", "${URL}", "${A}/${B}"])
 def test_a_channel_is_a_url_or_comes_from_the_environment(channel: str) -> None:
     assert read_policy(json.dumps({"notifications": {"channels": [channel]}}), FILE).notifications.channels == [channel]
 
 
-# -- what is right, but hardly meant -------------------------------------------------------------------
+# -- hints --------------------------------------------------------------------------------------------
 
-OF_FILES = (
+CHECKS_FILES = (
     "checks the files that a command touches, not the command; "
     "to check the command, write `commandPattern` instead of `pattern`"
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rule", "expected"),
     [
-        ({"tool": "Bash", "pattern": "rm *"}, OF_FILES),
-        ({"tool": "Bash", "pattern": "sudo*"}, OF_FILES),
+        ({"tool": "Bash", "pattern": "rm *"}, CHECKS_FILES),
+        ({"tool": "Bash", "pattern": "sudo*"}, CHECKS_FILES),
         (
             {"tool": "Write", "commandPattern": "rm *"},
             "never matches: Write has no command; write `tool: Bash`, or `pattern` for the file",
@@ -531,14 +543,14 @@ OF_FILES = (
         ),
     ],
 )
-def test_a_rule_that_looks_elsewhere_than_it_seems_is_valid_and_hinted_at(rule: dict[str, str], expected: str) -> None:
-    """Conclaude takes such rules, and its files work unchanged."""
+def test_a_rule_that_does_not_check_what_it_seems_to_gets_a_hint(rule: dict[str, str], expected: str) -> None:
+    """Conclaude accepts such rules, and its files work unchanged."""
     text = json.dumps({"preToolUse": {"toolUsageValidation": [{**rule, "action": "block"}]}})
     assert len(read_policy(text, FILE).pre_tool_use.tool_usage_validation) == 1
     assert [hint.message for hint in read_hints(text, FILE)] == [f"`preToolUse.toolUsageValidation[0]` {expected}"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "rule",
     [
         {"tool": "Bash", "pattern": "*.env"},
@@ -550,16 +562,16 @@ def test_a_rule_that_looks_elsewhere_than_it_seems_is_valid_and_hinted_at(rule: 
         {"tool": "Write", "pattern": "two words.txt"},
     ],
 )
-def test_a_rule_that_says_what_it_means_gets_no_hint(rule: dict[str, str]) -> None:
+def test_a_clear_rule_gets_no_hint(rule: dict[str, str]) -> None:
     text = json.dumps({"preToolUse": {"toolUsageValidation": [{**rule, "action": "block"}]}})
     assert read_hints(text, FILE) == ()
 
 
-def test_a_file_that_says_nothing_gets_no_hint() -> None:
+def test_an_empty_file_gets_no_hint() -> None:
     assert read_hints("", FILE) == ()
 
 
-# -- everything that can be wrong, generated from the types --------------------------------------------
+# -- every possible mistake, generated from the types --------------------------------------------------
 
 Place = tuple[str, inspect.Type, bool, "Callable[[Any], Any]"]
 WRONG = "@@WRONG@@"
@@ -638,8 +650,8 @@ def test_the_generator_reaches_every_key() -> None:
     assert {"run", "when", "tests", "expect", "unparsable", "slashCommands", "onlyFinal", "channels"} <= reached
 
 
-@pytest.mark.parametrize("field", POLICY.fields, ids=lambda field: field.encode_name)
-def test_every_wrong_value_of_every_key_is_an_error_with_place_and_advice(field: inspect.Field) -> None:
+@for_each("field", POLICY.fields)
+def test_every_wrong_value_of_every_key_is_a_mistake_with_its_position_and_advice(field: inspect.Field) -> None:
     """The wrong value stands alone on line 2, so that is where the one mistake must be."""
     tried = 0
     for path, kind, left_out, put in places_in(field, "", lambda value: value, {}):
@@ -652,8 +664,8 @@ def test_every_wrong_value_of_every_key_is_an_error_with_place_and_advice(field:
     assert tried
 
 
-@pytest.mark.parametrize("field", POLICY.fields, ids=lambda field: field.encode_name)
-def test_every_unknown_and_every_missing_key_is_an_error_with_place_and_advice(field: inspect.Field) -> None:
+@for_each("field", POLICY.fields)
+def test_every_unknown_and_every_missing_key_is_a_mistake_with_its_position_and_advice(field: inspect.Field) -> None:
     for path, kind, _, put in places_in(field, "", lambda value: value, {}):
         for option in options(kind):
             if isinstance(option, inspect.StructType):
@@ -666,7 +678,7 @@ def test_every_unknown_and_every_missing_key_is_an_error_with_place_and_advice(f
                     assert mistake(text).startswith(f"{FILE}:2:3: `{name}` is missing in "), path
 
 
-# -- whatever comes ------------------------------------------------------------------------------------
+# -- any text -----------------------------------------------------------------------------------------
 
 YAML_LIKE = st.text(alphabet="abc:-[]{}*&!|>'\"#%@`?, \n\t0123~<=.\\", max_size=60)
 SECTIONS = st.sampled_from([name for name, *_ in ((f.encode_name, f) for f in POLICY.fields)])
