@@ -660,7 +660,7 @@ def test_a_policy_whose_file_is_gone_still_applies(running: Installation) -> Non
     report = running.doctor()
 
     assert report.level("policy.warning") == "warning"
-    assert "the file is gone. Its last good version holds." in report.text("policy.warning")
+    assert "the file was deleted. Its last good version is used." in report.text("policy.warning")
 
 
 # -- the state folder -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import pytest
 from fairlead import CancellationToken, Event, HookCancelled, HookOutput, parse, stop, user_prompt_submit
 from fairlead.decide import StepResult, plan_outcome
 from fairlead.execute import run_commands
-from fairlead.policy.commands._planner import plan
+from fairlead.policy.commands._planner import plan_commands
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.testing import make_payload
 
@@ -57,7 +57,7 @@ class Ran(NamedTuple):
 
 def run_plan(event: Event, folder: Path, document: dict[str, Any], payload: bytes = b"{}", **options: Any) -> Ran:
     layers = (Layer(f"{folder}/.fairlead.yaml", str(folder), msgspec.convert(document, Policy)),)
-    planned = plan(event, layers)
+    planned = plan_commands(event, layers)
     results = run_commands(planned, payload, **options)
     outcome = plan_outcome(planned, results)
     return Ran(outcome.output, "\n".join(outcome.log), results)

@@ -92,16 +92,16 @@ def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, t
 def _notifications(policy: PolicyContext) -> Notifications | None:
     if not any(layer.policy.notifications.enabled for layer in policy.layers):
         return None
-    from fairlead.policy import merged
+    from fairlead.policy import merge_layers
 
-    return merged(policy.layers).notifications
+    return merge_layers(policy.layers).notifications
 
 
 def _plan(event: Event, policy: PolicyContext) -> Plan | None:
     if not policy.layers:
         return None
-    from fairlead.policy import plan
+    from fairlead.policy import plan_commands
 
-    planned = plan(event, policy.layers)
+    planned = plan_commands(event, policy.layers)
     asks_for_something = planned.steps or planned.context or planned.infinite or planned.log
     return planned if asks_for_something else None

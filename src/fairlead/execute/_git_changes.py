@@ -28,9 +28,12 @@ class Changes:
         changed = self._known[folder]
         if changed is None:
             return True
-        from pathspec import GitIgnoreSpec
+        from fairlead.policy import PatternError, PatternList
 
-        return any(GitIgnoreSpec.from_lines(patterns).match_files(changed))
+        try:
+            return PatternList(patterns, folder).matches_any(changed)
+        except PatternError:
+            return True
 
     def _list_changes(self, folder: str) -> list[str] | None:
         try:

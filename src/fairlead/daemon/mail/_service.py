@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.journal import EventRecord
     from fairlead.mail import Agent, Message
-    from fairlead.policy import Stay
+    from fairlead.policy import StayMode
     from fairlead.sessions import Session
     from fairlead.store import MailStore
 
@@ -78,7 +78,7 @@ class MailService:
         self._active: dict[tuple[str, str], float] = {}
         self._undone: deque[str] = deque(maxlen=_MAX_UNDONE)
         """Events whose reply was not delivered: mail that was shown at them must be queued again."""
-        self._stays: dict[int, Stay] = {}
+        self._stays: dict[int, StayMode] = {}
         self._revision = -1
         self._last_flush = self._last_prune = self._last_deadlines = monotonic()
         self.tasks = TasksHeard()
@@ -192,11 +192,11 @@ class MailService:
                     return service.queued_count(agent) > 0
         return True
 
-    def stay_of(self, agent: Agent) -> Stay | None:
+    def stay_of(self, agent: Agent) -> StayMode | None:
         """Return the setting under which an agent last stopped; `None` if it has not yet."""
         return self._stays.get(agent.id)
 
-    def set_stay(self, agent: Agent, stay: Stay) -> None:
+    def set_stay(self, agent: Agent, stay: StayMode) -> None:
         """Remember the setting under which an agent stops."""
         if len(self._stays) >= _MAX_STAYS:
             self._stays.clear()

@@ -9,39 +9,38 @@ from fairlead.errors import FairleadError
 from fairlead.events import parse
 from fairlead.policy import (
     PolicyError,
-    find_files,
+    find_hints,
     find_layers,
-    hints_on,
-    load,
-    plan,
-    policy_cache_folder,
-    recall_policy,
+    find_policy_files,
+    has_decided_events,
+    load_policy,
+    plan_commands,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from fairlead.policy import Layer, Mistake
+    from fairlead.policy import Diagnostic, Layer
 
 
 def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
     """Return the state of the policy and the layers that apply: of an invalid file, its last valid version."""
     try:
-        files = tuple(file for file, _ in find_files(cwd, also_gone=True))
+        files = tuple(file for file, _ in find_policy_files(cwd, also_deleted=True))
     except PolicyError as error:
         return Policy(errors=tuple(map(_place, error.mistakes)), is_unusable=True), ()
     errors = _errors(cwd)
-    checked = () if errors else find_files(cwd)
-    hints = tuple(_place(hint) for file, _ in checked for hint in hints_on(file))
+    checked = () if errors else find_policy_files(cwd)
+    hints = tuple(_place(hint) for file, _ in checked for hint in find_hints(file))
     try:
-        loaded = load(cwd, tried=True)
+        loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
         return Policy(files, errors or tuple(map(_place, error.mistakes)), is_unusable=True), ()
     return Policy(files, errors, hints, loaded.warnings), loaded.layers
 
 
-def _place(mistake: Mistake) -> str:
+def _place(mistake: Diagnostic) -> str:
     """Return where a mistake is. Its message may quote a secret, such as the address of a channel."""
     if not mistake.line:
         return str(mistake)
@@ -58,8 +57,7 @@ def _errors(cwd: str) -> tuple[str, ...]:
 
 def is_in_use(files: Sequence[str]) -> bool:
     """Return whether an event was decided by these files before. From then on they apply even if they are deleted."""
-    cached = [recall_policy(policy_cache_folder(), file) for file in files]
-    return all(one is not None and not one.tried for one in cached)
+    return all(map(has_decided_events, files))
 
 
 def has_side_effects(payload: Mapping[str, Any], layers: tuple[Layer, ...]) -> bool:
@@ -67,6 +65,6 @@ def has_side_effects(payload: Mapping[str, Any], layers: tuple[Layer, ...]) -> b
     if any(layer.policy.notifications.enabled for layer in layers):
         return True
     try:
-        return bool(plan(parse(payload), layers).steps)
+        return bool(plan_commands(parse(payload), layers).steps)
     except FairleadError:
         return True

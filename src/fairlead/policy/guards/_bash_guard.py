@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.policy.guards._tool_rules import Spoken
-from fairlead.policy.paths._search import TooMany, expand
+from fairlead.policy.paths._search import TooManyFiles, expand
 
 if TYPE_CHECKING:
-    from fairlead.policy.bash._analysis import Analysis, FileUse
+    from fairlead.policy.bash._analysis import Analysis, FileAccess
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._own_files import OwnFiles
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.paths._resolve import Disk, Target
+    from fairlead.policy.paths._resolve import PathResolver, Target
 
 _MAKES_FOLDERS = frozenset({"mkdir"})
 """A folder is no new file."""
@@ -62,7 +62,7 @@ class BashGuard:
         for use in analysis.files:
             if not reads_matter and use.mode == "read":
                 continue
-            if use.folder is None and not use.placed:
+            if use.folder is None and not use.is_located:
                 case.doubts.append(f"in which folder {use.path} is")
                 continue
             depends = use.if_folder is not None or use.unless_folder is not None
@@ -72,14 +72,14 @@ class BashGuard:
                 continue  # what is put into a folder is a use of its own
             try:
                 blocked = self._check_use(case, use, by_file=by_file)
-            except TooMany as error:
+            except TooManyFiles as error:
                 case.doubts.append(str(error))
                 continue
             if blocked is not None:
                 return blocked
         return None
 
-    def _check_use(self, case: Evaluation, use: FileUse, *, by_file: bool) -> str | None:
+    def _check_use(self, case: Evaluation, use: FileAccess, *, by_file: bool) -> str | None:
         check = self._check_read if use.mode == "read" else self._check_edit
         target = case.disk.target(use.path)
         targets = [target, *expand(use.path, case.disk)] if use.glob else [target]
@@ -92,13 +92,13 @@ class BashGuard:
                 return blocked
         return None
 
-    def _check_read(self, case: Evaluation, use: FileUse, target: Target) -> str | None:
+    def _check_read(self, case: Evaluation, use: FileAccess, target: Target) -> str | None:
         blocked = self._files.unreadable.check(case, target)
         if blocked is None and target.is_folder and (use.below or use.mode == "move"):
             return self._files.unreadable.check_below(case, target)
         return blocked
 
-    def _check_edit(self, case: Evaluation, use: FileUse, target: Target) -> str | None:
+    def _check_edit(self, case: Evaluation, use: FileAccess, target: Target) -> str | None:
         whole = use.below or use.mode in {"delete", "move"}
         if self._own and (blocked := self._own.check(case, target, whole=whole)):
             return blocked
@@ -112,7 +112,7 @@ class BashGuard:
         return blocked
 
 
-def _happens(use: FileUse, disk: Disk, made: set[str]) -> bool:
+def _happens(use: FileAccess, disk: PathResolver, made: set[str]) -> bool:
     """Tell whether a use that depends on a folder takes place. `made` are those that the command itself makes."""
     if use.if_folder is not None and use.if_folder not in made and not disk.target(use.if_folder).is_folder:
         return False

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.policy._globs import glob_test
 from fairlead.policy.config._types import FileRule
-from fairlead.policy.guards._verdict import RuleCheck, glob_test
-from fairlead.policy.paths._patterns import AnyOf, Pattern, is_lifted
+from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.paths._gitignore import Pattern, PatternSet, is_reincluded
 from fairlead.policy.paths._resolve import Base
-from fairlead.policy.paths._search import TooMany, below, twins
+from fairlead.policy.paths._search import TooManyFiles, files_below, other_hard_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +55,7 @@ class FileRules:
             or (self._check_root(case, target) if new and self._root else None)
             or (self.additions.check(case, target) if new else None)
             or (self._check_generated(case, target) if writes and target.exists else None)
-            or (self.uneditable.check_twins(case, target) if writes and target.links > 1 else None)
+            or (self.uneditable.check_hard_links(case, target) if writes and target.links > 1 else None)
         )
 
     def check_read(self, case: Evaluation, target: Target) -> str | None:
@@ -138,7 +139,7 @@ class ListedRule:
         if not self.pattern.matches(target):
             return False
         lifting = [rule.pattern for rule in self.lifting if rule.is_for(agent)]
-        return not is_lifted(target, self.pattern, lifting)
+        return not is_reincluded(target, self.pattern, lifting)
 
     def message(self, case: Evaluation, path: str) -> str:
         """Say that it matched."""
@@ -157,7 +158,7 @@ class RuleList:
     def __init__(self, rules: Iterable[ListedRule], bases: Iterable[Base]) -> None:
         self.rules = tuple(rules)
         self._bases = tuple(dict.fromkeys(bases))
-        self._any = AnyOf(rule.pattern for rule in self.rules)
+        self._any = PatternSet(rule.pattern for rule in self.rules)
         self._missed = [rule.missed for rule in self.rules]
         self._folders = dict.fromkeys(rule.pattern.base for rule in self.rules)
 
@@ -184,18 +185,18 @@ class RuleList:
             near = [rule for rule in near if rule.pattern.loose or rule.pattern.base not in far]
         if not near:
             return None
-        found = below(folder)
+        found = files_below(folder)
         if among:
             base = Base(folder.real, tuple(f"{name.rstrip('/')}/" for name in folder.names))
-            meant = AnyOf(Pattern(text, base, own_base=True) for text in among)
+            meant = PatternSet(Pattern(text, base, own_base=True) for text in among)
             found = filter(meant.may_match, found)
         return self._first_of(case, found, near)
 
-    def check_twins(self, case: Evaluation, target: Target) -> str | None:
+    def check_hard_links(self, case: Evaluation, target: Target) -> str | None:
         """Check the other names of a file with hard links, as far as they are below the folder of the rules."""
         near = [rule for rule in self.rules if rule.is_for(case.agent)]
         for base in self._bases if near else ():
-            found = twins(target, case.disk.target(base.folder))
+            found = other_hard_links(target, case.disk.target(base.folder))
             if blocked := self._first_of(case, found, near):
                 return blocked
         return None
@@ -207,7 +208,7 @@ class RuleList:
                     blocked = first_match(case, target, near)
                     if blocked is not None:
                         return blocked
-        except TooMany as error:
+        except TooManyFiles as error:
             case.doubts.append(str(error))
         return None
 
@@ -286,11 +287,11 @@ _markers: dict[str, tuple[tuple[int, ...], str | None]] = {}
 
 def _known_marker(target: Target) -> str | None:
     """Look into a file again only if it has changed."""
-    known = _markers.get(target.disk)
+    known = _markers.get(target.disk_path)
     if known is None or not target.version or known[0] != target.version:
         if len(_markers) >= _MAX_KNOWN:
             _markers.clear()
-        known = _markers[target.disk] = target.version, _find_marker(target.disk)
+        known = _markers[target.disk_path] = target.version, _find_marker(target.disk_path)
     return known[1]
 
 

@@ -12,14 +12,15 @@ import msgspec
 
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.hooks import Hook, HookManager
-from fairlead.policy.config._merge import merged
+from fairlead.policy._globs import glob_test
+from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._own_files import OwnFiles
 from fairlead.policy.guards._tool_calls import Call, read_call
 from fairlead.policy.guards._tool_rules import ToolRules
-from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict, glob_test
+from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ class Guards:
     """All guards of a policy. `layers` are its files, the nearest first."""
 
     def __init__(self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> None:
-        settings = merged(layers).pre_tool_use
+        settings = merge_layers(layers).pre_tool_use
         self._unparsable = settings.bash.unparsable
         self._home = layers[0].folder if layers else "/"
         self._own = OwnFiles(layers, os.environ if environ is None else environ) if settings.protect_own_files else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.policy._globs import any_glob_test, glob_test
 from fairlead.policy.guards._file_rules import is_conclaude
-from fairlead.policy.guards._verdict import RuleCheck, any_text, glob_test
-from fairlead.policy.paths._patterns import Pattern
+from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.paths._gitignore import Pattern
 from fairlead.policy.paths._resolve import Base
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class _Chosen:
         self.on_commands = tuple(rule for rule in rules if rule.command is not None)
         plain = all(rule.action != "allow" and not rule.prefix for rule in self.on_commands)
         globs = [rule.rule.command_pattern or "*" for rule in self.on_commands]
-        self._any = any_text(globs) if plain and globs else None
+        self._any = any_glob_test(globs) if plain and globs else None
 
     def are_silent(self, commands: Iterable[Spoken]) -> bool:
         """Tell at once that no rule has anything to say, which is so for nearly every command."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from fairlead.events import HookOutput
-from fairlead.policy.paths._resolve import Disk
+from fairlead.policy._globs import glob_test
+from fairlead.policy.paths._resolve import PathResolver
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+__all__ = ["Evaluation", "RuleCheck", "Verdict", "glob_test"]
 
 MAIN_AGENT = "main"
 _OF_FILES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "Grep"})
@@ -49,7 +48,7 @@ class Evaluation:
         self.tool = tool
         self.agent = agent or MAIN_AGENT
         self.cwd = cwd
-        self.disk = Disk(cwd)
+        self.disk = PathResolver(cwd)
         self.looked: list[RuleCheck] = []
         self.subjects: list[tuple[int, str]] = []
         self.warnings: list[str] = []
@@ -86,27 +85,3 @@ def _doubted(tool: str, doubts: list[str]) -> str:
         f"This command cannot be checked against the policy (preToolUse.bash.unparsable): {shown}. "
         "Write it without what cannot be known beforehand, one plain command at a time."
     )
-
-
-def glob_test(pattern: str) -> Callable[[str], object] | None:
-    """Make a test from a glob on a name; `None` for `*`, which needs none. It is compiled when first asked."""
-    if pattern == "*":
-        return None
-    if not any(char in pattern for char in "*?["):
-        return pattern.__eq__
-    compiled: Callable[[str], object] | None = None
-
-    def test(text: str) -> object:
-        nonlocal compiled
-        if compiled is None:
-            compiled = any_text([pattern])
-        return compiled(text)
-
-    return test
-
-
-def any_text(patterns: Iterable[str]) -> Callable[[str], object]:
-    """Compile globs on a whole text, in which `*` takes everything; the test is whether any of them matches."""
-    from fnmatch import translate
-
-    return re.compile("|".join(map(translate, patterns))).match

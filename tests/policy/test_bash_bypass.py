@@ -1,11 +1,12 @@
-"""Ways around a file guard, through the guard itself: all are blocked. Harmless commands: none is."""
+"""Every command that changes or reads a guarded file is blocked; no harmless command is."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from policy.test_bash import CHANGE_THE_FILE, HARMLESS, READ_THE_FILE
+from policy.bash_commands import CHANGE_THE_FILE, HARMLESS, READ_THE_FILE
+from policy.cases import for_each
 
 from fairlead.events import PreToolUse
 from fairlead.policy import Guards, Layer, read_policy
@@ -39,27 +40,22 @@ def verdict(project: Path, command: str, policy: str = POLICY) -> Verdict:
     return guards.check(event)
 
 
-@pytest.mark.parametrize("command", CHANGE_THE_FILE)
+@for_each("command", CHANGE_THE_FILE)
 def test_every_way_to_change_the_file_is_blocked(project: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(project.parent))
     assert verdict(project, command).output.blocked
 
 
-@pytest.mark.parametrize("command", READ_THE_FILE)
+@for_each("command", READ_THE_FILE)
 def test_every_way_to_read_the_file_is_blocked(project: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(project.parent))
     assert verdict(project, command, POLICY + UNREADABLE).output.blocked
 
 
-@pytest.mark.parametrize("command", HARMLESS)
+@for_each("command", HARMLESS)
 def test_harmless_commands_pass_without_a_question(
     project: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(project.parent))
     output = verdict(project, command).output
     assert (output.blocked, output.permission, output.reason) == (False, None, None)
-
-
-def test_the_lists_are_long_enough() -> None:
-    assert len(set(CHANGE_THE_FILE)) >= 60
-    assert len(set(HARMLESS)) >= 60

@@ -1,4 +1,4 @@
-"""Which files hold in a folder, what is kept of them, and what happens when one breaks."""
+"""Which policy files apply in a folder, how they are cached, and what happens when one breaks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from fairlead.paths import config_folder
-from fairlead.policy.config import _disk_cache as _last_good
-from fairlead.policy.config._disk_cache import CachedPolicy
-from fairlead.policy.config._files import NAMES, Loaded, NotCached, find_layers, load, policy_cache_folder
-from fairlead.policy.config._merge import merged
-from fairlead.policy.config._reader import PolicyError, policy_from, read_document
+from fairlead.policy.config._disk_cache import CachedPolicy, stamp_of
+from fairlead.policy.config._errors import PolicyError
+from fairlead.policy.config._files import NAMES, LoadedPolicy, NotCached, find_layers, load_policy, policy_cache_folder
+from fairlead.policy.config._merge import merge_layers
+from fairlead.policy.config._reader import policy_from, read_document
 from fairlead.policy.config._types import Command, Layer, PermissionRequest, Policy, PreToolUse, Stop
 
 ENDLESS = "stop: {infinite: true}\n"
@@ -48,9 +48,9 @@ def write(folder: Path, text: str, name: str = ".fairlead.yaml") -> Path:
     return folder / name
 
 
-def load_later(folder: Path) -> Loaded:
-    """Load when the file is no longer so young that its stamp is not trusted."""
-    return load(str(folder), clock=in_an_hour)
+def load_later(folder: Path) -> LoadedPolicy:
+    """Load at a time when the file is old enough for its stamp to be trusted."""
+    return load_policy(str(folder), clock=in_an_hour)
 
 
 def entry_of(home: Path) -> Path:
@@ -60,7 +60,7 @@ def entry_of(home: Path) -> Path:
 
 def error_of(folder: Path) -> str:
     with pytest.raises(PolicyError) as caught:
-        load(str(folder))
+        load_policy(str(folder))
     with pytest.raises(PolicyError) as again:
         find_layers(str(folder))
     assert str(again.value) == str(caught.value)
@@ -72,10 +72,10 @@ def error_of(folder: Path) -> str:
 
 def test_without_a_file_there_is_no_layer(project: Path) -> None:
     assert find_layers(str(project)) == ()
-    assert load(str(project)) == Loaded()
+    assert load_policy(str(project)) == LoadedPolicy()
 
 
-def test_the_nearest_file_upward_is_the_one(project: Path) -> None:
+def test_the_nearest_file_upward_applies(project: Path) -> None:
     write(project, ENDLESS)
     write(project / "a", "stop: {infiniteMessage: nearer}\n")
     (project / "a/b/c").mkdir(parents=True)
@@ -85,26 +85,26 @@ def test_the_nearest_file_upward_is_the_one(project: Path) -> None:
     assert layer.policy == Policy(stop=Stop(infinite_message="nearer"))
 
 
-def test_in_one_folder_the_first_name_is_the_one(project: Path) -> None:
+def test_in_one_folder_the_first_name_applies(project: Path) -> None:
     for name in reversed(NAMES):
         file = write(project, ENDLESS, name)
         assert [layer.file for layer in find_layers(str(project))] == [str(file)]
 
 
 @pytest.mark.parametrize(("parents", "found"), [(11, 1), (12, 0)])
-def test_twelve_folders_are_looked_at(project: Path, parents: int, found: int) -> None:
+def test_twelve_folders_are_searched(project: Path, parents: int, found: int) -> None:
     write(project, ENDLESS)
     deep = project.joinpath(*"abcdefghijklm"[:parents])
     deep.mkdir(parents=True)
     assert len(find_layers(str(deep))) == found
 
 
-def test_a_folder_that_is_gone_still_has_those_above(project: Path) -> None:
+def test_of_a_deleted_folder_those_above_are_searched(project: Path) -> None:
     write(project, ENDLESS)
     assert len(find_layers(str(project / "gone/long/ago"))) == 1
 
 
-def test_the_user_wide_file_comes_last_and_counts_from_the_projects_folder(project: Path, home: Path) -> None:
+def test_the_user_wide_file_comes_last_and_is_relative_to_the_projects_folder(project: Path, home: Path) -> None:
     write(home, ENDLESS, "config.yaml")
     write(project, "stop: {}\n")
     (project / "src").mkdir()
@@ -113,7 +113,7 @@ def test_the_user_wide_file_comes_last_and_counts_from_the_projects_folder(proje
     assert (far.file, far.folder) == (str(home / "config.yaml"), str(project))
 
 
-def test_without_a_project_file_the_user_wide_one_counts_from_here(project: Path, home: Path) -> None:
+def test_without_a_project_file_the_user_wide_one_is_relative_to_the_folder(project: Path, home: Path) -> None:
     write(home, ENDLESS, "config.yaml")
     (layer,) = find_layers(str(project))
     assert layer.folder == str(project)
@@ -151,23 +151,23 @@ def test_a_folder_in_place_of_the_file(project: Path) -> None:
 def test_a_named_pipe_in_place_of_the_file(project: Path) -> None:
     os.mkfifo(project / ".fairlead.yaml")
     file = project / ".fairlead.yaml"
-    assert error_of(project) == f"{file}: cannot be read: no regular file; put a plain text file in its place"
+    assert error_of(project) == f"{file}: cannot be read: not a regular file; replace it with a text file"
 
 
-def test_a_link_that_leads_nowhere(project: Path) -> None:
+def test_a_broken_link(project: Path) -> None:
     file = project / ".fairlead.yaml"
     file.symlink_to(project / "gone.yaml")
-    assert error_of(project) == f"{file}: is a link that leads nowhere; remove it, or put the file where it leads"
+    assert error_of(project) == f"{file}: is a broken link; remove it, or create the file that it points to"
 
 
 def test_a_file_without_permission() -> None:
-    """A child without privileges looks, since root may read everything."""
+    """A child process without privileges reads it, since root may read everything."""
     code = (
         "import os, sys\n"
-        "from fairlead.policy.config._files import load\n"
-        "from fairlead.policy.config._reader import PolicyError\n"
+        "from fairlead.policy.config._files import load_policy\n"
+        "from fairlead.policy.config._errors import PolicyError\n"
         "if os.geteuid() == 0: os.setresuid(65534, 65534, 65534)\n"
-        "try: load(sys.argv[1])\n"
+        "try: load_policy(sys.argv[1])\n"
         "except PolicyError as error: print(error)\n"
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +180,7 @@ def test_a_file_without_permission() -> None:
     assert done.stdout == f"{file}: cannot be read: permission denied; {advice}\n"
 
 
-def test_a_file_that_is_no_text(project: Path) -> None:
+def test_a_file_that_is_not_text(project: Path) -> None:
     file = project / ".fairlead.yaml"
     file.write_bytes(b"stop: \xff\xfe")
     assert error_of(project) == f"{file}:1:7: the byte 0xFF is not UTF-8; save the file as UTF-8"
@@ -190,7 +190,7 @@ def test_a_path_that_cannot_be_one(project: Path) -> None:
     assert "cannot be read: " in error_of(project / "a\0b")
 
 
-def test_the_mistakes_of_all_files_are_told_at_once(project: Path, home: Path) -> None:
+def test_the_mistakes_of_all_files_are_reported_at_once(project: Path, home: Path) -> None:
     near, far = write(project, "stop: 1\n"), write(home, "stop: 2\n", "config.yaml")
     assert [line.split(": ")[0] for line in error_of(project).splitlines()] == [f"{near}:1:7", f"{far}:1:7"]
 
@@ -198,32 +198,32 @@ def test_the_mistakes_of_all_files_are_told_at_once(project: Path, home: Path) -
 # -- the last good version -----------------------------------------------------------------------------
 
 
-def test_what_was_read_once_is_taken_from_the_cache(project: Path) -> None:
+def test_a_file_that_was_read_once_comes_from_the_cache(project: Path) -> None:
     """A new process does without YAML."""
     write(project, ENDLESS)
     first = load_later(project)
     code = (
-        "import sys; from fairlead.policy.config._files import load; loaded = load(sys.argv[1])\n"
+        "import sys; from fairlead.policy.config._files import load_policy; loaded = load_policy(sys.argv[1])\n"
         "print(loaded.layers[0].policy.stop.infinite, loaded.warnings, 'yaml' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(project)], capture_output=True, text=True, check=True)
     assert done.stdout == "True () False\n"
-    assert load(str(project)) == first
+    assert load_policy(str(project)) == first
     assert first.layers == find_layers(str(project))
 
 
 def test_in_one_process_an_unchanged_file_is_the_same_layer(project: Path) -> None:
     write(project, ENDLESS)
     load_later(project)
-    (once,), (again,) = load(str(project)).layers, load(str(project)).layers
+    (once,), (again,) = load_policy(str(project)).layers, load_policy(str(project)).layers
     assert once is again
     write(project, "stop: {infinite: false}\n")
-    assert load(str(project)).layers != (once,)
+    assert load_policy(str(project)).layers != (once,)
 
 
 def test_the_cache_is_for_the_user_alone(project: Path, home: Path) -> None:
     write(project, ENDLESS)
-    load(str(project))
+    load_policy(str(project))
     assert entry_of(home).stat().st_mode & 0o777 == 0o600
     assert (home / "policies").stat().st_mode & 0o777 == 0o700
 
@@ -247,67 +247,65 @@ def test_a_change_that_hides_its_time_and_size_is_seen(project: Path) -> None:
 def test_a_file_that_has_just_changed_is_read_again(project: Path, home: Path) -> None:
     """A second change within the same tick of the disk's clock would go unseen."""
     file = write(project, ENDLESS)
-    load(str(project), clock=lambda: file.stat().st_ctime_ns)
+    load_policy(str(project), clock=lambda: file.stat().st_ctime_ns)
     assert msgspec.msgpack.decode(entry_of(home).read_bytes(), type=CachedPolicy).stamp == ()
     load_later(project)
-    assert msgspec.msgpack.decode(entry_of(home).read_bytes(), type=CachedPolicy).stamp == _last_good.stamp_of(
-        file.stat()
-    )
+    assert msgspec.msgpack.decode(entry_of(home).read_bytes(), type=CachedPolicy).stamp == stamp_of(file.stat())
 
 
-def test_whoever_must_not_wait_takes_only_what_is_held(project: Path) -> None:
-    assert load(str(project), cached_only=True) == Loaded()
+def test_with_cached_only_no_file_is_read(project: Path) -> None:
+    assert load_policy(str(project), cached_only=True) == LoadedPolicy()
     file = write(project, ENDLESS)
     with pytest.raises(NotCached):
-        load(str(project), cached_only=True)
+        load_policy(str(project), cached_only=True)
     load_later(project)
     held = load_later(project)
-    assert load(str(project), cached_only=True) == held
+    assert load_policy(str(project), cached_only=True) == held
     write(project, "stop: {maxBlocks: 2}\n")
     with pytest.raises(NotCached):
-        load(str(project), cached_only=True)
+        load_policy(str(project), cached_only=True)
     file.unlink()
     with pytest.raises(NotCached):
-        load(str(project), cached_only=True)
+        load_policy(str(project), cached_only=True)
 
 
-def test_of_a_broken_file_the_last_good_version_holds_with_a_warning(project: Path) -> None:
+def test_of_a_broken_file_the_last_good_version_is_used_with_a_warning(project: Path) -> None:
     file = write(project, ENDLESS)
-    good = load(str(project))
+    good = load_policy(str(project))
     write(project, BROKEN)
-    loaded = load(str(project))
+    loaded = load_policy(str(project))
     assert loaded.layers == good.layers
     assert loaded.warnings == (
         (
             f'{file}:1:18: the text "maybe" for `stop.infinite`; expected true or false. There is 1 more mistake. '
-            "The file's last good version holds until a person mends it; `fairlead validate` lists all mistakes."
+            "The last good version of the file is used until you fix it; `fairlead validate` lists all mistakes."
         ),
     )
-    assert load(str(project)) == loaded
+    assert load_policy(str(project)) == loaded
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
-        ("stopp: {}\n", "; did you mean `stop`? The file's last good version holds until"),
-        ("a: 1\nb: 1\nc: 1\n", ", … There are 2 more mistakes. The file's last good version holds until"),
-        ("stop: {infinite: 1}\n", "; expected true or false. The file's last good version holds until"),
+        ("stopp: {}\n", "; did you mean `stop`? The last good version of the file is used until"),
+        ("a: 1\nb: 1\nc: 1\n", ", … There are 2 more mistakes. The last good version of the file is used until"),
+        ("stop: {infinite: 1}\n", "; expected true or false. The last good version of the file is used until"),
     ],
 )
-def test_the_warning_is_made_of_whole_sentences(project: Path, text: str, told: str) -> None:
+def test_the_warning_is_made_of_whole_sentences(project: Path, text: str, expected: str) -> None:
     write(project, ENDLESS)
-    load(str(project))
+    load_policy(str(project))
     write(project, text)
-    (warning,) = load(str(project)).warnings
-    assert told in warning
+    (warning,) = load_policy(str(project)).warnings
+    assert expected in warning
 
 
 def test_a_file_that_cannot_be_read_any_more_has_its_last_good_version(project: Path) -> None:
     file = write(project, ENDLESS)
-    good = load(str(project))
+    good = load_policy(str(project))
     file.unlink()
     file.mkdir()
-    loaded = load(str(project))
+    loaded = load_policy(str(project))
     assert loaded.layers == good.layers
     assert loaded.warnings[0].startswith(f"{file}: is a folder; ")
 
@@ -317,23 +315,23 @@ def test_a_broken_file_that_never_was_good_is_an_error(project: Path) -> None:
     assert len(error_of(project).splitlines()) == 2
 
 
-def test_a_mended_file_holds_without_a_warning(project: Path) -> None:
+def test_a_fixed_file_is_used_without_a_warning(project: Path) -> None:
     write(project, ENDLESS)
-    load(str(project))
+    load_policy(str(project))
     write(project, BROKEN)
-    load(str(project))
-    write(project, "stop: {infiniteMessage: mended}\n")
-    loaded = load(str(project))
+    load_policy(str(project))
+    write(project, "stop: {infiniteMessage: fixed}\n")
+    loaded = load_policy(str(project))
     assert loaded.warnings == ()
-    assert loaded.layers[0].policy.stop.infinite_message == "mended"
+    assert loaded.layers[0].policy.stop.infinite_message == "fixed"
 
 
-def test_each_file_has_its_own(project: Path, home: Path) -> None:
+def test_each_file_has_its_own_last_good_version(project: Path, home: Path) -> None:
     write(home, ENDLESS, "config.yaml")
     write(project, "stop: {maxBlocks: 1}\n")
-    load(str(project))
+    load_policy(str(project))
     write(project, BROKEN)
-    loaded = load(str(project))
+    loaded = load_policy(str(project))
     assert [layer.policy.stop for layer in loaded.layers] == [Stop(max_blocks=1), Stop(infinite=True)]
     assert len(loaded.warnings) == 1
 
@@ -389,7 +387,7 @@ SPOILERS = [
 
 
 @pytest.mark.parametrize("spoil", SPOILERS)
-def test_an_entry_that_is_not_ours_to_trust_is_ignored(project: Path, home: Path, spoil: Any) -> None:
+def test_an_entry_that_cannot_be_trusted_is_ignored(project: Path, home: Path, spoil: Any) -> None:
     file = write(project, ENDLESS)
     good = load_later(project)
     spoil(entry_of(home))
@@ -406,29 +404,29 @@ def test_an_entry_that_is_not_ours_to_trust_is_ignored(project: Path, home: Path
 def test_a_cache_that_cannot_be_written_is_a_warning(project: Path, home: Path) -> None:
     (home / "policies").write_text("in the way")
     write(project, ENDLESS)
-    loaded = load(str(project))
+    loaded = load_policy(str(project))
     assert loaded.layers[0].policy.stop.infinite
     assert loaded.warnings == (
         (
-            f"{home}/policies: cannot keep the policy here: File exists; "
-            "it is read anew each time, and has no last good version"
+            f"{home}/policies: cannot cache the policy: File exists; "
+            "it is read again each time, and has no last good version"
         ),
     )
 
 
-def test_no_draft_stays_behind(project: Path, home: Path) -> None:
-    """Neither when it becomes the entry, nor when it cannot."""
+def test_no_temporary_file_is_left_behind(project: Path, home: Path) -> None:
+    """Neither when it becomes the entry, nor when that fails."""
     write(project, ENDLESS)
-    load(str(project))
-    load(str(project))
+    load_policy(str(project))
+    load_policy(str(project))
     entry = entry_of(home)
     entry.unlink()
     entry.mkdir()
-    assert len(load(str(project)).warnings) == 1
+    assert len(load_policy(str(project)).warnings) == 1
     assert entry_of(home) == entry
 
 
-# -- several files as one ------------------------------------------------------------------------------
+# -- merging several files ----------------------------------------------------------------------------
 
 
 def layer(text: str) -> Layer:
@@ -436,10 +434,10 @@ def layer(text: str) -> Layer:
     return Layer("f", "/", policy_from(document), document)
 
 
-def test_lists_add_up_nearest_first() -> None:
+def test_lists_are_concatenated_nearest_first() -> None:
     near = layer("preToolUse: {uneditableFiles: [a, b]}")
     far = layer("preToolUse: {uneditableFiles: [c], preventAdditions: [d]}")
-    found = merged([near, far]).pre_tool_use
+    found = merge_layers([near, far]).pre_tool_use
     assert found.uneditable_files == ["a", "b", "c"]
     assert found.prevent_additions == ["d"]
 
@@ -447,44 +445,44 @@ def test_lists_add_up_nearest_first() -> None:
 def test_mappings_are_merged_key_by_key() -> None:
     near = layer('subagentStop: {commands: {b: [{run: near}], "*": [{run: all}]}}')
     far = layer("subagentStop: {commands: {a: [{run: other}], b: [{run: far}]}}")
-    assert merged([near, far]).subagent_stop.commands == {
+    assert merge_layers([near, far]).subagent_stop.commands == {
         "b": [Command(run="near"), Command(run="far")],
         "*": [Command(run="all")],
         "a": [Command(run="other")],
     }
 
 
-def test_the_nearest_word_counts() -> None:
+def test_of_other_values_the_nearest_wins() -> None:
     near = layer("stop: {infinite: false, maxBlocks: 3}\npermissionRequest: {default: deny}")
     far = layer("stop: {infinite: true, maxBlocks: 9}\npermissionRequest: {default: allow, deny: [Bash]}")
-    found = merged([near, far])
+    found = merge_layers([near, far])
     assert (found.stop.infinite, found.stop.max_blocks) == (False, 3)
     assert found.permission_request == PermissionRequest(default="deny", deny=["Bash"])
 
 
-def test_how_an_agent_stays_is_said_by_the_nearest_file_that_says_it() -> None:
+def test_each_value_of_mail_comes_from_the_nearest_file_that_sets_it() -> None:
     near, middle, far = layer("mail: {wait: 60}"), layer("mail: {stay: no}"), layer("mail: {stay: wake, wait: 9}")
-    found = merged([near, middle, far]).mail
+    found = merge_layers([near, middle, far]).mail
     assert (found.stay, found.wait) == ("no", 60)
 
 
-def test_a_default_does_not_hide_what_is_said_further_away() -> None:
+def test_a_default_does_not_hide_a_value_of_a_file_further_away() -> None:
     near = layer("stop: {maxBlocks: 3}\npreToolUse:\n")
     far = layer("stop: {infinite: true}\npreToolUse: {preventRootAdditions: false}")
-    found = merged([near, far])
+    found = merge_layers([near, far])
     assert (found.stop.infinite, found.stop.max_blocks) == (True, 3)
     assert found.pre_tool_use.prevent_root_additions is False
 
 
-def test_a_layer_made_by_hand_says_what_differs_from_the_defaults() -> None:
+def test_a_layer_without_a_document_sets_what_differs_from_the_defaults() -> None:
     near = Layer("f", "/", Policy(stop=Stop(max_blocks=3), pre_tool_use=PreToolUse(uneditable_files=["a"])))
     far = layer("stop: {infinite: true}\npreToolUse: {uneditableFiles: [b]}")
-    found = merged([near, far])
+    found = merge_layers([near, far])
     assert found.stop == Stop(max_blocks=3, infinite=True)
     assert found.pre_tool_use.uneditable_files == ["a", "b"]
 
 
 def test_no_layer_is_the_default_and_one_is_itself() -> None:
-    assert merged([]) == Policy()
+    assert merge_layers([]) == Policy()
     one = layer("stop: {infinite: true}\nuserPromptSubmit: {contextRules: [{pattern: a, prompt: b}]}")
-    assert merged([one]) == one.policy
+    assert merge_layers([one]) == one.policy
