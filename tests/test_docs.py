@@ -279,9 +279,9 @@ def test_the_real_client_honours_the_settings_that_the_readme_shows(client: Path
     done = sealed.run(
         sealed.claude(client, "Go."),
         folder=tmp_path,
-        script=[[bash("git push --force")], "I may not."],
+        script=[[bash("git push -f")], "I may not."],
         settings=json.loads(settings),
     )
 
     assert (done.exit_code, done.stdout, done.asked) == (0, "I may not.\n", ["main", "main"])
-    assert done.requests[-1].results == ["PreToolUse:Bash hook error: Do not force a push. Ask the person to do it."]
+    assert done.requests[-1].results == ["PreToolUse:Bash hook error: Do not force a push. Ask the user to do it."]
