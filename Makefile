@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test check bench docs clean
+.PHONY: run test check bench walk docs clean
 .DEFAULT_GOAL := run
 
 run: $(STAMP) ## a team of agents under a policy, in a scratch home
@@ -21,6 +21,9 @@ check: $(STAMP) ## lint, formatting, types
 bench: $(STAMP) ## measure, print the table, keep bench/results.json
 	@$(BIN)/python -c "import pluggy, cchooks" 2>/dev/null || $(BIN)/python -m pip install --quiet -e '.[bench]'
 	@$(BIN)/python -m bench $(BENCH)
+
+walk: $(STAMP) ## trace four events through the packages
+	@$(BIN)/python bench/walk.py
 
 docs: $(STAMP) ## write the generated parts of the reference again
 	$(BIN)/python docs/generate.py

@@ -99,9 +99,9 @@ A_BLOCK = {
     "PostToolUse": "the model reads the reason; the tool has run",
     "PostToolUseFailure": "the model reads the reason; the tool has failed",
     "PostToolBatch": "the turn ends",
-    "SubagentStop": "the subagent goes on, and reads the reason",
-    "TeammateIdle": "the teammate goes on, and reads the reason",
-    "Stop": "the agent goes on, and reads the reason",
+    "SubagentStop": "the subagent continues and reads the reason",
+    "TeammateIdle": "the teammate continues and reads the reason",
+    "Stop": "the agent continues and reads the reason",
     "TaskCreated": "the task is not created",
     "TaskCompleted": "the task stays open",
     "PreCompact": "nothing is compacted",
@@ -124,7 +124,7 @@ def honoured_table() -> str:
         if _reaches_the_agent(blocked) != (kind.value in A_BLOCK):
             raise SystemExit(f"{kind.value}: A_BLOCK does not say what the client's dialect says")
         said = [str(blocked.exit_code), *_on_the_call(event), _yes(event, HookOutput().with_context("new"))]
-        rows.append((f"`{kind.value}`", A_BLOCK.get(kind.value, "cannot: the person is told"), *said))
+        rows.append((f"`{kind.value}`", A_BLOCK.get(kind.value, "cannot; the user sees a message"), *said))
     return table(rows)
 
 
