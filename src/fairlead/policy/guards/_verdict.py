@@ -1,4 +1,4 @@
-"""What the guards found about one tool call, and every rule that they looked at on the way."""
+"""The evaluation of one tool call: every rule that was checked, and the verdict."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _OF_FILES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "Grep"})
 
 
 class RuleCheck(msgspec.Struct, frozen=True):
-    """One rule that was looked at."""
+    """One rule that was checked."""
 
     setting: str
-    """Where it stands: `preToolUse.uneditableFiles[2]`."""
+    """The setting of the rule: `preToolUse.uneditableFiles[2]`."""
     rule: str
-    """Its pattern, or its value."""
+    """The pattern or value of the rule."""
     file: str
-    """The policy file; empty for what holds without one."""
+    """The policy file; empty for a rule that applies without one."""
     matched: bool
     why: str
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What comes of a tool call, and why."""
+    """The answer to a tool call, and why."""
 
     output: HookOutput
     looked: tuple[RuleCheck, ...] = ()
     subjects: tuple[tuple[int, str], ...] = ()
-    """From which look on which file or command was looked at."""
+    """The file or command that was checked, each with the index of its first check."""
 
 
 class Evaluation:
