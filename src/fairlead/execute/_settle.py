@@ -98,12 +98,12 @@ def _carry_out(  # noqa: PLR0913, PLR0917 - what happened, what is planned, and 
 
 def _teller(event: Event, notices: Notifications) -> Callable[[Step, StepResult | None], None]:
     """Tell the person of each command that asks for it (`notifyPerCommand`), when it begins and when it has ended."""
-    from fairlead.notify import note_of_command, send
+    from fairlead.notify import command_note, send
 
     def tell(step: Step, result: StepResult | None) -> None:
         if step.notify:
             status: CommandStatus = "running" if result is None else "failure" if result.failed else "success"
-            send(note_of_command(event, step.run if step.show_command else None, status), notices.channels)
+            send(command_note(event, step.run if step.show_command else None, status), notices.channels)
 
     return tell
 
@@ -111,13 +111,13 @@ def _teller(event: Event, notices: Notifications) -> Callable[[Step, StepResult 
 def _notes(event: Event, output: HookOutput, status: Status, notices: Notifications | None) -> tuple[Note, ...]:
     if notices is None:
         return ()
-    from fairlead.notify import is_system_event_hook, note_for
+    from fairlead.notify import event_note, is_system_event_hook
 
     statuses: list[Status] = ["blocked" if output.blocked else status]
     if is_system_event_hook(event.event_name) and not output.blocked:
         statuses.append("success")  # that the subagent has stopped is true, whatever a command made of it
     for status_shown in statuses:
-        note = note_for(
+        note = event_note(
             event,
             status=status_shown,
             detail=output.reason,

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fairlead.errors import FairleadError
-from fairlead.notify import NO_DESKTOP, Waiting, has_desktop, note_of_waiting, send
+from fairlead.notify import NO_DESKTOP, AttentionRequest, attention_note, has_desktop, send
 from fairlead.paths import state_folder
 from fairlead.policy import Attention, is_within_hours, load_user_wide
 from fairlead.sessions import Asked, AttentionLog, AttentionSettings, Terminals, decide
@@ -159,7 +159,7 @@ class AttentionNotifier:
     def _tell(self, news: Sequence[_Item], ways: Attention) -> None:
         names = [_waiting(item) for item in news]
         notes = [names] if len(names) > MOST_NOTES else [[one] for one in names]
-        for note in map(note_of_waiting, notes):
+        for note in map(attention_note, notes):
             send(note, ways.channels, desktop=ways.desktop, then=self._sent)
 
     def _sent(self, failed: int) -> None:
@@ -189,12 +189,12 @@ def _decide(due: Sequence[_Item], ways: Attention, can_tell: bool) -> list[Asked
     return [decide(item.asked, now, manners, partial(terminals.show, item.root.tmux, item.root.pane)) for item in due]
 
 
-def _waiting(item: _Item) -> Waiting:
+def _waiting(item: _Item) -> AttentionRequest:
     session, root, evidence = item.session, item.root, item.session.evidence
     folder = (root.project or root.cwd).rstrip("/").rpartition("/")[2]
     path = evidence.path.rpartition("/")[2] if evidence else ""
     agent = (session.agent_type or "subagent") if session.is_child else ""
-    return Waiting(folder or root.title or root.id[:8], item.asked.reason, agent, path)
+    return AttentionRequest(folder or root.title or root.id[:8], item.asked.reason, agent, path)
 
 
 def _file() -> str:
