@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.daemon_home import until
-from notify.listeners import Desktop, Service, session_bus
+from notify.receivers import Desktop, Service, session_bus
 
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.doctor.probes._run_hooks import SESSION
@@ -70,7 +70,7 @@ def attention(home: DaemonHome) -> dict[str, Any]:
 
 
 def next_note(service: Service) -> tuple[str, str]:
-    _, said = service.taken.get(timeout=60)
+    _, said = service.received.get(timeout=60)
     return said["title"], said["message"]
 
 
@@ -79,7 +79,7 @@ def none_left(service: Service, home: DaemonHome) -> None:
     asks(home, "the-last", "Last")
     assert next_note(service) == ("Fairlead - project needs you", "Permission for Last")
     with pytest.raises(Empty):
-        service.taken.get_nowait()
+        service.received.get_nowait()
 
 
 def troubles(home: DaemonHome) -> list[str]:
@@ -177,7 +177,7 @@ def test_a_project_has_no_say_in_it(home: DaemonHome, service: Service) -> None:
         with home.daemon():
             asks(home)
             assert next_note(service) == BASH
-    assert other.taken.empty()
+    assert other.received.empty()
 
 
 def test_quiet_hours_hold_it_back_and_keep_the_daemon_until_they_end(home: DaemonHome, service: Service) -> None:

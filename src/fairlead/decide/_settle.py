@@ -145,13 +145,13 @@ def _worktree_output(results: tuple[StepResult, ...]) -> HookOutput:
 
 
 def _notes(event: Event, output: HookOutput, status: Status, notifications: Notifications) -> tuple[Note, ...]:
-    from fairlead.notify import is_system_event_hook, note_for
+    from fairlead.notify import event_note, is_system_event_hook
 
     statuses: list[Status] = ["blocked" if output.blocked else status]
     if is_system_event_hook(event.event_name) and not output.blocked:
         statuses.append("success")  # that the subagent has stopped is true even if a command failed
     for shown in statuses:
-        note = note_for(
+        note = event_note(
             event,
             status=shown,
             detail=output.reason,

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
-from fairlead.notify import NO_DESKTOP, Waiting, has_desktop, note_of_waiting, send
+from fairlead.notify import NO_DESKTOP, WaitingSession, attention_note, has_desktop, send
 from fairlead.paths import state_folder
 from fairlead.policy import Attention, is_within_hours, load_user_wide
 from fairlead.sessions import AttentionLog, AttentionRequest, AttentionSettings, TmuxClients, decide_notification
@@ -158,7 +158,7 @@ class AttentionNotifier:
     def _send(self, news: Sequence[_Item], settings: Attention) -> None:
         names = [_waiting(item) for item in news]
         notes = [names] if len(names) > MAX_NOTES else [[one] for one in names]
-        for note in map(note_of_waiting, notes):
+        for note in map(attention_note, notes):
             send(note, settings.channels, desktop=settings.desktop, then=self._on_sent)
 
     def _on_sent(self, failed: int) -> None:
@@ -191,12 +191,12 @@ def _decide(due: Sequence[_Item], wanted: Attention, can_notify: bool) -> list[A
     ]
 
 
-def _waiting(item: _Item) -> Waiting:
+def _waiting(item: _Item) -> WaitingSession:
     session, root, evidence = item.session, item.root, item.session.evidence
     folder = (root.project or root.cwd).rstrip("/").rpartition("/")[2]
     path = evidence.path.rpartition("/")[2] if evidence else ""
     agent = (session.agent_type or "subagent") if session.is_child else ""
-    return Waiting(folder or root.title or root.id[:8], item.request.reason, agent, path)
+    return WaitingSession(folder or root.title or root.id[:8], item.request.reason, agent, path)
 
 
 def _file() -> str:

@@ -1,4 +1,4 @@
-"""Who a note can reach: a desktop on a bus of its own, and a web service. Both are real, and keep what they hear."""
+"""Real receivers of notes: a desktop service on its own session bus, and a web service. Both record what they get."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def unavailable(package: str) -> NoReturn:
-    """Skip where a person may lack something; fail where everything should be there."""
+    """Skip on a developer's machine; fail in CI, where everything must be installed."""
     reason = f"no {package} here: install Debian's package of that name"
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
@@ -31,7 +31,7 @@ def unavailable(package: str) -> NoReturn:
 
 
 INTERFACE = "org.freedesktop.Notifications"
-DESCRIBED = """
+INTROSPECTION = """
 <node><interface name="org.freedesktop.Notifications">
 <method name="Notify"><arg type="s" direction="in"/><arg type="u" direction="in"/><arg type="s" direction="in"/>
 <arg type="s" direction="in"/><arg type="s" direction="in"/><arg type="as" direction="in"/>
@@ -41,8 +41,8 @@ DESCRIBED = """
 <arg type="s" direction="out"/><arg type="s" direction="out"/></method>
 </interface></node>
 """
-ANSWERS: dict[str | None, tuple[str, list[Any]]] = {
-    "Introspect": ("s", [DESCRIBED]),
+REPLIES: dict[str | None, tuple[str, list[Any]]] = {
+    "Introspect": ("s", [INTROSPECTION]),
     "GetCapabilities": ("as", [["body", "body-markup", "actions"]]),
     "GetServerInformation": ("ssss", ["listener", "tests", "1", "1.2"]),
     "Notify": ("u", [7]),
@@ -50,12 +50,12 @@ ANSWERS: dict[str | None, tuple[str, list[Any]]] = {
 
 
 class Desktop:
-    """A service that listens on the bus as a desktop's does, and keeps what it was asked to show."""
+    """A notification service on the bus, as a desktop has one, that records what it was asked to show."""
 
-    def __init__(self, address: str | None = None, *, deaf: bool = False) -> None:
+    def __init__(self, address: str | None = None, *, silent: bool = False) -> None:
         self._address = address
         self.shown: Queue[dict[str, Any]] = Queue()
-        self._deaf = deaf
+        self._silent = silent
         self._loop = asyncio.new_event_loop()
         self._ready = Flag()
         self._thread = Thread(target=self._run)
@@ -81,20 +81,20 @@ class Desktop:
         return bus
 
     def _answer(self, message: Message) -> Message | bool:
-        if message.message_type is not MessageType.METHOD_CALL or message.member not in ANSWERS:
+        if message.message_type is not MessageType.METHOD_CALL or message.member not in REPLIES:
             return False
         if message.member == "Notify":
             app, _, icon, title, body, _, hints, _ = message.body
             urgency = hints["urgency"].value
             self.shown.put({"app": app, "icon": icon, "title": title, "body": body, "urgency": urgency})
-            if self._deaf:
+            if self._silent:
                 return True
-        return Message.new_method_return(message, *ANSWERS[message.member])
+        return Message.new_method_return(message, *REPLIES[message.member])
 
 
 @contextmanager
 def session_bus() -> Iterator[str]:
-    """Run a session bus, and give its address."""
+    """Run a session bus, and yield its address."""
     if not shutil.which("dbus-daemon"):
         unavailable("dbus")
     command = ["dbus-daemon", "--session", "--nofork", "--print-address"]
@@ -105,25 +105,25 @@ def session_bus() -> Iterator[str]:
 
 
 class Service(ThreadingHTTPServer):
-    """A web service that takes notes, and keeps where each was sent and what it said."""
+    """A web service that records the path and content of each note."""
 
     daemon_threads = True
     code = 200
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Taking)
-        self.taken: Queue[tuple[str, dict[str, Any]]] = Queue()
+        super().__init__(("127.0.0.1", 0), NoteHandler)
+        self.received: Queue[tuple[str, dict[str, Any]]] = Queue()
 
 
-class Taking(BaseHTTPRequestHandler):
+class NoteHandler(BaseHTTPRequestHandler):
     server: Service
     FIELDS: ClassVar = ("title", "message", "type")
 
     def do_POST(self) -> None:
-        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(self.server.code)
         self.end_headers()
-        self.server.taken.put((self.path, {field: said[field] for field in self.FIELDS}))
+        self.server.received.put((self.path, {field: content[field] for field in self.FIELDS}))
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the test asserts."""
+        """Log nothing."""
