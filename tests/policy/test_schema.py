@@ -17,7 +17,7 @@ def definition(name: str) -> dict[str, Any]:
 
 
 def test_what_is_shipped_is_what_the_types_say() -> None:
-    """If not: python -m fairlead.policy.config._schema. Only the order within `anyOf` depends on the version of msgspec."""
+    """If not: python -m fairlead.policy.config._schema. Only the order in `anyOf` depends on the version of msgspec."""
     assert schema_text() == formatted(schema_text())
     assert formatted(schema_text(), any_order=True) == formatted(generate_text(), any_order=True)
 
