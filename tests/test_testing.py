@@ -241,9 +241,9 @@ def test_assert_allows_takes_async_hooks() -> None:
 
     @manager.on(PreToolUse)
     async def guard(event: PreToolUse) -> HookOutput:
-        return HookOutput.allow().with_context("heard")
+        return HookOutput.allow().with_context("seen")
 
-    assert assert_allows(manager, LS).output.additional_context == "heard"
+    assert assert_allows(manager, LS).output.additional_context == "seen"
 
 
 # -- Recorder ------------------------------------------------------------------------------------------

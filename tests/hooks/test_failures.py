@@ -205,7 +205,7 @@ def test_ctrl_c_in_the_callers_own_thread_reaches_the_caller(
         fire(hooks, stop_event("s"))
 
 
-# -- what is said about it -----------------------------------------------------------------------------
+# -- what is logged ------------------------------------------------------------------------------------
 
 
 def test_a_denial_says_it_all_and_nothing_is_logged(
