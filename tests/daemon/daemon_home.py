@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from fairlead.ipc._requests import DaemonUnavailable, daemon_pid, request
+from fairlead.ipc import DaemonUnavailable, daemon_pid, request
 from fairlead.journal import EventRecord, Reader
 
 if TYPE_CHECKING:

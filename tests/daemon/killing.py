@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from daemon.daemon_home import until
 
-from fairlead.ipc._requests import daemon_pid
+from fairlead.ipc import daemon_pid
 
 if TYPE_CHECKING:
     from daemon.daemon_home import DaemonHome

@@ -17,7 +17,7 @@ from daemon.daemon_home import house, until
 from test_docs import parts
 
 from fairlead import mail
-from fairlead.ipc._requests import RequestRefused
+from fairlead.ipc import RequestRefused
 from fairlead.mail import LONGEST_BODY
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -14,7 +13,6 @@ from fairlead.mail._tasks import Task
 from fairlead.mail.render import (
     HEARTBEAT,
     MOST_SHOWN,
-    harmless,
     identity,
     prompt_context,
     session_context,
@@ -113,21 +111,6 @@ def test_what_is_left_is_counted() -> None:
         '- From: User - "one"',
         "… and 9999 more, which come at the next events; all of them now: fairlead inbox",
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[2J\x07", "␛[2J␇"),
-        ("a\u202eb\u2066c", "a\ufffdb\ufffdc"),
-        ("tag\U000e0041", "tag\ufffd"),
-        ("\x7f\x85\x9b31m", "␡\ufffd\ufffd31m"),
-        ("👩\u200d💻 é 漢", "👩\u200d💻 é 漢"),
-        ("line\u2028line", "line\ufffdline"),
-    ],
-)
-def test_what_is_no_text_is_shown_as_a_sign(text: str, shown: str) -> None:
-    assert harmless(text) == shown
 
 
 @given(st.text(), st.text())

@@ -151,11 +151,11 @@ def test_the_words_of_a_note(event: Event, status: Status, detail: str | None, t
 
 
 def test_a_note_is_one_visible_line() -> None:
-    """Control characters, colours, line ends and marks that turn the direction of a text are spaces."""
+    """Control characters, colours, line ends and marks that turn the direction of a text are visible signs."""
     note = told(stop("s1"), "failure", "a\x1b[31mb\r\nc\x00d\u202ee\ud800f\u2028g  h\x9d", show_errors=True)
 
     assert note is not None
-    assert note.body == "a [31mb c d e f g h"
+    assert note.body == "a␛[31mb c␀d�e�f g h�"
 
 
 def test_a_note_is_bounded_and_still_names_the_agent() -> None:

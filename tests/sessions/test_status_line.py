@@ -69,7 +69,7 @@ def test_what_is_known_of_the_session_fills_what_one_line_leaves_out() -> None:
 
 def test_a_name_cannot_give_orders_to_the_terminal() -> None:
     name = "\x1b]0;owned\x07Op\nus\r\u202e \u2028\x00\ud800" + "x" * 100
-    assert line_of(recorded(model={"display_name": name})).startswith("]0;ownedOpus " + "x" * 27 + "  ")
+    assert line_of(recorded(model={"display_name": name})).startswith("␛]0;owned␇Op us � ␀�" + "x" * 19 + "…  ")
     assert line_of({"model": {"id": "claude-x"}}) == "claude-x"
     assert line_of({"model": "opus"}) == ""
 

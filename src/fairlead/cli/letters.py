@@ -9,8 +9,9 @@ from time import localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.eventlines import fit
-from fairlead.mail import FAIRLEAD, FRAME, USER, harmless
-from fairlead.text import span
+from fairlead.mail import FAIRLEAD, FRAME, USER
+from fairlead.text import duration as span
+from fairlead.text import printable_block as harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,7 +8,8 @@ import msgspec
 
 from fairlead.clients.claude import _render as claude
 from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
-from fairlead.policy import Guards, RuleCheck, context_rule_applies, merged, patterns_of, plan, shortened
+from fairlead.policy import Guards, RuleCheck, context_rule_applies, merged, patterns_of, plan
+from fairlead.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fairlead.policy import Layer, Plan, Step, Verdict
 
 _SHOWN = 200
+_SHOWN_SUBJECT = 40
 _ABOUT = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subagent_type")
 """What says most of a tool's input."""
 _UNPARSABLE = "(preToolUse.bash.unparsable): "
@@ -77,8 +79,7 @@ def _named(event: Event) -> str:
     """Name the event and what it is about, on one line."""
     about = getattr(event, "tool_input", {})
     detail = next((about[key] for key in _ABOUT if about.get(key)), getattr(event, "prompt", None) or "")
-    line = " ".join(f"{event.event_name} {event.subject} {detail}".split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return one_line(f"{event.event_name} {event.subject} {detail}", _SHOWN)
 
 
 # -- rules ---------------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
     for at, look in enumerate(verdict.looked):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
         named = subject and not look.matched
-        yield msgspec.structs.replace(look, why=f"{look.why}: {shortened(subject)}") if named else look
+        yield msgspec.structs.replace(look, why=f"{look.why}: {one_line(subject, _SHOWN_SUBJECT)}") if named else look
 
 
 def _doubts(output: HookOutput, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:

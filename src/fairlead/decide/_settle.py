@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from fairlead.decide import _stop_counter
 from fairlead.decide._results import StepResult, block_reason, blocks, failure_log, shown_streams
 from fairlead.events import HookOutput
 
@@ -117,6 +116,8 @@ def _shown(results: Iterable[StepResult]) -> list[str]:
 
 def _stop_output(plan: Plan, blocking: StepResult | None, log: list[str]) -> HookOutput:
     """Keep the agent going while a check fails, up to `maxBlocks` times in a row; with `infinite`, always."""
+    from fairlead.decide import _stop_counter
+
     session = plan.session_id
     if blocking is None:
         _stop_counter.reset(session)

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         Standing,
         Topic,
     )
-    from fairlead.mail.render import FRAME, MOST_SHOWN, harmless, identity, session_context, stop_reason
+    from fairlead.mail.render import FRAME, MOST_SHOWN, identity, session_context, stop_reason
 
 __all__ = [
     "FAIRLEAD",
@@ -111,7 +111,6 @@ __all__ = [
     "Topic",
     "Waiting",
     "config_folder",
-    "harmless",
     "identity",
     "incomplete",
     "session_context",
@@ -137,7 +136,6 @@ __getattr__ = lazy_exports(
         "render": (
             "FRAME",
             "MOST_SHOWN",
-            "harmless",
             "identity",
             "session_context",
             "stop_reason",

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.mail._errors import NoSuchAgent
-from fairlead.mail._names import folded, kind_of, shown, speakable
+from fairlead.mail._names import folded, kind_of, speakable
 from fairlead.mail._types import FAIRLEAD, FIRST_ID
+from fairlead.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,7 +55,7 @@ class AgentDirectory:
     def current(self, agent: Agent) -> Agent:
         """Give an agent as it is now."""
         if (found := self.get(agent.id)) is None:
-            raise NoSuchAgent(f"{shown(agent.name)} is not kept any more: it ended long ago")
+            raise NoSuchAgent(f"{quoted(agent.name)} is not kept any more: it ended long ago")
         return found
 
     def at(self, session: str, agent_id: str = "") -> Agent | None:
@@ -78,7 +79,7 @@ class AgentDirectory:
         if agent is None:
             nearest = self._nearest(folded(name))
             hint = f"; did you mean {' or '.join(nearest)}?" if nearest else "; `fairlead agents` lists who is there"
-            raise NoSuchAgent(f"nobody is called {shown(name)}{hint}", nearest)
+            raise NoSuchAgent(f"nobody is called {quoted(name)}{hint}", nearest)
         return agent
 
     def everybody(self) -> list[Agent]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.mail._errors import BadName, TooLarge
-from fairlead.mail._names import checked_name, folded, shown
+from fairlead.mail._names import checked_name, folded
 from fairlead.mail._storage import Former
 from fairlead.mail._types import FIRST_ID, Agent
-from fairlead.text import replace_surrogates
+from fairlead.text import quoted, replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ class Identity:
             if agent.parent or agent.id < FIRST_ID:
                 raise BadName(f"{agent.name} cannot be renamed; a subagent is called by its session's name")
             if wished in self._people and self._people.find(wished).id != agent.id:
-                raise BadName(f"{shown(wished)} is another agent's name; choose another name")
+                raise BadName(f"{quoted(wished)} is another agent's name; choose another name")
             family = self._people.family(agent)
             renamed = [replace(one, name=wished + one.name[len(agent.name) :]) for one in family]
             self._keep(renamed, [Former("name", folded(agent.name), agent.id)])

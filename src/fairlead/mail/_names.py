@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.mail._errors import BadName
 from fairlead.mail._name_words import ADJECTIVES, NOUNS
+from fairlead.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -24,7 +25,6 @@ _RESERVED = {
 }
 _NAME = re.compile(rf"[A-Za-z][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9._/-]{0,49}")
-_SHOWN = 60
 
 
 def speakable(session: str, taken: Container[str]) -> str:
@@ -56,11 +56,11 @@ def checked_name(name: str) -> str:
     wished = name.strip()
     if not _NAME.fullmatch(wished):
         raise BadName(
-            f"{shown(name)} cannot be a name; a name has up to {LONGEST_NAME} letters, digits, '-', '_' and '.', "
+            f"{quoted(name)} cannot be a name; a name has up to {LONGEST_NAME} letters, digits, '-', '_' and '.', "
             "and begins with a letter"
         )
     if re.sub(r"[^a-z]", "", wished.lower()) in _RESERVED:
-        raise BadName(f"{shown(name)} is reserved, so that nobody is taken for somebody else; choose another name")
+        raise BadName(f"{quoted(name)} is reserved, so that nobody is taken for somebody else; choose another name")
     return wished
 
 
@@ -69,12 +69,7 @@ def checked_topic(topic: str) -> str:
     name = folded(topic).removeprefix("#")
     if not _TOPIC.fullmatch(name):
         raise BadName(
-            f"{shown(topic)} cannot be a topic; a topic has up to 50 letters, digits, '-', '_', '.' and '/', "
+            f"{quoted(topic)} cannot be a topic; a topic has up to 50 letters, digits, '-', '_', '.' and '/', "
             "and begins with a letter or a digit"
         )
     return name
-
-
-def shown(text: str) -> str:
-    """Quote a text of somebody else for a message: on one line, harmless, not too long."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.mail._errors import BadMessage, TooLarge
-from fairlead.mail._names import shown
 from fairlead.mail._types import INTENTS, LONGEST_BODY, LONGEST_KEY, LONGEST_SUBJECT, PRIORITIES
-from fairlead.text import replace_surrogates
+from fairlead.text import quoted, replace_surrogates
 
 if TYPE_CHECKING:
     from fairlead.mail._types import Draft
@@ -21,9 +20,9 @@ _AGAIN = "Re: "
 def checked(draft: Draft, now: float) -> Draft:
     """Give a draft as it can be kept, or say what is wrong with it."""
     if draft.priority not in PRIORITIES:
-        raise BadMessage(f"priority must be one of {', '.join(PRIORITIES)}, not {shown(str(draft.priority))}")
+        raise BadMessage(f"priority must be one of {', '.join(PRIORITIES)}, not {quoted(str(draft.priority))}")
     if draft.intent not in INTENTS:
-        raise BadMessage(f"intent must be one of {', '.join(INTENTS)}, not {shown(str(draft.intent))}")
+        raise BadMessage(f"intent must be one of {', '.join(INTENTS)}, not {quoted(str(draft.intent))}")
     _check_deadline(draft, now)
     if not draft.subject.strip() and not draft.body.strip():
         raise BadMessage("the message says nothing; give it a subject or a body")

@@ -6,10 +6,11 @@ close, and what would move a cursor, hide, or change the direction of text is sh
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from fairlead.mail._types import FAIRLEAD, USER
+from fairlead.text import one_line as _line
+from fairlead.text import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,10 +38,6 @@ _ROOM = 3600
 """Characters of all excerpts together."""
 _MOST_TASKS = 10
 _MOST_OWED = 5
-_KEPT = frozenset("\n\t\u200d")
-"""Line ends and tabs, and the joiner that composes emoji."""
-_SIGNS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Kinds of characters that are no text: control, format, surrogates, separators of lines and paragraphs."""
 
 
 # -- at the events -------------------------------------------------------------------------------------
@@ -153,25 +150,4 @@ def _excerpt(body: str, room: int) -> tuple[list[str], bool]:
 
 
 def _lines(body: str) -> list[str]:
-    return harmless(body[:_LOOKED_AT].replace("\r\n", "\n")).strip("\n").split("\n")
-
-
-def _line(text: str, longest: int) -> str:
-    folded = " ".join(harmless(text[: longest * 4]).split())
-    return f"{folded[: longest - 1]}…" if len(folded) > longest else folded
-
-
-def harmless(text: str) -> str:
-    """Show what is no text by visible signs; line ends and tabs stay."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_sign, text))
-
-
-def _sign(char: str) -> str:
-    if char in _KEPT or unicodedata.category(char) not in _SIGNS:
-        return char
-    code = ord(char)
-    if code < 0x20 or code == 0x7F:  # noqa: PLR2004 - ASCII's control characters have pictures
-        return chr(0x2400 + code) if code < 0x20 else "\u2421"  # noqa: PLR2004 - likewise
-    return "\ufffd"
+    return printable_lines(body[:_LOOKED_AT])

@@ -15,7 +15,7 @@ import msgspec
 from fairlead.notify._channels import publish
 from fairlead.notify._desktop import show
 from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, Letter
-from fairlead.notify._when import plain
+from fairlead.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def shorten(log: int) -> None:
 def _log_for(letter: Letter) -> Callable[[str], None]:
     def log(text: str) -> None:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        line = f"{now} {letter.note.title}: {plain(text, LINE_LIMIT)}\n"
+        line = f"{now} {letter.note.title}: {one_line(text, LINE_LIMIT)}\n"
         os.write(sys.stderr.fileno(), line.encode())  # at once and whole, also beside other processes
 
     return log

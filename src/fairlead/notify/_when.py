@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from fairlead.events import Notification
+from fairlead.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,39 +63,32 @@ def note_for(  # noqa: PLR0913 - one for each setting of the section
     system = is_system_event_hook(event.event_name)
     if not _shown(status, system=system, errors=show_errors, success=show_success, system_events=show_system_events):
         return None
-    title = f"Fairlead - {plain(event.event_name, NAME_LIMIT)}{_OUTCOMES.get(status, '')}"
-    return Note(plain(title, TITLE_LIMIT), _body(event, status, detail), status)
+    title = f"Fairlead - {one_line(event.event_name, NAME_LIMIT)}{_OUTCOMES.get(status, '')}"
+    return Note(one_line(title, TITLE_LIMIT), _body(event, status, detail), status)
 
 
 def note_of_command(event: Event, command: str | None, status: CommandStatus) -> Note:
     """Say that one command of an event begins, or how it ended; `None` is a command that is not to be shown."""
-    title = f"Fairlead - {plain(event.event_name, NAME_LIMIT)}{_OUTCOMES.get(status, '')}"
+    title = f"Fairlead - {one_line(event.event_name, NAME_LIMIT)}{_OUTCOMES.get(status, '')}"
     words, alone = _OF_COMMAND[status]
     body = alone if command is None else f"{words}: {command}"
-    return Note(plain(title, TITLE_LIMIT), plain(body, BODY_LIMIT), status)
+    return Note(one_line(title, TITLE_LIMIT), one_line(body, BODY_LIMIT), status)
 
 
 def note_of_waiting(waiting: Sequence[Waiting]) -> Note:
     """Say who needs the person; of many at once, how many, and the first few of them."""
     if len(waiting) == 1:
-        title = f"Fairlead - {plain(waiting[0].project, NAME_LIMIT)} needs you"
-        return Note(plain(title, TITLE_LIMIT), plain(_needs(waiting[0]), BODY_LIMIT), "warning")
-    named = [f"{plain(one.project, NAME_LIMIT)}: {_needs(one)}" for one in waiting[:MOST_NAMED]]
+        title = f"Fairlead - {one_line(waiting[0].project, NAME_LIMIT)} needs you"
+        return Note(one_line(title, TITLE_LIMIT), one_line(_needs(waiting[0]), BODY_LIMIT), "warning")
+    named = [f"{one_line(one.project, NAME_LIMIT)}: {_needs(one)}" for one in waiting[:MOST_NAMED]]
     more = len(waiting) - len(named)
     body = "; ".join([*named, f"and {more} more"] if more else named)
-    return Note(f"Fairlead - {len(waiting)} sessions need you", plain(body, BODY_LIMIT), "warning")
+    return Note(f"Fairlead - {len(waiting)} sessions need you", one_line(body, BODY_LIMIT), "warning")
 
 
 def is_system_event_hook(name: str) -> bool:
     """Whether an event is of a session's life, rather than of its tools and checks. Takes a name in any case."""
     return _fold(name) in _SYSTEM_EVENTS
-
-
-def plain(text: str, limit: int) -> str:
-    """Make one line of a text that came from outside: what cannot be seen is a space, and too long is cut."""
-    seen = "".join(c if c.isprintable() else " " for c in text[: 4 * limit])
-    line = " ".join(seen.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _listed(name: str, hooks: Iterable[str]) -> bool:
@@ -113,22 +107,22 @@ def _shown(status: Status, *, system: bool, errors: bool, success: bool, system_
 def _body(event: Event, status: Status, detail: str | None) -> str:
     about = ", ".join(filter(None, (_agent(event), _subject(event))))
     said = detail if detail and not detail.isspace() else _default(event, status)
-    return plain(f"{about}: {said}" if about else said, BODY_LIMIT)
+    return one_line(f"{about}: {said}" if about else said, BODY_LIMIT)
 
 
 def _needs(one: Waiting) -> str:
-    said = [plain(text, NAME_LIMIT) for text in (one.agent, one.reason, one.about)]
+    said = [one_line(text, NAME_LIMIT) for text in (one.agent, one.reason, one.about)]
     return ": ".join(filter(None, said))
 
 
 def _agent(event: Event) -> str:
     """The type is what a person knows it by, the id is what tells two of a type apart."""
-    name, kind = plain(event.agent_id or "", NAME_LIMIT), plain(event.agent_type or "", NAME_LIMIT)
+    name, kind = one_line(event.agent_id or "", NAME_LIMIT), one_line(event.agent_type or "", NAME_LIMIT)
     return f"{kind} ({name})" if name and kind and name != kind else name or kind
 
 
 def _subject(event: Event) -> str:
-    return "" if event.subject_field == "agent_type" else plain(event.subject, NAME_LIMIT)
+    return "" if event.subject_field == "agent_type" else one_line(event.subject, NAME_LIMIT)
 
 
 def _default(event: Event, status: Status) -> str:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         read_layer,
     )
     from fairlead.policy.config._merge import merged
-    from fairlead.policy.config._messages import shortened
     from fairlead.policy.config._reader import read_document, read_policy
     from fairlead.policy.config._schema import schema_text
     from fairlead.policy.config._time_spans import is_within_hours
@@ -82,7 +81,6 @@ __all__ = [
     "recall_policy",
     "register_guards",
     "schema_text",
-    "shortened",
     "with_header",
 ]
 
@@ -124,7 +122,6 @@ __getattr__ = lazy_exports(
             "read_layer",
         ),
         "config._merge": ("merged",),
-        "config._messages": ("shortened",),
         "config._reader": (
             "read_document",
             "read_policy",

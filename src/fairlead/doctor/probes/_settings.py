@@ -1,4 +1,4 @@
-"""Reads the settings files of Claude Code that hold in a folder, as far as they are about hooks. Writes nothing."""
+"""Reads the settings files of Claude Code that apply in a folder, as far as they concern hooks. Writes nothing."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _TEXT = re.compile(r"""the text ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 """A value that stands in the wrong place may be a secret."""
 
 
-def look_at_settings(folder: Path, environ: Mapping[str, str], managed: Path) -> tuple[SettingsFile, ...]:
-    """Read all files that hold in a folder, in the client's order: of what is said twice, the last counts."""
+def probe_settings(folder: Path, environ: Mapping[str, str], managed: Path) -> tuple[SettingsFile, ...]:
+    """Return all files that apply in a folder, in the client's order: of two definitions, the last one counts."""
     own = [(scope, settings_file(scope, folder, environ)) for scope in SCOPES]
     return tuple(read(scope, file) for scope, file in [*own, *_managed(managed)])
 
 
 def read(scope: str, file: Path) -> SettingsFile:
-    """Read one file; say why the client would skip it."""
+    """Return one file, with the reason if the client would skip it."""
     try:
         seen = files.look(file)
         text = files.text_of(seen)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import inspect
 
+from fairlead.text import one_line
+
 if TYPE_CHECKING:
     from fairlead.policy.config._yaml_nodes import Node
 
@@ -30,15 +32,15 @@ def _step(key: str | int, *, is_first: bool) -> str:
         return f"[{key}]"
     if key.replace("_", "").isalnum():
         return key if is_first else f".{key}"
-    return f'["{shortened(key)}"]'
+    return f'["{one_line(key, SHOWN)}"]'
 
 
 def found(node: Node) -> str:
     """Say what stands there."""
     if node.kind == "text":
-        return f'the text "{shortened(node.text)}"' if node.text else "an empty text"
+        return f'the text "{one_line(node.text, SHOWN)}"' if node.text else "an empty text"
     if node.kind in {"int", "float"}:
-        return f"the number {shortened(node.text)}"
+        return f"the number {one_line(node.text, SHOWN)}"
     return {"null": "nothing", "bool": node.text, "list": "a list", "mapping": "a mapping"}[node.kind]
 
 
@@ -82,16 +84,10 @@ def _range(kind: inspect.IntType) -> str:
 def unknown_key(name: str, known: list[str], path: Path, meant: str | None, advice: str | None) -> str:
     """Say that a key is none, and what to do about it; `meant` is the key that it probably should be."""
     text = advice or (f"did you mean `{meant}`?" if meant else f"the keys here are {listed(known)}")
-    return f"unknown key `{shortened(name)}`{spell(path, ' in ')}; {text}"
+    return f"unknown key `{one_line(name, SHOWN)}`{spell(path, ' in ')}; {text}"
 
 
 def listed(names: list[str]) -> str:
     """Name some keys, the first few of them if there are many."""
     shown = ", ".join(f"`{name}`" for name in names[:_KEYS_SHOWN])
     return f"{shown}, …" if len(names) > _KEYS_SHOWN else shown
-
-
-def shortened(text: str) -> str:
-    """Make one line of a text, and cut it where it is too long."""
-    line = " ".join(text.split())
-    return f"{line[: SHOWN - 1]}…" if len(line) > SHOWN else line

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from msgspec import inspect
 
 from fairlead.policy.config import _types as t
-from fairlead.policy.config._messages import SHOWN, expected, found, shortened, spell
+from fairlead.policy.config._messages import SHOWN, expected, found, spell
 from fairlead.policy.config._yaml_nodes import quoted
+from fairlead.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +64,7 @@ def _advice(node: Node, kind: inspect.Type, path: Path) -> str:
 def _for_scalar(node: Node, kind: inspect.Type, path: Path) -> Iterator[str]:
     text = node.text.lower()
     if _takes(kind, inspect.StrType) and node.kind in {"bool", "int", "float"}:
-        yield f', so write "{shortened(node.text)}" in quotes'
+        yield f', so write "{one_line(node.text, SHOWN)}" in quotes'
     if _takes(kind, inspect.BoolType) and node.kind == "text" and text in _SWITCHES:
         yield f", so write {_SWITCHES[text]}"
     if _takes(kind, inspect.IntType):

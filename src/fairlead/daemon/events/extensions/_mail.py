@@ -25,6 +25,7 @@ from fairlead.events import (
 )
 from fairlead.journal import CommandsRecord, EventRecord
 from fairlead.mail import STAGES, MailError, Task, render
+from fairlead.text import printable_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +162,7 @@ class MailDelivery(EventExtension):
         mail = self._context(service, agent, context, render.session_context)
         if event.source != "compact":
             return mail
-        saved = "" if agent.saved.startswith(_OWN_TEXT) else render.harmless(agent.saved[:_MAX_SAVED_LENGTH])
+        saved = "" if agent.saved.startswith(_OWN_TEXT) else printable_block(agent.saved[:_MAX_SAVED_LENGTH])
         if not (saved or mail or self._uses_mail(service, agent, context)):
             return None
         identity = HookOutput(additional_context=f"{_identity(service, agent)}\n{saved}".rstrip())
