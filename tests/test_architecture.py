@@ -23,20 +23,20 @@ MAY_IMPORT = {
     "process": {"errors", "lazy"},
     "ipc": {"errors", "lazy", "paths"},
     "events": {"errors"},
-    "hooks": {"errors", "events", "process"},
-    "policy": LIGHT | {"events", "hooks"},
+    "hooks": {"errors", "events", "process", "clients"},
+    "policy": LIGHT | {"events", "hooks", "clients"},
     "journal": LIGHT | {"events"},
     "notify": LIGHT | {"events"},
     "clients": LIGHT | {"events"},
-    "decide": {"lazy", "events", "hooks", "policy", "journal"},
+    "decide": {"lazy", "events", "hooks", "policy", "journal", "clients"},
     "execute": LIGHT | {"events", "hooks", "policy", "decide", "journal", "notify", "clients"},
     "act": {"execute"},
-    "mail": LIGHT | {"events"},
+    "mail": LIGHT | {"events", "clients"},
     "store": LIGHT | {"journal", "mail"},
-    "sessions": LIGHT | {"events", "journal"},
+    "sessions": LIGHT | {"events", "journal", "clients"},
     "daemon": LIGHT
     | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "store", "sessions", "mail"},
-    "tui": LIGHT | {"sessions"},
+    "tui": LIGHT | {"sessions", "clients"},
     "doctor": LIGHT | {"events", "policy", "journal", "clients", "store", "daemon", "testing"},
     "sdk": {"errors", "events", "hooks", "clients"},
     "testing": {"errors", "events", "hooks"},
@@ -139,8 +139,8 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=name_of)
 def test_a_module_has_one_subject(path: Path) -> None:
-    """Over 350 lines a file has two subjects; over 50 a function has."""
-    assert path.read_text(encoding="utf-8").count("\n") <= 350
+    """Over 400 lines a file has two subjects; over 50 a function has."""
+    assert path.read_text(encoding="utf-8").count("\n") <= 400
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert (node.end_lineno or 0) - node.lineno <= 50, f"{node.name} is too long"

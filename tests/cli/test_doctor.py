@@ -22,8 +22,8 @@ from test_docs import parts
 
 from fairlead import __version__
 from fairlead.cli import doctor
+from fairlead.clients.claude.settings import _inspect
 from fairlead.doctor.probes import _run_hooks as _play
-from fairlead.doctor.probes import _settings as _look_settings
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -433,7 +433,7 @@ def inside(warm: Patient, monkeypatch: pytest.MonkeyPatch) -> Patient:
     for name, value in warm.home.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(warm.home.project)
-    monkeypatch.setattr(_look_settings, "MANAGED", warm.home.folder / "managed")
+    monkeypatch.setattr(_inspect, "MANAGED", warm.home.folder / "managed")
     return warm
 
 
@@ -513,8 +513,8 @@ def test_a_folder_that_is_gone_is_told(inside: Patient, monkeypatch: pytest.Monk
     ("text", "expected"),
     [
         ('{"hooks": {', ":1:12: not valid JSON: "),
-        ('{"model": "opus",}', ":1:17: a comma after the last item; take it out"),
-        ('// mine\n{"model": "opus"}', ":1:1: a comment, which JSON does not have; take it out"),
+        ('{"model": "opus",}', ":1:17: a comma after the last item; remove it"),
+        ('// mine\n{"model": "opus"}', ":1:1: a comment, which JSON does not allow; remove it"),
         (
             '{"hooks": {"Stop": [{"hooks": [{"type": "http", "url": "http://x", "headers": "Bearer abc"}]}]}}',
             "headers: expected an object of strings, got a text; ",

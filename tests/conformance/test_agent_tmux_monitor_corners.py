@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from sessions.playing import IDLE, START, THINKING, Play, make, recorded
 
+from fairlead.clients import ClientSessionFile
+from fairlead.clients.claude._status_line import usage_of as read_usage
 from fairlead.journal import Caller
-from fairlead.sessions import AttentionNeeded, ClientSessionFile, Registry, Working, read_usage, restore, snapshot
+from fairlead.sessions import AttentionNeeded, Registry, Working, restore, snapshot
 
 BASH = AttentionNeeded("Permission for Bash")
 STATUS: dict[str, Any] = {
@@ -23,7 +25,7 @@ STATUS: dict[str, Any] = {
 
 def seen(play: Play, status: str, *, ago: float = 3.0, waiting_for: str = "") -> ClientSessionFile:
     """The client's file, as it has been for so many seconds."""
-    return ClientSessionFile(42, play.session, 1000, status, waiting_for, play.now - ago, START, entrypoint="cli")
+    return ClientSessionFile(42, play.session, 1000, status, waiting_for, play.now - ago, START, in_terminal=True)
 
 
 def look(play: Play, status: str, *, after: float = 10.0, **how: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from daemon.daemon_home import Done, house
 
 from fairlead import HookContext, HookManager
-from fairlead.clients.claude._render import render
+from fairlead.clients import client_named
 from fairlead.decide._decision import decide, find_policy, post_guards, read_event
 from fairlead.execute import settle
 
@@ -100,6 +100,6 @@ def _in_this_process(home: DaemonHome, kind: str, payload: bytes) -> Done:
         policing, manager = find_policy(event.cwd or "."), HookManager()
         post_guards(manager, policing)
         settled = settle(event, payload, decide(event, policing, manager, HookContext(event.session_id)))
-        answer = render(event, settled.output)
+        answer = client_named("claude").render(event, settled.output)
     lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
     return Done(answer.exit_code, answer.stdout.decode(), "".join(f"{line}\n" for line in lines))

@@ -8,19 +8,18 @@ import msgspec
 import pytest
 
 from fairlead.cli.doctor import examine
+from fairlead.clients import InstalledHook, SettingsFile
 from fairlead.doctor._facts import (
     Client,
     Daemon,
     Database,
     Entry,
     Facts,
-    Hook,
     Played,
     Policy,
     Program,
     Ran,
     Run,
-    SettingsFile,
     State,
 )
 from fairlead.doctor._findings import harmless
@@ -108,22 +107,9 @@ def test_a_launcher_that_does_not_reach_its_python() -> None:
     assert findings(own="")["launcher.none"].level == "wrong"
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ({"type": "command", "command": "/bin/x", "args": ["--token", "s3cret"]}, "/bin/x"),
-        ({"type": "command", "command": "curl -H 'Authorization: s3cret' x"}, "curl …"),
-        ({"type": "command", "command": "TOKEN=s3cret run"}, "TOKEN=…"),
-        ({"type": "http", "url": "http://x/?token=s3cret"}, "a hook of the type 'http'"),
-    ],
-)
-def test_a_hook_is_named_without_its_secrets(value: dict[str, Any], shown: str) -> None:
-    assert Hook("user", "f", "Stop", value).program == shown
-
-
 def test_a_gate_that_was_never_shut_is_not_reopened() -> None:
     """An install that is outdated is told by another check."""
-    hook = Hook("user", "f", "PreToolUse", {"type": "command", "command": "fairlead PreToolUse"}, is_ours=True)
+    hook = InstalledHook("user", "f", "PreToolUse", "fairlead", is_ours=True)
 
     assert "settings.reopened" not in findings(files=(SettingsFile("user", "f", is_there=True, hooks=(hook,)),))
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.events import HookEvent, HookOutput, OtherEvent, parse
+from fairlead.clients import client_named, client_or_default
+from fairlead.events import DEFAULT_CLIENT, HookEvent, HookOutput, OtherEvent
 from fairlead.policy import (
     Notifications,
     Plan,
@@ -87,11 +88,9 @@ def prepare_decoders() -> None:
         msgspec.json.Decoder(kind)
 
 
-def read_event(payload: bytes, kind: str) -> Event:
-    """Parse; an event that we do not know must be named by the payload too, else it is a slip of the pen."""
-    if HookEvent.find(kind) is None and (b'"%s"' % kind.encode()) not in payload:
-        HookEvent.parse(kind)
-    return parse(payload, kind)
+def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event:
+    """Parse the payload of a client's event. Raise `PayloadError`, or `UnknownEventError` for a name that is none."""
+    return client_named(client).parse(payload, kind)
 
 
 def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
@@ -118,6 +117,9 @@ def idle_settings(event: Event, policing: PolicyContext, environ: Mapping[str, s
         return IdleSettings()
     policy = merged(policing.layers)
     stay = policy.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
+    can = client_or_default(event.client).capabilities
+    if (stay == "always" and not can.waits_at_stop) or (stay == "wake" and not can.wakes):
+        stay = "no"
     return IdleSettings(stay or "no", policy.mail.wait or DEFAULT_WAIT, policy.stop.max_blocks)
 
 

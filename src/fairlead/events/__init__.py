@@ -1,6 +1,6 @@
 """What happened: one typed value per event, what hooks answer, and how answers merge. No I/O."""
 
-from fairlead.events._event import Event, OtherEvent
+from fairlead.events._event import DEFAULT_CLIENT, Event, OtherEvent
 from fairlead.events._factories import (
     post_tool_use,
     post_tool_use_failure,
@@ -44,6 +44,7 @@ from fairlead.events._parse import (
     encode,
     encode_json,
     parse,
+    replace_surrogates,
     to_payload,
     validate_base_payload,
     validate_subagent_start_payload,
@@ -67,6 +68,7 @@ from fairlead.events._work import (
 )
 
 __all__ = [
+    "DEFAULT_CLIENT",
     "MAX_PAYLOAD",
     "ConfigChange",
     "CwdChanged",
@@ -117,6 +119,7 @@ __all__ = [
     "post_tool_use_failure",
     "pre_compact",
     "pre_tool_use",
+    "replace_surrogates",
     "session_end",
     "session_start",
     "stop",

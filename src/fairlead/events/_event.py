@@ -9,9 +9,13 @@ import msgspec
 
 from fairlead.events._names import TYPES, HookEvent
 
-OFF_WIRE = ("extra", "received", "metadata")
+OFF_WIRE = ("client", "extra", "received", "metadata")
 """Fields that say something about the event and are no part of its payload. A payload may use the same
 words: on the wire these fields have names that no client sends."""
+
+
+DEFAULT_CLIENT = "claude"
+"""The client of an event, a record or a session that names none."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -37,6 +41,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     agent_type: str | None = None
     effort: dict[str, Any] | None = None
 
+    client: str = msgspec.field(default=DEFAULT_CLIENT, name="fairlead:client")
+    """Whose tools' names and inputs it has: the name of a client in `fairlead.clients`."""
     extra: dict[str, Any] = msgspec.field(default_factory=dict, name="fairlead:extra")
     """What the client sent and we have no field for; it goes back out as it came."""
     received: float | None = msgspec.field(default=None, name="fairlead:received")

@@ -11,7 +11,6 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.execute._commands import run
-    from fairlead.execute._env_file import export_session
     from fairlead.execute._main import main
     from fairlead.execute._results import Outcome, StepResult
     from fairlead.execute._settle import Settled, settle, tell, verdict_of
@@ -26,7 +25,6 @@ __all__ = [
     "answers_alone_on_stdout",
     "asked",
     "cancelled_by_signals",
-    "export_session",
     "main",
     "printed",
     "read_stdin",
@@ -41,7 +39,6 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_commands": ("run",),
-        "_env_file": ("export_session",),
         "_main": ("main",),
         "_results": (
             "Outcome",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients import CLIENTS
-from fairlead.decide import Decision, read_event
+from fairlead.clients import client_named
+from fairlead.decide import Decision
 from fairlead.errors import FairleadError, UsageError
 from fairlead.execute._settle import Settled, settle, tell, verdict_of
 from fairlead.execute._stdio import answers_alone_on_stdout, cancelled_by_signals, printed, read_stdin
@@ -44,14 +44,15 @@ def _run(kind: str, options: dict[str, str]) -> int:
     decision = msgspec.json.decode(_read_plan(int(options["--plan-fd"])), type=Decision)
     daemon = _kept_from_commands(options.get("--ack-fd"))
     payload = read_stdin(kind)
-    event = read_event(payload, kind)
+    client = client_named(options["--client"])
+    event = client.parse(payload, kind)
     token, begun = CancellationToken(), monotonic()
     with answers_alone_on_stdout() as stdout, cancelled_by_signals(token):
-        settled = settle(event, payload, decision, cancellation=token)
+        settled = settle(event, client.command_payload(event, payload), decision, cancellation=token)
         tell(settled)
         for line in settled.log:
             print(line, file=sys.stderr)  # noqa: T201 - where it goes
-        answer = CLIENTS[options["--client"]].render(event, settled.output)
+        answer = client.render(event, settled.output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)  # noqa: T201 - likewise
         stays = decision.stays and not settled.output.blocked

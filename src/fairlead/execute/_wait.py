@@ -24,7 +24,7 @@ _PATIENCE = 10.0
 """Seconds for an answer of a daemon that may be opening its mail."""
 _SLACK = 5.0
 _WAITS = 303
-_PASSED_ON = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CONFIG_DIR", "FAIRLEAD_STAY", "HOME")
+_PASSED_ON = ("FAIRLEAD_STAY", "HOME")
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,12 +74,15 @@ def asked(method: str, path: str, body: bytes = b"", *, timeout: float) -> Respo
 
 
 def _ask_to_wait(stopped: Stopped) -> Response | None:
+    from fairlead.clients import client_or_default
+
+    names = (*client_or_default(stopped.client).variables.while_waiting, *_PASSED_ON)
     ask = {
         "event": stopped.event.event_name,
         "client": stopped.client,
         "id": stopped.id,
         "cwd": os.getcwd(),
-        "env": {name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        "env": {name: os.environ[name] for name in names if name in os.environ},
         **({"caller": stopped.caller} if stopped.caller else {}),
     }
     said = stopped.said.decode(errors="replace")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlead.hooks._context import HookContext
     from fairlead.hooks._match import Matcher
 
-_PLACEHOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT)\}")
+_PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 
 
 class CommandHook(Hook):
@@ -66,7 +66,7 @@ class CommandHook(Hook):
 
         env = {**os.environ, "EVENT": snake(event.event_name), **ctx.env, **self.env}
         done = run_process(
-            self._argv(env),
+            self._argv(env, event.client),
             stdin_for(event),
             cwd=_cwd(event, ctx),
             env=env,
@@ -75,10 +75,10 @@ class CommandHook(Hook):
         )
         return read_answer(event, done.exit_code, done.stdout, done.stderr)
 
-    def _argv(self, env: Mapping[str, str]) -> list[str]:
+    def _argv(self, env: Mapping[str, str], client: str) -> list[str]:
         if self.args is None:
             return [self.shell, "-c", self.command]
-        return [_filled(part, env) for part in (self.command, *self.args)]
+        return [_filled(part, env, client) for part in (self.command, *self.args)]
 
 
 def stdin_for(event: Event) -> bytes:
@@ -88,9 +88,13 @@ def stdin_for(event: Event) -> bytes:
     return encode_json(payload)
 
 
-def _filled(part: str, env: Mapping[str, str]) -> str:
+def _filled(part: str, env: Mapping[str, str], client: str) -> str:
     """Put in the two folders that the client puts in; without a shell nobody else would."""
-    return _PLACEHOLDER.sub(lambda found: env.get(found[1], found[0]), part)
+    from fairlead.clients import client_or_default
+
+    variables = client_or_default(client).variables
+    folders = {variables.project_dir, variables.plugin_root}
+    return _PLACEHOLDER.sub(lambda found: env.get(found[1], found[0]) if found[1] in folders else found[0], part)
 
 
 def _cwd(event: Event, ctx: HookContext) -> str | None:

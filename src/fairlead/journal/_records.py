@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from fairlead.events import DEFAULT_CLIENT
+
 Road: TypeAlias = Literal["daemon", "cold"]
 """Who decided: the daemon, or the caller's own process because there was none."""
 
@@ -33,9 +35,9 @@ class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
     tmux: str = ""
     """`TMUX`: the server's socket, its pid, the session's number."""
     project: str = ""
-    """`CLAUDE_PROJECT_DIR`."""
+    """The project's folder, as the client tells its hooks."""
     env_file: str = ""
-    """`CLAUDE_ENV_FILE`."""
+    """The file of variables that the client's commands read."""
     version: str = ""
     """Of the launcher."""
 
@@ -48,7 +50,7 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     at: float
     """Unix time, in seconds, at which the launcher began."""
     event: str
-    client: str = "claude"
+    client: str = DEFAULT_CLIENT
     session: str = ""
     agent: str = ""
     tool: str = ""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Swept,
         Waiting,
     )
-    from fairlead.mail._tasks import Task, TasksHeard, config_folder, incomplete
+    from fairlead.mail._tasks import TasksHeard, incomplete
     from fairlead.mail._types import (
         FAIRLEAD,
         FIRST_ID,
@@ -105,12 +105,10 @@ __all__ = [
     "Stage",
     "Standing",
     "Swept",
-    "Task",
     "TasksHeard",
     "TooLarge",
     "Topic",
     "Waiting",
-    "config_folder",
     "harmless",
     "identity",
     "incomplete",
@@ -156,9 +154,7 @@ __getattr__ = lazy_exports(
             "Waiting",
         ),
         "_tasks": (
-            "Task",
             "TasksHeard",
-            "config_folder",
             "incomplete",
         ),
         "_types": (

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.events import (
+    DEFAULT_CLIENT,
     Notification,
     PostToolUse,
     PreToolUse,
@@ -41,19 +42,19 @@ from fairlead.journal import Caller
 from fairlead.sessions._changes import Change, ChangeLog
 from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, MOST_PREVIOUS, clean
 from fairlead.sessions._session import Session
-from fairlead.sessions._session_files import ClientSessionFile, discovered, reconcile, reconcile_child
+from fairlead.sessions._session_files import discovered, reconcile, reconcile_child
 from fairlead.sessions._states import AttentionNeeded
 from fairlead.sessions._subagent_linker import SubagentLinker, ended_by
 from fairlead.sessions.transitions._apply import apply
-from fairlead.sessions.transitions._tools import MAKES_AGENTS, made_agent
+from fairlead.sessions.transitions._tools import made_agent, makes_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fairlead.clients import ClientSessionFile, Usage
     from fairlead.events import Event
     from fairlead.journal import Verdict
     from fairlead.process import Process
-    from fairlead.sessions._usage import Usage
 
 PROCESS_GONE = "process gone"
 """The end reason of a session whose process died."""
@@ -87,7 +88,13 @@ class Registry(SubagentLinker):
     # -- what is told ----------------------------------------------------------------------------------
 
     def take(
-        self, event: Event, at: float, caller: Caller = _NOBODY, *, client: str = "claude", verdict: Verdict = "none"
+        self,
+        event: Event,
+        at: float,
+        caller: Caller = _NOBODY,
+        *,
+        client: str = DEFAULT_CLIENT,
+        verdict: Verdict = "none",
     ) -> list[Change]:
         """Take an event in: what happened, when, in which process, and what was answered."""
         root = self._root(event, at, caller, client)
@@ -112,7 +119,7 @@ class Registry(SubagentLinker):
         for name, witness in told.items():
             if name not in self.by_id and (found := discovered(witness)):
                 self.put(found)
-                if witness.entrypoint == "cli":  # a terminal has one session at a time; other programs have many
+                if witness.in_terminal:  # a terminal has one session at a time; other programs have many
                     self._succeed(found, "resume", now)
         for root in self.roots():
             if root.ended is None:
@@ -218,9 +225,9 @@ class Registry(SubagentLinker):
             self.put(replace(root, last_activity=at))
 
     def _told_maker(self, maker: str, event: Event, at: float) -> None:
-        if isinstance(event, PostToolUse) and event.tool_name in MAKES_AGENTS and (made := made_agent(event)):
+        if isinstance(event, PostToolUse) and makes_agent(event) and (made := made_agent(event)):
             self.link(self.by_id[maker], made, event, at)
-        elif isinstance(event, PreToolUse) and event.tool_name in MAKES_AGENTS:
+        elif isinstance(event, PreToolUse) and makes_agent(event):
             self.claim(self.by_id[maker], clean(event.tool_use_id or "", LONGEST_ID), at)
 
     def _teammate(self, root: Session, event: TeammateIdle) -> Session | None:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.clients import client_or_default
 from fairlead.sessions._index import SessionIndex
 from fairlead.sessions._limits import LONGEST_ID, clean
 from fairlead.sessions._session import Session
 from fairlead.sessions._states import IDLE, Evidence, Working
 from fairlead.sessions.transitions._apply import apply
 from fairlead.sessions.transitions._subagents import adopt, disown, maker_call
-from fairlead.sessions.transitions._tools import is_finished
+from fairlead.sessions.transitions._tools import asked_agent, is_finished
 
 if TYPE_CHECKING:
     from fairlead.events import Event, PostToolUse, SubagentStart, SubagentStop
@@ -118,20 +119,20 @@ class SubagentLinker(SessionIndex):
         name = self._name(maker, made)
         child = self.by_id.get(name)
         if child is None:
-            child = self._born(maker, made, _kind(event), at)
+            child = self._born(maker, made, asked_agent(event), at)
             if is_finished(event):
                 child = self.put(ended_by(child, "PostToolUse", at, "completed"))
         if child.parent != maker.id and not self._is_below(maker, child):
             child = self._moved(child, maker)
         call_id = clean(event.tool_use_id or "", LONGEST_ID)
         self._exchange(maker, child, call_id)
-        told = event.tool_input.get("description")
-        model = event.tool_response.get("resolvedModel")
+        client = client_or_default(event.client)
+        description, result = client.subagent_request(event.tool_input).description, client.subagent_result(event)
         after = replace(
             child,
             call=call_id,
-            description=clean(told) if isinstance(told, str) else child.description,
-            model=clean(model) if isinstance(model, str) else child.model,
+            description=clean(description) if description else child.description,
+            model=clean(result.model) if result and result.model else child.model,
         )
         if after != child:
             self.put(after)
@@ -232,8 +233,3 @@ class SubagentLinker(SessionIndex):
         if len(names) >= MOST_CHILDREN:
             done = (name for name in names if self.by_id[name].ended is not None)
             self.drop(next(done, next(iter(names))))
-
-
-def _kind(event: PostToolUse) -> str:
-    kind = event.tool_input.get("name") or event.tool_input.get("subagent_type") or "general-purpose"
-    return clean(kind) if isinstance(kind, str) else ""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from fairlead.clients import CLIENTS
-from fairlead.clients.claude._render import to_json
+from fairlead.clients import UnknownClientError, client_named, client_or_default, is_loaded, known_clients
 from fairlead.decide import GUARDED_EVENTS, Decision, decide, event_record, find_policy, post_guards, read_event
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
@@ -19,7 +18,6 @@ from fairlead.hooks import HookContext, HookManager
 from fairlead.policy import NotCached
 
 if TYPE_CHECKING:
-    from fairlead.clients.claude._render import Answer
     from fairlead.daemon.events._request import HookRequest
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
@@ -98,6 +96,7 @@ class EventHandler:
     def __init__(self, keep: RecordSink, postman: EventExtension) -> None:
         self._keep = keep
         self._postman = postman
+        list(known_clients())  # loaded now, and not at the first event
         self._managers: dict[tuple[object, ...], tuple[PolicyContext, HookManager]] = {}
         self._lock = Lock()
         self._paces: dict[tuple[str, str], float] = {}
@@ -109,7 +108,9 @@ class EventHandler:
         So it is for a small payload, a policy that has been read, and a folder in which the last event like it was
         quick. A disk that hangs, a policy that is new, a long command: these are for a thread.
         """
-        small = _SMALL_COMMAND if b'"Bash"' in payload else _SMALL
+        if not is_loaded(ask.client):
+            return None
+        small = _SMALL_COMMAND if client_named(ask.client).shell_mark in payload else _SMALL
         if len(payload) > small or self._paces.get((ask.cwd, ask.event), 1.0) > _QUICK:
             return None
         try:
@@ -120,10 +121,10 @@ class EventHandler:
     def answer(self, ask: HookRequest, payload: bytes, *, cached_only: bool = False) -> HookReply:
         """Decide, write down, answer. Raises `NotThisDaemon` if this is not the process to ask."""
         begun = perf_counter()
-        if ask.client not in CLIENTS:
-            raise NotThisDaemon(f"no such client: {ask.client}")
         try:
-            event = read_event(payload, ask.event)
+            event = read_event(payload, ask.event, ask.client)
+        except UnknownClientError:
+            raise NotThisDaemon(f"no such client: {ask.client}") from None
         except FairleadError as error:
             return self._refused(ask, payload, error, begun)
         if cached_only and not self._postman.is_quiet(event, ask):
@@ -146,18 +147,19 @@ class EventHandler:
         """Decide for a client that has no launcher. Raises nothing: what goes wrong denies on a gate."""
         begun = perf_counter()
         event: Event | None = None
+        client = client_or_default(ask.client)
         try:
-            event = read_event(payload, ask.event)
+            event = read_event(payload, ask.event, ask.client)
             decision = self._postman.speak(event, ask, self._decide(event, ask))
-            output = _without_caller(event, payload, decision)
+            output = _without_caller(event, client.command_payload(event, payload), decision)
         except Exception as error:  # noqa: BLE001 - the client takes an error for consent
             output = HookOutput.deny(f"fairlead cannot decide: {error}")
-        document = to_json(event, output) if event else _denied(ask, output)
+        document = client.to_json(event, output) if event else client.refuse_json(ask.event, output.reason or "")
         reply = HookReply(200, verdict=verdict_of(output), reason=output.reason or "")
         try:
             self._write_down(ask, payload, event, reply, 0, begun)
         except (FairleadError, OSError) as error:
-            document = _denied(ask, HookOutput.deny(f"fairlead cannot write the event down: {error}"))
+            document = client.refuse_json(ask.event, f"fairlead cannot write the event down: {error}")
         return document
 
     def _decide(self, event: Event, ask: HookRequest, *, cached_only: bool = False) -> Decision:
@@ -170,14 +172,15 @@ class EventHandler:
 
     def _manager(self, policing: PolicyContext, ask: HookRequest) -> HookManager:
         """Give the guards of these files. A file that has changed is another layer, and so has other guards."""
-        settings = ask.env.get("CLAUDE_CONFIG_DIR", "")
+        variable = client_named(ask.client).variables.config_dir
+        settings = ask.env.get(variable, "")
         settings = settings and os.path.join(ask.cwd, settings)
-        key = (settings, *map(id, policing.layers))
+        key = (variable, settings, *map(id, policing.layers))
         held = self._managers.get(key)
         if held is not None:
             return held[1]
         manager = HookManager()
-        post_guards(manager, policing, {**os.environ, "CLAUDE_CONFIG_DIR": settings})
+        post_guards(manager, policing, {**os.environ, variable: settings})
         with self._lock:
             if len(self._managers) >= _MOST_MANAGERS:
                 self._managers.clear()
@@ -185,9 +188,9 @@ class EventHandler:
         return manager
 
     def _refused(self, ask: HookRequest, payload: bytes, error: FairleadError, begun: float) -> HookReply:
-        exit_code = 2 if b'"PreToolUse"' in payload or ask.event == "PreToolUse" else 1
-        stderr = f"fairlead: {error}\n".encode(errors="replace")
-        reply = HookReply(200, exit_code, stderr=stderr, verdict="failed", reason=str(error))
+        answer = client_named(ask.client).refuse(ask.event, payload, f"fairlead: {error}")
+        stderr = f"{answer.stderr}\n".encode(errors="replace") if answer.stderr else b""
+        reply = HookReply(200, answer.exit_code, answer.stdout, stderr, verdict="failed", reason=str(error))
         self._write_down(ask, payload, None, reply, 0, begun)
         return reply
 
@@ -221,14 +224,6 @@ def _without_caller(event: Event, payload: bytes, decision: Decision) -> HookOut
     return settle(event, payload, decision).output
 
 
-def _denied(ask: HookRequest, output: HookOutput) -> dict[str, Any]:
-    """Say no to a payload that could not be read, where that can be said."""
-    if ask.event != "PreToolUse":
-        return {"systemMessage": output.reason}
-    verdict = {"permissionDecision": "deny", "permissionDecisionReason": output.reason}
-    return {"hookSpecificOutput": {"hookEventName": ask.event, **verdict}}
-
-
 _NOTHING = HookOutput()
 _SILENCE = HookReply(200)
 
@@ -239,11 +234,12 @@ def _reply(event: Event, payload: bytes, decision: Decision, ask: HookRequest) -
         return _SILENCE  # which is what nearly every event gets
     if decision.plan is not None and decision.plan.steps:
         return HookReply(202, stdout=msgspec.json.encode(decision), verdict=verdict_of(decision.output))
-    settled = settle(event, payload, decision)
+    client = client_named(ask.client)
+    settled = settle(event, client.command_payload(event, payload), decision)
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
     if settled.notes:
         return HookReply(202, stdout=msgspec.json.encode(decision), verdict=verdict, reason=reason)
-    answer: Answer = CLIENTS[ask.client].render(event, settled.output)
+    answer = client.render(event, settled.output)
     lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
     stderr = "".join(f"{line}\n" for line in lines).encode(errors="replace")
     return HookReply(200, answer.exit_code, answer.stdout, stderr, verdict, reason)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from fairlead.clients import Task, client_or_default
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.events import (
     HookOutput,
@@ -24,8 +25,7 @@ from fairlead.events import (
     TaskCreated,
     UserPromptSubmit,
 )
-from fairlead.execute import export_session
-from fairlead.mail import STAGES, MailError, Task
+from fairlead.mail import STAGES, MailError
 from fairlead.mail import _render as words
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class MailDelivery:
             self._mail.tasks.take(event.session_id, Task(event.task_id or "", status, event.task_subject or ""))
             return None
         if isinstance(event, SessionStart):
-            export_session(ask.caller.env_file, event.session_id, ask.cwd)
+            client_or_default(ask.client).export_session(ask.caller.env_file, event.session_id, ask.cwd)
         elif isinstance(event, SessionEnd):
             self._goodbye(event, ask)
             return None

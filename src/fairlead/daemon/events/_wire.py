@@ -42,7 +42,7 @@ class RequestReader:
 
     def __init__(self) -> None:
         self._lines: dict[bytes, tuple[str, str]] = {}
-        self._known: dict[bytes, HookRequest] = {}
+        self._known: dict[tuple[str, bytes], HookRequest] = {}
 
     def read(self, data: bytes) -> tuple[HookRequest, bytes] | None:
         """Give what is asked, and the payload; `None` while there is more to come. Raises `NotHookRequest`."""
@@ -56,7 +56,7 @@ class RequestReader:
         if match is None:
             raise NotHookRequest
         event, client = self._lines.get(data[:line]) or self._learn(data[:line])
-        ask = self._known.get(data[line:own]) or self._meet(data[line:own])
+        ask = self._known.get((client, data[line:own])) or self._meet(client, data[line:own])
         end += 4
         missing = int(match[2]) - (len(data) - end)
         if missing < 0 or len(data) + missing - end > _LARGEST:
@@ -74,13 +74,13 @@ class RequestReader:
         target = self._lines[line] = read_target(match[1].decode(), match[2] or b"")
         return target
 
-    def _meet(self, same: bytes) -> HookRequest:
+    def _meet(self, client: str, same: bytes) -> HookRequest:
         told = [(name, value) for name, _, value in (line.partition(b": ") for line in same.split(b"\r\n")[1:])]
         if not _SAME.fullmatch(same) or not _UNUSUAL.isdisjoint(name for name, _ in told):
             raise NotHookRequest
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        ask = self._known[same] = read_request("", b"", told)
+        ask = self._known[client, same] = read_request("", b"client=%b" % client.encode("latin-1"), told)
         return ask
 
 

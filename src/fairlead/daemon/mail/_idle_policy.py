@@ -14,26 +14,27 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.clients import CLIENTS
+from fairlead.clients import client_named
 from fairlead.daemon.events._handler import HookReply
 from fairlead.daemon.events._mail import shown
 from fairlead.decide import find_policy, idle_settings, read_event
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import LONGEST_REASON, CommandsRecord
-from fairlead.mail import MailError, config_folder, incomplete
+from fairlead.mail import MailError, incomplete
 from fairlead.mail import _render as words
 from fairlead.policy import NotCached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fairlead.clients import Task
     from fairlead.daemon.events._request import HookRequest
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.mail._waiters import Waiter, WaitToken, Way
     from fairlead.decide import IdleSettings
     from fairlead.events import Event
     from fairlead.journal import Record
-    from fairlead.mail import Agent, MessageService, Task
+    from fairlead.mail import Agent, MessageService
 
 WAKE = 2_000_000
 """Seconds that a wake waits at most, 23 days: what the timers of all clients can count."""
@@ -85,7 +86,9 @@ class IdlePolicy:
     def begin(self, event: Stop, ask: HookRequest, said: bytes) -> HookReply:
         """Let an agent wait for which no mail has come: if it has tasks of its own, it is reminded of them instead."""
         how = self.how(event, ask)
-        tasks = incomplete(self._mail.tasks.of(event.session_id, config_folder(ask.env, ask.cwd)))
+        client = client_named(ask.client)
+        kept = client.read_tasks(client.config_folder(ask.env, ask.cwd), event.session_id)
+        tasks = incomplete(self._mail.tasks.of(event.session_id, kept))
         if tasks and self._may_remind(event.session_id, tasks, how.most_blocks):
             return _blocked(event, ask, words.tasks_reason(tasks), said)
         self.mark_idle(event)
@@ -95,7 +98,7 @@ class IdlePolicy:
 
     def again(self, payload: bytes, ask: HookRequest, said: bytes, *, wakes: bool = False) -> HookReply:
         """Take up a stop that was decided elsewhere, or whose wait has broken off: what it was shown was never seen."""
-        event = read_event(payload, ask.event)
+        event = read_event(payload, ask.event, ask.client)
         if not isinstance(event, Stop):
             return HookReply(_NO_SUCH, stdout=_ONLY_AT_END)
         office, output = self._mail.office_within(_OPENING), None
@@ -114,11 +117,10 @@ class IdlePolicy:
 
         A client without a terminal (`-p`, the SDK) does wait for it, and would never end.
         """
-        event = read_event(payload, ask.event)
+        event = read_event(payload, ask.event, ask.client)
         if not isinstance(event, Stop):
             return HookReply(_NO_SUCH, stdout=_ONLY_AT_END)
-        is_alone = ask.env.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk")
-        if is_alone or self.how(event, ask).stay != "wake":
+        if client_named(ask.client).is_headless(ask.env) or self.how(event, ask).stay != "wake":
             return HookReply(200)
         return self._promised("wake", event, ask, WAKE, b"")
 
@@ -231,7 +233,7 @@ class IdlePolicy:
 
 def _blocked(event: Stop, ask: HookRequest, reason: str, said: bytes) -> HookReply:
     """Keep an agent going; what was to be said already is said, too."""
-    answer = CLIENTS[ask.client].render(event, HookOutput.block(reason))
+    answer = client_named(ask.client).render(event, HookOutput.block(reason))
     stdout = answer.stdout
     if said:
         document: dict[str, Any] = {**_object(said), **_object(stdout)}

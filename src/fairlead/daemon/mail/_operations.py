@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fairlead.clients import DEFAULT_CLIENT, client_or_default
 from fairlead.daemon.http._mail_documents import (
     agent_row,
     agent_rows,
@@ -264,7 +265,10 @@ def identity(visit: Visit, ask: asks.Identity) -> dict[str, Any]:
 
 def tasks(visit: Visit, ask: asks.Tasks) -> dict[str, Any]:
     """List the tasks of the caller's session."""
-    found = visit.tasks.of(visit.agent.session, ask.folder) if visit.agent.session else ()
+    name = visit.agent.session
+    session = visit.sessions(name) if name else None
+    kept = client_or_default(session.client if session else DEFAULT_CLIENT).read_tasks(ask.folder, name)
+    found = visit.tasks.of(name, kept) if name else ()
     shown = found if ask.all else incomplete(found)
     return {"session": visit.agent.session, "tasks": [msgspec.to_builtins(task) for task in shown]}
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.sessions import Transcripts
+from fairlead.clients import client_or_default
 
 if TYPE_CHECKING:
+    from fairlead.clients import TranscriptReader, Usage
     from fairlead.daemon.sessions._tracker import SessionTracker
-    from fairlead.sessions import Session, Usage
+    from fairlead.sessions import Session
 
 _TICK = 1.0
 _OFTEN = 3.0
@@ -29,7 +30,8 @@ class SubagentTokenUsage:
 
     def __init__(self, tracker: SessionTracker) -> None:
         self._tracker = tracker
-        self._transcripts = Transcripts()
+        self._readers: dict[str, TranscriptReader | None] = {}
+        """By the client's name."""
         self._settled: set[str] = set()
         """Subagents that have ended and were read to the end."""
         self._next = 0.0
@@ -49,18 +51,28 @@ class SubagentTokenUsage:
 
     async def _read(self, *, also_live: bool) -> None:
         async with self._reading:
-            wanted = self._wanted(also_live=also_live)
-            if not wanted:
-                return
-            files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in wanted.items()}
-            loop, begun = asyncio.get_running_loop(), time()
-            found = await loop.run_in_executor(None, self._transcripts.read, files)
-            for name, session in wanted.items():
-                if name in found:
-                    self._tracker.count(name, _with_percent(found[name], self._tracker.root_of(session)))
-                is_over = session.ended is not None and begun - session.ended > _SETTLES
-                if is_over and name not in self._transcripts.behind:
-                    self._settled.add(name)
+            by_client: dict[str, dict[str, Session]] = {}
+            for name, session in self._wanted(also_live=also_live).items():
+                by_client.setdefault(session.client, {})[name] = session
+            for client, wanted in by_client.items():
+                await self._read_of(client, wanted)
+
+    async def _read_of(self, client: str, wanted: dict[str, Session]) -> None:
+        """Read the transcripts of one client's subagents."""
+        if client not in self._readers:
+            self._readers[client] = client_or_default(client).transcripts()
+        reader, begun = self._readers[client], time()
+        if reader is None:
+            self._settled.update(name for name, session in wanted.items() if session.ended is not None)
+            return
+        files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in wanted.items()}
+        found = await asyncio.get_running_loop().run_in_executor(None, reader.read, files)
+        for name, session in wanted.items():
+            if name in found:
+                self._tracker.count(name, _with_percent(found[name], self._tracker.root_of(session)))
+            is_over = session.ended is not None and begun - session.ended > _SETTLES
+            if is_over and name not in reader.behind:
+                self._settled.add(name)
 
     def _wanted(self, *, also_live: bool) -> dict[str, Session]:
         subagents = {session.id: session for session in self._tracker.subagents()}
@@ -74,9 +86,8 @@ class SubagentTokenUsage:
 
 def _transcript(session: Session, root: Session) -> str:
     """Say where a subagent's transcript is: as its start or its stop told, or where the client is known to write it."""
-    if session.transcript or not root.transcript:
-        return session.transcript
-    return f"{root.transcript.removesuffix('.jsonl')}/subagents/agent-{session.agent_id}.jsonl"
+    sent = session.transcript
+    return sent or client_or_default(root.client).subagent_transcript(root.transcript, session.agent_id)
 
 
 def _with_percent(usage: Usage, root: Session) -> Usage:

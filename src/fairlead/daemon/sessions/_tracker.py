@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import known_clients
 from fairlead.errors import FairleadError
 from fairlead.journal import EventRecord, Position
 from fairlead.paths import state_folder
@@ -22,7 +23,6 @@ from fairlead.sessions import (
     Registry,
     SessionMemory,
     SnapshotError,
-    find_session_files,
     restore,
     snapshot,
     take_record,
@@ -31,10 +31,11 @@ from fairlead.sessions import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
+    from fairlead.clients import ClientSessionFile, Usage
     from fairlead.events import Event
     from fairlead.journal import Reader
     from fairlead.process import Process
-    from fairlead.sessions import Change, ClientSessionFile, Session, Usage
+    from fairlead.sessions import Change, Session
 
     Facts = tuple[list[ClientSessionFile], list[Process]]
 
@@ -230,7 +231,7 @@ class SessionTracker:
 
 def look_up(processes: set[Process]) -> Facts:
     """Look into the client's files, and which of the processes are gone: for a thread."""
-    return find_session_files(), dead_processes(processes)
+    return [one for client in known_clients() for one in client.find_sessions()], dead_processes(processes)
 
 
 def shown(session: Session) -> Session:

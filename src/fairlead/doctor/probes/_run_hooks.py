@@ -1,4 +1,4 @@
-"""Runs hooks as Claude Code does, with a payload that was recorded from it, and measures how long each takes.
+"""Runs hooks as the client does, with a payload that was recorded from it, and measures how long each takes.
 
 What is run must not do anything: no command of a policy, no note to a person, no policy that comes into force by it.
 So an event is run in this home and folder only if the policy that holds has nothing to do for it and was in use
@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from fairlead.clients.claude._ownership import is_wake
+from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.doctor._facts import SLOW, Played, Road, Run
 from fairlead.doctor.probes._daemon import status_of
 from fairlead.doctor.probes._policy import sets_off
-from fairlead.doctor.probes._programs import words_of
 from fairlead.errors import FairleadError
 from fairlead.journal import EventRecord, Reader, journal_folder
 from fairlead.paths import socket_file
@@ -33,7 +32,7 @@ from fairlead.testing import make_payload
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairlead.doctor._facts import Hook
+    from fairlead.clients import InstalledHook
     from fairlead.journal import Position
     from fairlead.policy import Layer
 
@@ -45,7 +44,7 @@ _ALTOGETHER = 45.0
 _FOR_A_DAEMON = 10.0
 _MOST = 1 << 20
 _ONLY_BY_COMMAND = frozenset({"WorktreeCreate", "WorktreeRemove"})
-_NOT_THIS_SESSION = ("CLAUDE_ENV_FILE", "TMUX", "TMUX_PANE")
+_NOT_THIS_SESSION = ("TMUX", "TMUX_PANE")
 
 
 class Stage(msgspec.Struct, frozen=True):
@@ -58,13 +57,14 @@ class Stage(msgspec.Struct, frozen=True):
     may_run_here: bool = True
     """The home is that of the hooks, and its policy is in use already."""
     run_foreign: bool = False
+    client: str = DEFAULT_CLIENT
     daemon_hangs: bool = False
     """Each event here takes seconds then, so one has to do."""
 
 
-def play(hooks: Iterable[Hook], stage: Stage) -> Played:
+def play(hooks: Iterable[InstalledHook], stage: Stage) -> Played:
     """Run each hook once: of those with the same command line the client runs one."""
-    chosen = list({hook.line: hook for hook in hooks if not is_wake(hook.value)}.values())  # that one only waits
+    chosen = list({hook.identity: hook for hook in hooks if not hook.only_wakes}.values())  # that one only waits
     chosen.sort(key=lambda hook: (not hook.is_ours, hook.event == "SessionEnd"))  # a session ends at its end
     scratch = tempfile.mkdtemp(prefix="fairlead-doctor-")
     try:
@@ -75,13 +75,10 @@ def play(hooks: Iterable[Hook], stage: Stage) -> Played:
     return Played(runs, player.awaited, player.came)
 
 
-def sample(event: str, cwd: str, transcript: str) -> dict[str, Any]:
+def sample(event: str, cwd: str, transcript: str, client: str = DEFAULT_CLIENT) -> dict[str, Any]:
     """Make a payload: one that the client sent, but of a session, a folder and a call that harm nobody."""
     here = {"session_id": SESSION, "cwd": cwd, "transcript_path": transcript}
-    call = {"tool_name": "Bash", "tool_input": {"command": "true", "description": "fairlead doctor"}}
-    more: dict[str, Any] = call if event in {"PreToolUse", "PostToolUse", "PermissionRequest"} else {}
-    if event == "PostToolUse":
-        more |= {"tool_response": {"stdout": "", "stderr": "", "interrupted": False, "isImage": False}}
+    more = client_named(client).installer.harmless_payload(event)
     try:
         return make_payload(event, **here, **more)
     except (FairleadError, StopIteration):
@@ -100,7 +97,7 @@ class _Player:
         self.awaited = False
         self.came = True
 
-    def run(self, hook: Hook) -> Run:
+    def run(self, hook: InstalledHook) -> Run:
         told = Run(hook.event, hook.scope, hook.program, hook.is_ours)
         if reason := _reason_not_to(hook, run_foreign=self._stage.run_foreign):
             return msgspec.structs.replace(told, trouble=reason)
@@ -120,34 +117,28 @@ class _Player:
             self.awaited, self.came = True, self._comes()
         return run
 
-    def _may_run_here(self, hook: Hook) -> bool:
+    def _may_run_here(self, hook: InstalledHook) -> bool:
         if not hook.is_ours:
             return True
         if not self._stage.may_run_here or (self._stage.daemon_hangs and hook.event != "PreToolUse"):
             return False
-        return not sets_off(sample(hook.event, self._stage.cwd, self._transcript()), self._stage.layers)
+        payload = sample(hook.event, self._stage.cwd, self._transcript(), self._stage.client)
+        return not sets_off(payload, self._stage.layers)
 
     def _transcript(self) -> str:
         return f"{self._scratch}/transcript.jsonl"
 
-    def _once(self, hook: Hook, told: Run, road: Road) -> Run:
+    def _once(self, hook: InstalledHook, told: Run, road: Road) -> Run:
         cwd = self._scratch if road == "apart" else self._stage.cwd
-        payload = msgspec.json.encode(sample(hook.event, cwd, self._transcript()))
-        command = command_of(hook, self._stage.cwd)
-        seconds = min(float(hook.value.get("timeout") or _LONGEST), _LONGEST)
-        outcome = run_program(command, payload, cwd, self._environment(road), seconds)
+        payload = msgspec.json.encode(sample(hook.event, cwd, self._transcript(), self._stage.client))
+        seconds = min(hook.timeout or _LONGEST, _LONGEST)
+        outcome = run_program(hook.argv, payload, cwd, self._environment(road), seconds)
         return msgspec.structs.replace(told, road=road, **outcome)
 
     def _environment(self, road: Road) -> dict[str, str]:
         """Give what the client gives, but nothing that belongs to a session that may be running here."""
         env = {name: value for name, value in self._stage.environ.items() if name not in _NOT_THIS_SESSION}
-        env |= {
-            "CLAUDECODE": "1",
-            "CLAUDE_CODE_ENTRYPOINT": "cli",
-            "CLAUDE_CODE_SESSION_ID": SESSION,
-            "CLAUDE_PID": str(os.getpid()),
-            "CLAUDE_PROJECT_DIR": self._stage.cwd,
-        }
+        env = client_named(self._stage.client).installer.hook_environment(env, SESSION, self._stage.cwd)
         return env | ({"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if road == "apart" else {})
 
     # -- the daemon meanwhile ----------------------------------------------------------------------------
@@ -178,8 +169,8 @@ class _Player:
         return False
 
 
-def _reason_not_to(hook: Hook, *, run_foreign: bool) -> str:
-    if hook.value.get("type") != "command":
+def _reason_not_to(hook: InstalledHook, *, run_foreign: bool) -> str:
+    if not hook.argv:
         return "only the client can run it"
     if hook.event in _ONLY_BY_COMMAND and not (run_foreign and not hook.is_ours):
         return "it makes or removes a worktree"
@@ -187,7 +178,7 @@ def _reason_not_to(hook: Hook, *, run_foreign: bool) -> str:
         return ""
     if not hook.is_ours:
         return "it is not ours, and may do anything"
-    if own := _own_options(words_of(hook)):
+    if own := _own_options(hook.words):
         return f"{own[0]} runs hooks of your own, which may do anything"
     return ""
 
@@ -195,14 +186,6 @@ def _reason_not_to(hook: Hook, *, run_foreign: bool) -> str:
 def _own_options(words: Sequence[str]) -> list[str]:
     rest = iter(words[2:])
     return [word for word in rest if word not in {"--python", "--client"} or not next(rest, "")]
-
-
-def command_of(hook: Hook, project: str) -> list[str]:
-    """Give what the client starts: with `args` the program itself, else a shell."""
-    command, args = str(hook.value.get("command", "")), hook.value.get("args")
-    if not isinstance(args, list):
-        return ["/bin/sh", "-c", command]
-    return [word.replace("${CLAUDE_PROJECT_DIR}", project) for word in (command, *map(str, args))]
 
 
 def run_program(
@@ -242,6 +225,6 @@ def _read(file: BinaryIO | Any) -> bytes:
     return content
 
 
-def own_and_foreign(hooks: Iterable[Hook], scopes: Sequence[str]) -> Iterator[Hook]:
+def own_and_foreign(hooks: Iterable[InstalledHook], scopes: Sequence[str]) -> Iterator[InstalledHook]:
     """Choose what is run or listed: ours in the scopes that were asked about, and all of others."""
     yield from (hook for hook in hooks if not hook.is_ours or hook.scope in scopes or hook.scope == "managed")

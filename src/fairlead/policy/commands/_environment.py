@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairlead.clients import client_or_default
 from fairlead.events import Event, PostToolBatch, PostToolUse, SubagentStart, ToolEvent, encode_json
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def variables(event: Event, **more: str | None) -> dict[str, str]:
     fields = {**_ALWAYS, **_AGENT, **_BY_EVENT.get(event.event_name, {})}
     found: dict[str, Any] = {name: getattr(event, field, None) for name, field in fields.items()}
     if isinstance(event, SubagentStart):
-        found["AGENT_TRANSCRIPT_PATH"] = event.agent_transcript
+        found["AGENT_TRANSCRIPT_PATH"] = client_or_default(event.client).agent_transcript(event) or None
     if isinstance(event, ToolEvent):
         found |= _of_tool(event)
     if isinstance(event, PostToolBatch):
@@ -113,10 +114,7 @@ def prefixed(values: Mapping[str, Any]) -> dict[str, str]:
 
 def file_of(event: ToolEvent) -> str | None:
     """Name the file that a tool call is about, if it is about one."""
-    for key in ("file_path", "notebook_path"):
-        if isinstance(path := event.tool_input.get(key), str):
-            return path
-    return None
+    return client_or_default(event.client).file_of(event.tool_input)
 
 
 def _of_tool(event: ToolEvent) -> dict[str, Any]:

@@ -157,8 +157,8 @@ _ELSEWHERE: dict[type, dict[str, str]] = {
     },
     t.Policy: {
         "rules": "its keys are in `preToolUse` now",
-        "hooks": "hooks belong in the client's settings, .claude/settings.json; a policy has a section for each "
-        "event, such as `stop`",
+        "hooks": "hooks belong in the client's settings (see fairlead hooks); a policy has a section for each event, "
+        "such as `stop`",
     },
 }
 """Keys that conclaude once had, or that belong in another file."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairlead.clients import known_clients
 from fairlead.policy.config import _types as t
 
 if TYPE_CHECKING:
@@ -135,8 +136,6 @@ def check_of(owner: type, field: str) -> Check | None:
 
 # -- remarks -------------------------------------------------------------------------------------------
 
-_SHELLS = frozenset({"Bash", "Monitor"})
-
 
 def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
     """Remark on a rule that looks at something else than it seems to. Conclaude takes these, so they are no errors."""
@@ -145,7 +144,7 @@ def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
         if pattern in {"", "*"}:
             return f"never matches: {tool} has no command; write `tool: Bash`, or `pattern` for the file"
         return f"looks at the file alone: {tool} has no command; remove `commandPattern`, or write `tool: Bash`"
-    if tool in _SHELLS and not command and _is_like_a_command(pattern):
+    if _runs_commands_alone(tool) and not command and _is_like_a_command(pattern):
         return (
             "looks at the files that a command touches, not at the command; "
             "for that write `commandPattern` in place of `pattern`"
@@ -154,7 +153,11 @@ def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
 
 
 def _may_run_commands(tool: str) -> bool:
-    return tool in _SHELLS or tool.startswith("mcp__") or any(char in tool for char in "*?[")
+    return any(char in tool for char in "*?[") or any(client.may_run_commands(tool) for client in known_clients())
+
+
+def _runs_commands_alone(tool: str) -> bool:
+    return any(client.kind_of(tool) == "shell" for client in known_clients())
 
 
 def _is_like_a_command(pattern: str) -> bool:

@@ -93,7 +93,7 @@ def _subject(event: Event) -> str:
 def _evidence(event: Event, now: float) -> Evidence:
     """Tell what a state was told from that is about no call we know."""
     if isinstance(event, events.ToolEvent):
-        return Evidence(event.event_name, now, clean(event.tool_name), _tools.path_of(event.tool_input))
+        return Evidence(event.event_name, now, clean(event.tool_name), _tools.path_of(event))
     return Evidence(event.event_name, now)
 
 
@@ -108,7 +108,7 @@ def _note_surroundings(session: Session, event: Event, changes: Changes) -> None
         return
     if event.transcript_path and event.transcript_path != session.transcript:
         changes["transcript"] = clean(event.transcript_path, LONGEST_PATH)
-    if event.agent_type and not event.agent_id:  # started as `claude --agent X`
+    if event.agent_type and not event.agent_id:  # the client was started as this agent
         changes["agent_type"] = clean(event.agent_type)
 
 

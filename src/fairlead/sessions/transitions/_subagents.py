@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.clients import client_or_default
 from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, clean
 from fairlead.sessions._session import Agent, OpenCall, Session
 from fairlead.sessions._states import IDLE, THINKING, Evidence, Working
 from fairlead.sessions.transitions._activity import Changes, corrected, now_doing
-from fairlead.sessions.transitions._tools import MAKES_AGENTS
 
 if TYPE_CHECKING:
     from fairlead.events import SubagentStart, SubagentStop, TeammateIdle
@@ -91,10 +91,11 @@ def teammate_idle(session: Session, _event: TeammateIdle, _at: float) -> Changes
 
 def maker_call(session: Session, kind: str, agent_id: str) -> tuple[str, OpenCall] | None:
     """Guess which open call made a subagent: the oldest that asked for this type, else the oldest, has none yet."""
+    client = client_or_default(session.client)
     waiting = [
         (call_id, call)
         for call_id, call in session.calls.items()
-        if call.tool in MAKES_AGENTS and call.agent in ("", agent_id)
+        if client.kind_of(call.tool) == "spawn" and call.agent in ("", agent_id)
     ]
     return next((found for found in waiting if found[1].kind == kind), waiting[0] if waiting else None)
 
@@ -121,7 +122,7 @@ def _introduced(event: SubagentStart) -> Changes:
     changes: Changes = {"agent_type": clean(event.agent_type)}
     if event.description:
         changes["description"] = clean(event.description)
-    if transcript := event.agent_transcript:
+    if transcript := client_or_default(event.client).agent_transcript(event):
         changes["transcript"] = clean(transcript, LONGEST_PATH)
     return changes
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from fairlead.clients import client_or_default
 from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, MOST_TASKS, clean
 from fairlead.sessions._session import Agent, Session, Task
 from fairlead.sessions._states import IDLE, THINKING, AttentionNeeded, Working
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
         UserPromptSubmit,
     )
 
-_NO_PERSON = ("<task-notification>", "[SYSTEM NOTIFICATION")
-"""How a prompt begins that the client wrote: for a finished background task, or for a hook that wakes the agent."""
-
 FAILED = "API error"
 
 
@@ -38,7 +36,7 @@ def user_prompt_submit(session: Session, event: UserPromptSubmit, _at: float) ->
     """The agent works. Whatever was open is over: the client takes a prompt only between turns."""
     changes = _counted(session, event)
     if not changes["by_person"]:
-        changes |= _task_ended(session, event.prompt)
+        changes |= _task_ended(session, event)
     return changes | {"in_turn": True, "calls": {}, "state": Working(), "cleared": True}
 
 
@@ -48,14 +46,9 @@ def late_user_prompt_submit(session: Session, event: UserPromptSubmit, _at: floa
     return {"counters": changes["counters"]}
 
 
-def is_by_person(prompt: str) -> bool:
-    """Tell whether a person wrote a prompt: the client fires the same event for its own."""
-    return not prompt.lstrip().startswith(_NO_PERSON)
-
-
 def _counted(session: Session, event: UserPromptSubmit) -> Changes:
     counters = session.counters
-    if not is_by_person(event.prompt):
+    if client_or_default(event.client).is_automatic(event.prompt):  # the client fires the same event for its own
         return {"by_person": False, "counters": replace(counters, wakes=counters.wakes + 1)}
     changes: Changes = {"by_person": True, "counters": replace(counters, prompts=counters.prompts + 1)}
     if not session.first_prompt:
@@ -63,12 +56,10 @@ def _counted(session: Session, event: UserPromptSubmit) -> Changes:
     return changes
 
 
-def _task_ended(session: Session, prompt: str) -> Changes:
+def _task_ended(session: Session, event: UserPromptSubmit) -> Changes:
     """A task that the client tells the agent about is no longer in the background, even if no stop was heard."""
-    _, _, rest = prompt.partition("<task-id>")
-    task_id, found, _ = rest.partition("</task-id>")
-    task_id = clean(task_id, LONGEST_ID)
-    if not found:
+    task_id = clean(client_or_default(event.client).ended_task(event.prompt), LONGEST_ID)
+    if not task_id:
         return {}
     changes: Changes = {"closed": (task_id,)}
     if task_id in session.tasks:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
+from fairlead.clients import DEFAULT_CLIENT, client_or_default
 from fairlead.sessions import AttentionNeeded, Working
 from fairlead.text import harmless, money, span
 from fairlead.tui.model._totals import Totals
@@ -33,13 +34,6 @@ WORDS: dict[Mood, str] = {
     "stale": "stale",
     "ended": "ended",
 }
-
-_QUESTIONS = {
-    "AskUserQuestion": "a question for you",
-    "ExitPlanMode": "a plan to approve",
-    "EnterPlanMode": "leave to make a plan",
-}
-"""The client's tools whose call is a question."""
 
 _DATED = re.compile(r"-20\d{6}$")
 
@@ -103,7 +97,7 @@ def _session(facts: Facts, session: Session, now: float) -> Row:
         seen=seen_of(session),
         ago=span(now - session.evidence.at) if session.evidence else "",
         lasts=span(session.in_state(now) if session.ended is None else now - session.ended),
-        model=short_model((usage and usage.model) or session.model),
+        model=short_model((usage and usage.model) or session.model, session.client),
         percent=usage.context_percent if usage else None,
         context=count_of(usage.context_tokens) if usage and usage.context_tokens else "",
         cost=money(usage.cost_usd) if usage and usage.cost_usd is not None else "",
@@ -185,8 +179,9 @@ def what_of(session: Session) -> str:
 
 def _asked(session: Session, reason: str) -> str:
     """Say what the person is asked: a tool that asks by itself in words, a permission with what it is for."""
-    if reason in _QUESTIONS:
-        return _QUESTIONS[reason]
+    questions = client_or_default(session.client).questions
+    if reason in questions:
+        return questions[reason]
     told, evidence = harmless(reason), session.evidence
     if evidence is None or not told.startswith("Permission"):
         return told
@@ -228,6 +223,6 @@ def count_of(tokens: int) -> str:
     return f"{tokens / 1000:.0f}k" if tokens < 999_500 else f"{tokens / 1e6:.1f}M"  # noqa: PLR2004 - a million
 
 
-def short_model(model: str) -> str:
+def short_model(model: str, client: str = DEFAULT_CLIENT) -> str:
     """Leave out of a model's id what all of them have: its maker and its date."""
-    return _DATED.sub("", harmless(model).removeprefix("claude-"))
+    return _DATED.sub("", client_or_default(client).short_model(harmless(model)))
