@@ -52,6 +52,6 @@ def test_a_star_import_imports_them_all() -> None:
     assert done.stdout == "PreToolUse parse\n"
 
 
-@pytest.mark.parametrize("module", ["fairlead.testing", "fairlead.sdk", "fairlead.clients.claude._render"])
+@pytest.mark.parametrize("module", ["fairlead.testing", "fairlead.sdk", "fairlead.clients.protocol"])
 def test_the_other_public_modules_can_be_imported(module: str) -> None:
     assert importlib.import_module(module).__doc__

@@ -11,7 +11,7 @@ import warnings
 from time import monotonic
 from typing import TYPE_CHECKING, Any, get_args
 
-from fairlead.clients.claude._render import to_json
+from fairlead.clients import client_named
 from fairlead.errors import FairleadError
 from fairlead.events import HookEvent, HookOutput, OtherEvent, parse
 from fairlead.hooks import HookContext, HookManager
@@ -78,7 +78,7 @@ def _callback(manager: HookManager, kind: HookEvent, timeout: float) -> Any:
             event = parse(payload, kind)
             ctx = HookContext(event.session_id, cwd=event.cwd, deadline=monotonic() + timeout)
             result = await manager.fire(event, ctx)
-            return to_json(result.event, result.output)
+            return client_named("claude").to_json(result.event, result.output)
         except Exception as error:  # noqa: BLE001 - the SDK would report it to the client, which would continue
             _log.exception("%s could not be decided", kind.value)
             return _refusal(kind, error) if kind.can_block else {}
@@ -89,4 +89,4 @@ def _callback(manager: HookManager, kind: HookEvent, timeout: float) -> Any:
 def _refusal(kind: HookEvent, error: Exception) -> dict[str, Any]:
     output = HookOutput.deny(f"{kind.value} could not be decided, so it is denied: {type(error).__name__}: {error}")
     event = OtherEvent(session_id="", event_name=kind.value)  # the payload may be invalid; a denial needs the name only
-    return to_json(event, output)
+    return client_named("claude").to_json(event, output)

@@ -22,7 +22,8 @@ from test_docs import parts
 
 from fairlead import __version__
 from fairlead.cli import doctor
-from fairlead.doctor.probes import _run_hooks, _settings
+from fairlead.clients.claude.settings import _inspect
+from fairlead.doctor.probes import _run_hooks
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -408,7 +409,7 @@ def inside(running: Installation, monkeypatch: pytest.MonkeyPatch) -> Installati
     for name, value in running.home.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(running.home.project)
-    monkeypatch.setattr(_settings, "MANAGED", running.home.folder / "managed")
+    monkeypatch.setattr(_inspect, "MANAGED", running.home.folder / "managed")
     return running
 
 
@@ -490,8 +491,8 @@ def test_a_settings_file_that_the_client_skips(running: Installation) -> None:
     leaky = '{"hooks": {"Stop": [{"hooks": [{"type": "http", "url": "http://x", "headers": "Bearer abc"}]}]}}'
     for text, expected in (
         ('{"hooks": {', ":1:12: not valid JSON: "),
-        ('{"model": "opus",}', ":1:17: a comma after the last item; take it out"),
-        ('// mine\n{"model": "opus"}', ":1:1: a comment, which JSON does not have; take it out"),
+        ('{"model": "opus",}', ":1:17: a comma after the last item; remove it"),
+        ('// mine\n{"model": "opus"}', ":1:1: a comment, which JSON does not allow; remove it"),
         (leaky, "headers: expected an object of strings, got a text; "),
     ):
         put(running.project, text)

@@ -14,8 +14,8 @@ import pytest
 from test_docs import parts
 
 from fairlead.cli import hooks
-from fairlead.clients._settings_file import InstallError
-from fairlead.clients.claude._install_events import OldClientError, VersionError, events_for
+from fairlead.clients import InstallError
+from fairlead.clients.claude.settings import OldClientError, VersionError, events_for
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ ADDED = """\
 LEFT_OUT = """\
   left out: MessageDisplay: it fires for every piece of text that is shown
   left out: FileChanged: its matcher is the list of files to watch, which only you know
-  left out: WorktreeCreate: a hook there takes the place of the client's own way to make a worktree
-  left out: WorktreeRemove: it goes with WorktreeCreate, and a failure keeps the worktree
+  left out: WorktreeCreate: a hook there replaces the client's own way to make a worktree
+  left out: WorktreeRemove: it belongs to WorktreeCreate, and a failure keeps the worktree
 """
 OFFER = "  no status line: install with --status-line to see model, context and cost there\n"
 NEXT = """\
@@ -290,7 +290,7 @@ def test_a_launcher_that_moved_is_followed(home: Path, printed: Printed) -> None
     user_file(home).write_text(text.replace("/bin/fairlead-hook StatusLine", "/gone/fairlead-hook StatusLine"))
     printed()
     assert hooks.run(["status", "--scope", "user", *NEWEST]) == 1
-    gone = "statusLine: ~/gone/fairlead-hook is not there, or cannot be started, so the status line is empty"
+    gone = "statusLine: ~/gone/fairlead-hook does not exist or cannot be started, so the status line is empty"
     assert f"user: outdated, 29 events: ~/home/.claude/settings.json\n  {gone}\n" in printed()[0]
     hooks.run(["install", *NEWEST])
     assert "  status line: brought up to date\n" in printed()[0]
@@ -413,13 +413,13 @@ def test_status_works_without_a_launcher(
 ) -> None:
     hooks.run(["install"])
     (tmp_path / "bin/fairlead-hook").unlink()
-    monkeypatch.setattr("fairlead.clients.claude._programs.launcher_folders", lambda: [tmp_path / "bin"])
+    monkeypatch.setattr("fairlead.cli.hooks.launcher_folders", lambda: [tmp_path / "bin"])
     printed()
     assert hooks.run(["status", "--scope", "user"]) == 1
     out = printed()[0]
     assert "launcher: there is no fairlead-hook in ~/bin; install fairlead again: pip install" in out
     assert "user: broken, 26 events: ~/home/.claude/settings.json\n" in out
-    assert "  ~/bin/fairlead-hook is not there, or cannot be started\n" in out
+    assert "  ~/bin/fairlead-hook does not exist or cannot be started\n" in out
     with pytest.raises(InstallError, match="there is no fairlead-hook in "):
         hooks.run(["install"])
 
@@ -459,7 +459,7 @@ def test_a_slip_on_the_command_line_is_told(args: list[str], expected: str) -> N
 
 
 def test_a_version_that_cannot_be_served_is_told() -> None:
-    with pytest.raises(VersionError, match="'new' is no version of Claude Code; expected three numbers"):
+    with pytest.raises(VersionError, match="'new' is not a version of Claude Code; expected three numbers"):
         hooks.run(["install", "--client-version", "new"])
     with pytest.raises(OldClientError, match=r"Claude Code 2\.0\.1 cannot start hooks without a shell; update it"):
         hooks.run(["install", "--client-version", "2.0.1"])

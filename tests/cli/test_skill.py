@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fairlead.cli import hooks, main
-from fairlead.clients.claude._skill import skill_text
+from fairlead.clients._skill import skill_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +77,7 @@ def test_one_of_an_earlier_version_is_brought_up_to_date_and_taken_away(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("fairlead.clients.claude._skill.skill_text", lambda: b"of an earlier version\n")
+        patch.setattr("fairlead.clients._skill.skill_text", lambda: b"of an earlier version\n")
         hooks.run(["install", "--skill", *NEWEST])
     hooks.run(["install", "--skill", *NEWEST])
     assert skill(config).read_bytes() == skill_text()

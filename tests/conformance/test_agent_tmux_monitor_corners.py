@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from sessions.fake_client import IDLE, START, THINKING, FakeClient, make, recorded
 
+from fairlead.clients import ClientSessionFile
+from fairlead.clients.claude._status_line import usage_of as read_usage
 from fairlead.journal import Caller
-from fairlead.sessions import AttentionNeeded, ClientSessionFile, Registry, Working, read_usage, restore, snapshot
+from fairlead.sessions import AttentionNeeded, Registry, Working, restore, snapshot
 
 BASH = AttentionNeeded("Permission for Bash")
 STATUS: dict[str, Any] = {
@@ -23,7 +25,7 @@ STATUS: dict[str, Any] = {
 
 def seen(client: FakeClient, status: str, *, ago: float = 3.0, waiting_for: str = "") -> ClientSessionFile:
     """The client's file, as it has been for so many seconds."""
-    return ClientSessionFile(42, client.session, 1000, status, waiting_for, client.now - ago, START, entrypoint="cli")
+    return ClientSessionFile(42, client.session, 1000, status, waiting_for, client.now - ago, START, in_terminal=True)
 
 
 def look(client: FakeClient, status: str, *, after: float = 10.0, **how: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from daemon.daemon_home import Done, house
 
 from fairlead import HookContext, HookManager
-from fairlead.clients.claude._render import render
+from fairlead.clients import client_named
 from fairlead.decide import decide_with_hooks, find_policy, read_event
 from fairlead.execute import execute
 from fairlead.policy import register_guards
@@ -101,6 +101,6 @@ def _in_this_process(home: DaemonHome, kind: str, payload: bytes) -> Done:
         policy, manager = find_policy(event.cwd or "."), HookManager()
         register_guards(manager, policy.layers)
         settled = execute(event, payload, decide_with_hooks(event, policy, manager, HookContext(event.session_id)))
-        answer = render(event, settled.output)
+        answer = client_named("claude").render(event, settled.output)
     lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
     return Done(answer.exit_code, answer.stdout.decode(), "".join(f"{line}\n" for line in lines))

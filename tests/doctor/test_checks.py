@@ -8,19 +8,18 @@ import msgspec
 import pytest
 
 from fairlead.cli.doctor import examine
+from fairlead.clients import InstalledHook, SettingsFile
 from fairlead.doctor._facts import (
     Client,
     Daemon,
     Database,
     Entry,
     Facts,
-    Hook,
     HookRuns,
     Policy,
     Program,
     ProgramResult,
     Run,
-    SettingsFile,
     State,
 )
 from fairlead.doctor._findings import ok
@@ -123,22 +122,9 @@ def test_a_launcher_that_cannot_run_its_python() -> None:
     assert findings(own_launcher="")["launcher.none"].level == "wrong"
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ({"type": "command", "command": "/bin/x", "args": ["--token", "s3cret"]}, "/bin/x"),
-        ({"type": "command", "command": "curl -H 'Authorization: s3cret' x"}, "curl …"),
-        ({"type": "command", "command": "TOKEN=s3cret run"}, "TOKEN=…"),
-        ({"type": "http", "url": "http://x/?token=s3cret"}, "a hook of the type 'http'"),
-    ],
-)
-def test_a_hook_is_named_without_its_secrets(value: dict[str, Any], shown: str) -> None:
-    assert Hook("user", "f", "Stop", value).program == shown
-
-
 def test_a_gate_that_never_blocked_is_not_reopened() -> None:
     """Another check reports an outdated install."""
-    hook = Hook("user", "f", "PreToolUse", {"type": "command", "command": "fairlead PreToolUse"}, is_ours=True)
+    hook = InstalledHook("user", "f", "PreToolUse", "fairlead", is_ours=True)
 
     assert "settings.reopened" not in findings(files=(SettingsFile("user", "f", is_there=True, hooks=(hook,)),))
 

@@ -384,7 +384,7 @@ NO_URL = (
         (
             "hooks: {Stop: []}",
             (
-                "1:1: unknown key `hooks`; hooks belong in the client's settings, .claude/settings.json; "
+                "1:1: unknown key `hooks`; hooks belong in the client's settings (see fairlead hooks); "
                 "a policy has a section for each event, such as `stop`"
             ),
         ),

@@ -11,18 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sessions.fake_client import IDLE, START, FakeClient
 
-from fairlead.sessions import (
-    Registry,
-    Session,
-    Usage,
-    line_of,
-    read_duration,
-    read_status,
-    read_usage,
-    restore,
-    session_of,
-    snapshot,
-)
+from fairlead import sessions
+from fairlead.clients import StatusLine, client_named
+from fairlead.clients.claude._status_line import status_line_of
+from fairlead.clients.claude._status_line import usage_of as read_usage
+from fairlead.sessions import Registry, Session, Usage, restore, snapshot
 from fairlead.sessions._registry import MAX_SESSIONS
 from fairlead.sessions._status_line import LARGEST_STATUS
 
@@ -36,6 +29,10 @@ def recorded(name: str = "2.1.325", **parts: Any) -> dict[str, Any]:
         status[part] = {**status.get(part, {}), **values}
     found: dict[str, Any] = status
     return found
+
+
+def line_of(status: dict[str, Any], known: Usage | None = None, others: int = 0) -> str:
+    return sessions.line_of(status_line_of(status), known, others)
 
 
 def test_the_line_of_a_recorded_session() -> None:
@@ -93,22 +90,22 @@ def test_whatever_a_client_tells_is_one_line(status: dict[str, Any], others: int
     assert line.isprintable()
     assert len(line) < 160
     assert line.encode().decode() == line
-    assert session_of(status).encode() is not None
-    assert (read_duration(status) or 0.0) >= 0
+    assert status_line_of(status).session_id.encode() is not None
+    assert (status_line_of(status).seconds or 0.0) >= 0
 
 
 @settings(deadline=None)
 @given(st.binary())
 def test_whatever_is_no_status_is_nothing(payload: bytes) -> None:
-    assert isinstance(read_status(payload), dict)
+    assert sessions.line_of(client_named("claude").read_status_line(payload)).isprintable()
 
 
 @pytest.mark.parametrize(
     "payload", [b"", b"[]", b"null", b'"x"', b"{", b"[" * 100_000, b'{"a": "' + b"x" * LARGEST_STATUS + b'"}', b"\xff"]
 )
 def test_this_is_no_status(payload: bytes) -> None:
-    assert read_status(payload) == {}
-    assert line_of(read_status(payload)) == ""
+    assert client_named("claude").read_status_line(payload) == StatusLine()
+    assert sessions.line_of(StatusLine()) == ""
 
 
 # -- in the registry -----------------------------------------------------------------------------------

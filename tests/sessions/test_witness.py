@@ -2,79 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
-
 import msgspec
 import pytest
 from sessions.fake_client import IDLE, START, FakeClient
 
+from fairlead.clients import ClientSessionFile
 from fairlead.sessions import (
     AttentionNeeded,
-    ClientSessionFile,
     Idle,
     Session,
     State,
     Working,
-    find_session_files,
-    read_session_file,
     reconcile,
 )
 from fairlead.sessions._states import Evidence
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-FILE = b"""{"pid": 12345, "sessionId": "s", "cwd": "/home/user/project", "startedAt": 1794773764147,
-"procStart": "438534", "version": "2.1.325", "peerProtocol": 1, "kind": "interactive", "entrypoint": "cli",
-"messagingSocketPath": "/x.sock", "name": "project-d5", "status": "waiting", "updatedAt": 1794773773757,
-"statusUpdatedAt": 1794773773757, "waitingFor": "permission prompt", "asksForConvertedSkills": null}"""
-
-
-def test_a_file_of_the_client_is_read() -> None:
-    assert read_session_file(FILE) == ClientSessionFile(
-        pid=12345,
-        session_id="s",
-        start=438534,
-        status="waiting",
-        waiting_for="permission prompt",
-        status_at=1794773773.757,
-        started=1794773764.147,
-        cwd="/home/user/project",
-        version="2.1.325",
-        entrypoint="cli",
-        name="project-d5",
-    )
-
-
-@pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b'{"pid":"1","sessionId":"s"}', b'{"pid":1}', b"[" * 9999])
-def test_what_is_no_such_file_is_none(text: bytes) -> None:
-    assert read_session_file(text) is None
-
-
-def test_odd_values_are_left_out() -> None:
-    odd = b'{"pid":1,"sessionId":"s","procStart":"Mon","status":3,"statusUpdatedAt":true,"startedAt":1e300,"cwd":null}'
-
-    assert read_session_file(odd) == ClientSessionFile(1, "s")
-
-
-def test_a_folder_is_read_and_the_keys_in_it_are_not(tmp_path: Path) -> None:
-    (tmp_path / "12345.json").write_bytes(FILE)
-    (tmp_path / "12345.abc.key").write_text("secret")
-    (tmp_path / "pid-7.json").write_bytes(FILE)
-    (tmp_path / "8.json").write_text("{")
-    os.mkfifo(tmp_path / "12345.def.key")  # to open it would wait for ever
-
-    assert [witness.pid for witness in find_session_files(str(tmp_path))] == [12345]
-    assert find_session_files(str(tmp_path / "missing")) == []
-
-
-def test_the_folder_is_the_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
-    (tmp_path / "sessions").mkdir()
-    (tmp_path / "sessions/12345.json").write_bytes(FILE)
-
-    assert len(find_session_files()) == 1
+FILE = ClientSessionFile(
+    pid=12345,
+    session_id="s",
+    start=438534,
+    status="waiting",
+    waiting_for="permission prompt",
+    status_at=1794773773.757,
+    started=1794773764.147,
+    cwd="/home/user/project",
+    name="project-d5",
+    in_terminal=True,
+)
 
 
 # -- two witnesses -------------------------------------------------------------------------------------
@@ -153,14 +107,12 @@ def test_an_interrupt_ends_what_ran_in_front_and_leaves_what_runs_in_the_backgro
 
 def test_sessions_that_began_before_us_are_discovered() -> None:
     client = FakeClient()
-    found = read_session_file(FILE)
-    assert found is not None
     changes = client.registry.reconcile(
-        [found, ClientSessionFile(1, "old"), ClientSessionFile(2, "nostart", 0, "busy")], NOW
+        [FILE, ClientSessionFile(1, "old"), ClientSessionFile(2, "nostart", 0, "busy")], NOW
     )
 
     (session,) = client.registry.sessions()
     assert (session.id, session.pid, session.cwd) == ("s", 12345, "/home/user/project")
     assert session.state == AttentionNeeded("Permission prompt")
     assert [change.session for change in changes] == [session]
-    assert client.registry.reconcile([found], NOW) == []
+    assert client.registry.reconcile([FILE], NOW) == []

@@ -17,7 +17,7 @@ import msgspec
 from fairlead.cli.demoscreen import Screen
 from fairlead.cli.demostage import ended_by_signals, scratch, wait
 from fairlead.cli.demoteam import DONE_MEANWHILE, FILES, LEFT_BEHIND, POLICY, TEAM
-from fairlead.clients.claude._programs import find_launcher, launcher_folders
+from fairlead.clients import DEFAULT_CLIENT, client_named, find_launcher, launcher_folders
 from fairlead.errors import FairleadError, UsageError
 from fairlead.journal import CommandsRecord, EventRecord, JournalReader
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fairlead.cli.demostage import Stage
     from fairlead.cli.demoteam import Scene
-    from fairlead.clients.claude._hook_entries import Launcher
+    from fairlead.clients import Launcher
 
 USAGE = """\
 usage: fairlead demo
@@ -193,7 +193,9 @@ class _Demo:
     def _say_what_next(self) -> None:
         self._screen.title("For your own agents:")
         self._screen.shell("fairlead init            # write a policy that suits the project")
-        self._screen.shell("fairlead hooks install   # have Claude Code ask Fairlead (first: --dry-run)")
+        self._screen.shell(
+            f"fairlead hooks install   # have {client_named(DEFAULT_CLIENT).title} ask Fairlead (first: --dry-run)"
+        )
 
     def _expect(self, holds: bool, text: str) -> None:  # noqa: FBT001 - it is the subject
         if not holds:

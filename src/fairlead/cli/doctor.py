@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead import __version__
-from fairlead.clients.claude._install import SCOPES
-from fairlead.clients.claude._install_events import read_version, show_version
+from fairlead.clients import DEFAULT_CLIENT, UnknownClientError, client_named, format_version
 from fairlead.doctor import Options as Probing
 from fairlead.doctor import gather
 from fairlead.doctor.checks import _daemon as _check_daemon
@@ -109,12 +108,15 @@ def _options(args: Sequence[str]) -> Options:
             given[name] = value if equals else words.pop(0)
         else:
             raise UsageError(f"{name} needs a value")
-    scope, version = given.get("--scope"), given.get("--client-version")
-    if scope is not None and scope not in SCOPES:
-        raise UsageError(f"--scope: expected one of {', '.join(SCOPES)}, got {scope!r}")
-    if given.get("--client", "claude") != "claude":
-        raise UsageError(f"--client: expected one of claude, got {given['--client']!r}")
-    wish = Probing(scope, "--run-foreign" in given, read_version(version) if version is not None else None)
+    scope, version, client = given.get("--scope"), given.get("--client-version"), given.get("--client", DEFAULT_CLIENT)
+    try:
+        installer = client_named(client).installer
+    except UnknownClientError as error:
+        raise UsageError(f"--client: {error}") from None
+    if scope is not None and scope not in installer.SCOPES:
+        raise UsageError(f"--scope: expected one of {', '.join(installer.SCOPES)}, got {scope!r}")
+    number = installer.parse_version(version) if version is not None else None
+    wish = Probing(scope, "--run-foreign" in given, number, client)
     return Options(wish, "--json" in given)
 
 
@@ -155,8 +157,8 @@ def _document(facts: Facts, findings: Sequence[Finding]) -> dict[str, Any]:
     levels = [finding.level for finding in findings]
     return {
         "version": facts.version,
-        "client": "claude",
-        "client_version": show_version(facts.client.version) if facts.client.version else None,
+        "client": facts.client.name,
+        "client_version": format_version(facts.client.version) if facts.client.version else None,
         "cwd": printable(facts.cwd),
         "scopes": facts.scopes,
         "healthy": "wrong" not in levels,

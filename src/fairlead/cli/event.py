@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead import __version__
-from fairlead.clients import CLIENTS
-from fairlead.decide import GUARDED_EVENTS, Settled, decide_with_hooks, find_policy, read_event, verdict_of
+from fairlead.clients import DEFAULT_CLIENT, UnknownClientError, client_named
+from fairlead.decide import GUARDED_EVENTS, Settled, decide_with_hooks, find_policy, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
@@ -44,7 +44,7 @@ class Options(msgspec.Struct, frozen=True):
     hooks: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     timeout: float | None = None
-    client: str = "claude"
+    client: str = DEFAULT_CLIENT
     launched: Launched | None = None
     waited: bool = False
     """It was decided by a daemon, and waited for mail, and that has gone."""
@@ -57,15 +57,18 @@ def run(name: str, args: Sequence[str]) -> int:
     known = HookEvent.find(name)
     kind = known.value if known else name
     options = _options(args)
+    client = client_named(options.client)
     begun = perf_counter()
     payload = read_stdin(kind)
     try:
-        event = read_event(payload, kind)
+        event = client.parse(payload, kind)
     except FairleadError as error:
-        print(f"fairlead: {error}", file=sys.stderr)
-        code = 2 if b'"PreToolUse"' in payload or kind == "PreToolUse" else 1
-        _write_down(options, kind, payload, None, "failed", code, str(error), perf_counter() - begun)
-        return code
+        answer = client.refuse(kind, payload, f"fairlead: {error}")
+        print(answer.stderr, file=sys.stderr)
+        if answer.stdout:
+            sys.stdout.buffer.write(answer.stdout)
+        _write_down(options, kind, payload, None, "failed", answer.exit_code, str(error), perf_counter() - begun)
+        return answer.exit_code
     if event.event_name == "Stop" and (options.waited or options.wake):  # a gate is decided again, whatever was said
         return _wait(event, payload, options)
     with reserved_stdout() as stdout:
@@ -74,15 +77,13 @@ def run(name: str, args: Sequence[str]) -> int:
             sys.stdout.flush()  # what hooks printed comes before the reason
         for line in settled.log:
             print(line, file=sys.stderr)
-        answer = CLIENTS[options.client].render(event, settled.output)
+        answer = client.render(event, settled.output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)
         stays = _stays(event, settled, options)
         code = write_answer(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
     if event.event_name == "SessionStart":
-        from fairlead.execute import export_session
-
-        export_session(os.environ.get("CLAUDE_ENV_FILE", ""), event.session_id)
+        client.export_session(os.environ.get(client.variables.env_file, ""), event.session_id)
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
     _write_down(options, kind, payload, event, verdict, code, reason, perf_counter() - begun)
     return _wait(event, payload, options, answer.stdout) if stays else code
@@ -119,9 +120,11 @@ def _options(args: Sequence[str]) -> Options:
         if not value:
             raise UsageError(f"{key} needs a value")
         found[key].append(value)
-    client = found["--client"][-1] if found["--client"] else "claude"
-    if client not in CLIENTS:
-        raise UsageError(f"--client: expected one of {', '.join(CLIENTS)}, got {client!r}")
+    client = found["--client"][-1] if found["--client"] else DEFAULT_CLIENT
+    try:
+        client_named(client)
+    except UnknownClientError as error:
+        raise UsageError(f"--client: {error}") from None
     launched = _launched(found[_LAUNCHED])
     return Options(
         hooks=tuple(found["--hooks"]),
@@ -179,7 +182,8 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
 
             register_guards(manager, policy.layers)
         decision = decide_with_hooks(event, policy, manager, ctx)
-        return execute(event, payload, decision, cancellation=token, deadline=deadline)
+        stdin = client_named(options.client).command_payload(event, payload)
+        return execute(event, stdin, decision, cancellation=token, deadline=deadline)
 
 
 def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
@@ -199,14 +203,14 @@ def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
     from fairlead.decide import event_record
     from fairlead.journal import Caller, spool_folder, spool_record
 
-    environ = os.environ
+    environ, variables = os.environ, client_named(options.client).variables
     caller = Caller(
         pid=options.launched.pid,
         start=options.launched.start,
         pane=environ.get("TMUX_PANE", ""),
         tmux=environ.get("TMUX", ""),
-        project=environ.get("CLAUDE_PROJECT_DIR", ""),
-        env_file=environ.get("CLAUDE_ENV_FILE", ""),
+        project=environ.get(variables.project_dir, ""),
+        env_file=environ.get(variables.env_file, ""),
         version=__version__,
     )
     record = event_record(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.cli.looking import event_of, explain
+from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.errors import UsageError
 from fairlead.events import MAX_PAYLOAD, decode_json, encode_json, parse
 from fairlead.policy import find_layers
@@ -43,12 +44,7 @@ examples:
 
 exit codes: 0 explained, whatever the verdict; 1 not: the policy or the command line is wrong
 """
-_INPUTS = {"--command": "command", "--file": "file_path"}
-_ON_FILES = frozenset({"Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "Write"})
-_TOOLS = (
-    *(*_ON_FILES, "Agent", "AskUserQuestion", "Bash", "BashOutput", "ExitPlanMode", "Glob", "Grep", "KillShell", "LS"),
-    *("LSP", "Monitor", "Skill", "SlashCommand", "Task", "TodoWrite", "WebFetch", "WebSearch"),
-)
+_INPUTS = ("--command", "--file")
 _WHAT_TO_DO = (
     "there is nothing to explain; name a call, e.g. fairlead explain --tool Bash --command 'rm -rf build', "
     "or give a payload on stdin, e.g. fairlead explain < payload.json"
@@ -101,15 +97,18 @@ def _event(wishes: dict[str, str]) -> Event:
 
 
 def _call(wishes: dict[str, str]) -> dict[str, Any]:
-    tool = wishes.get("--tool") or ("Bash" if "--command" in wishes else "Write")
-    spelt = next((name for name in _TOOLS if name.lower() == tool.lower()), tool)
+    client = client_named(DEFAULT_CLIENT)
+    shell = client.default_tools["shell"]
+    tool = wishes.get("--tool") or (shell if "--command" in wishes else client.default_tools["file_write"])
+    spelt = next((name for name in client.tool_kinds if name.lower() == tool.lower()), tool)
     if spelt != tool:
         raise UsageError(f"--tool {tool}: the client has no such tool; did you mean {spelt}?")
-    if tool == "Bash" and "--command" not in wishes:
-        raise UsageError("--tool Bash needs --command TEXT")
-    if tool in _ON_FILES and "--file" not in wishes:
+    if tool == shell and "--command" not in wishes:
+        raise UsageError(f"--tool {shell} needs --command TEXT")
+    if tool in client.file_tools and "--file" not in wishes:
         raise UsageError(f"--tool {tool} needs --file PATH")
-    return {"tool_name": tool, "tool_input": {field: wishes[key] for key, field in _INPUTS.items() if key in wishes}}
+    given = client.tool_input(tool, command=wishes.get("--command", ""), path=wishes.get("--file", ""))
+    return {"tool_name": tool, "tool_input": given}
 
 
 def _payload() -> dict[str, Any]:

@@ -13,36 +13,49 @@ import msgspec
 
 from fairlead.cli.hookstay import STAY_LINES, stay_lines, stay_wish
 from fairlead.cli.statuslines import STATUS_LINES, status_line_lines
-from fairlead.clients._settings_file import InstallError
-from fairlead.clients.claude import _install as installing
-from fairlead.clients.claude import _programs as programs
-from fairlead.clients.claude import _skill as skills
-from fairlead.clients.claude._hook_entries import Asked, others, settings
-from fairlead.clients.claude._install_events import EVENTS, events_for, read_version, show_version
-from fairlead.clients.claude._ownership import REPLACEABLE
-from fairlead.clients.claude._status import Status, status
+from fairlead.clients import (
+    DEFAULT_CLIENT,
+    InstallError,
+    InstallRequest,
+    UnknownClientError,
+    client_named,
+    find_launcher,
+    format_version,
+    install_lock,
+    is_git_ignored,
+    launcher_folders,
+    put_skill,
+    remove_skill,
+)
 from fairlead.errors import UsageError
 from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairlead.clients.claude._hook_entries import Launcher, LineWish
-    from fairlead.clients.claude._install import Plan
-    from fairlead.clients.claude._install_events import Version
+    from fairlead.clients import (
+        Client,
+        InstallPlan,
+        InstallStatus,
+        Launcher,
+        SkillChange,
+        StatusLineChoice,
+        Version,
+    )
 
-USAGE = """\
+_DEFAULT = client_named(DEFAULT_CLIENT)
+_SCOPES = "\n".join(f"  --scope {scope:<14}{text}" for scope, text in _DEFAULT.installer.SCOPES.items())
+
+USAGE = f"""\
 usage: fairlead hooks install   [--scope user|project|local] [--dry-run] [--replace NAMES] [--with EVENTS] [--skill]
                                 [--stay always|wake|no | --persistent] [--status-line | --no-status-line]
        fairlead hooks status    [--scope user|project|local] [--json]
        fairlead hooks uninstall [--scope user|project|local] [--dry-run]
 
-Puts one hook per event into the settings of Claude Code, says how far they are there, or takes them out again.
+Puts one hook per event into the settings of {_DEFAULT.title}, says how far they are there, or takes them out again.
 Everything else in the file keeps its bytes, and uninstall gives back the file as it was.
 
-  --scope user          ~/.claude/settings.json, or in $CLAUDE_CONFIG_DIR: all your projects (default)
-  --scope project       .claude/settings.json in this folder: everybody who has the project
-  --scope local         .claude/settings.local.json in this folder: you, in this project
+{_SCOPES}
   --dry-run             print what would change as a diff, and change nothing
   --replace NAMES       take out the hooks of conclaude, substrate, or both with a comma; uninstall puts them back
   --with EVENTS         ask for events that are left out: MessageDisplay, WorktreeCreate, WorktreeRemove
@@ -83,9 +96,15 @@ class Options(msgspec.Struct, frozen=True):
     replace: frozenset[str] = frozenset()
     also: frozenset[str] = frozenset()
     skill: bool = False
-    status_line: LineWish = "chain"
+    status_line: StatusLineChoice = "chain"
     stay: str | None = None
     version: tuple[int, int, int] | None = None
+    client: str = DEFAULT_CLIENT
+
+    @property
+    def of(self) -> Client:
+        """The client whose settings they are."""
+        return client_named(self.client)
 
 
 def run(args: Sequence[str]) -> int:
@@ -105,27 +124,31 @@ def run(args: Sequence[str]) -> int:
 def _options(args: Sequence[str]) -> Options:
     verb, given = args[0], _given(args)
     version = given.get("--client-version")
-    if given.get("--client", "claude") != "claude":
-        raise UsageError(f"--client: expected one of claude, got {given['--client']!r}")
+    client = given.get("--client", DEFAULT_CLIENT)
+    try:
+        installer = client_named(client).installer
+    except UnknownClientError as error:
+        raise UsageError(f"--client: {error}") from None
     scope = given.get("--scope")
-    if scope is not None and scope not in installing.SCOPES:
-        raise UsageError(f"--scope: expected one of {', '.join(installing.SCOPES)}, got {scope!r}")
-    optional = [name for name, wanted in EVENTS.items() if wanted.can_be_asked]
+    if scope is not None and scope not in installer.SCOPES:
+        raise UsageError(f"--scope: expected one of {', '.join(installer.SCOPES)}, got {scope!r}")
+    optional = [name for name, setting in installer.EVENTS.items() if setting.is_optional]
     return Options(
         verb=verb,
         scope=scope,
         dry_run="--dry-run" in given,
         json="--json" in given,
-        replace=_names("--replace", given.get("--replace", ""), list(REPLACEABLE)),
+        replace=_names("--replace", given.get("--replace", ""), list(installer.REPLACEABLE)),
         also=_names("--with", given.get("--with", ""), optional),
         skill="--skill" in given,
         status_line=_line_wish(given),
-        stay=stay_wish(given),
-        version=read_version(version) if version is not None else None,
+        stay=stay_wish(given, installer),
+        version=installer.parse_version(version) if version is not None else None,
+        client=client,
     )
 
 
-def _line_wish(given: Mapping[str, str]) -> LineWish:
+def _line_wish(given: Mapping[str, str]) -> StatusLineChoice:
     if "--status-line" in given and "--no-status-line" in given:
         raise UsageError("--status-line and --no-status-line cannot both be meant")
     if "--status-line" in given and given.get("--scope", "user") != "user":
@@ -166,69 +189,72 @@ def _names(option: str, text: str, allowed: Sequence[str]) -> frozenset[str]:
 
 
 def _install(options: Options) -> int:
-    scope = options.scope or "user"
-    file = installing.settings_file(scope, Path.cwd(), os.environ)
-    version = options.version or programs.client_version()
-    asked = Asked(_launcher(), version, options.also, options.replace, options.status_line, options.stay)
+    scope, client, installer = options.scope or "user", options.of, options.of.installer
+    file = installer.settings_file(scope, Path.cwd(), os.environ)
+    skill = installer.skill_file(file)
+    version = options.version or installer.client_version()
+    asked = InstallRequest(_launcher(), version, options.also, options.replace, options.status_line, options.stay)
     state = Path(state_folder())
     if options.dry_run:
-        plan = installing.plan_install(file, asked, state)
+        plan = installer.plan_install(file, asked, state)
         _show_diff(plan)
-        done = [*_installed(plan, asked, "would install"), *stay_lines(plan), *status_line_lines(plan, scope)]
-        _say(done, sys.stderr)
+        _say(_installed(client, plan, asked, "would install", scope), sys.stderr)
         if options.skill:
-            print(f"would write {skills.skill_file(file)}", file=sys.stderr)
+            print(f"would write {skill}", file=sys.stderr)
         return 0
-    with installing.locked(state):
-        plan = installing.plan_install(file, asked, state)
-        kept = installing.carry_out(plan, state)
-        taught = skills.put_skill(skills.skill_file(file), state) if options.skill else None
+    with install_lock(state):
+        plan = installer.plan_install(file, asked, state)
+        kept = installer.carry_out(plan, state)
+        taught = put_skill(skill, state) if options.skill else None
     if not plan.changes:
-        print(f"nothing to do: {file} has all hooks of {_client(version)} already")
-        _say(_taught(file, taught), sys.stdout)
+        print(f"nothing to do: {file} has all hooks of {_named(client, version)} already")
+        _say(_taught(skill, taught), sys.stdout)
         return 0
-    done = [*_installed(plan, asked, "installed"), *stay_lines(plan), *status_line_lines(plan, scope)]
-    _say([*done, *_kept(kept), *_warnings(plan, scope, asked)], sys.stdout)
-    _say([*_taught(file, taught), *_next_steps(taught)], sys.stdout)
+    done = [*_installed(client, plan, asked, "installed", scope), *_kept(kept)]
+    _say([*done, *_warnings(client, plan, scope, asked)], sys.stdout)
+    _say([*_taught(skill, taught), *_next_steps(taught)], sys.stdout)
     return 0
 
 
 def _launcher() -> Launcher:
-    return programs.find_launcher(programs.launcher_folders(), sys.executable)
+    return find_launcher(launcher_folders(), sys.executable)
 
 
 def _uninstall(options: Options) -> int:
-    file = installing.settings_file(options.scope or "user", Path.cwd(), os.environ)
-    state = Path(state_folder())
+    installer = options.of.installer
+    file = installer.settings_file(options.scope or "user", Path.cwd(), os.environ)
+    skill, state = installer.skill_file(file), Path(state_folder())
     if options.dry_run:
-        plan = installing.plan_uninstall(file, state)
+        plan = installer.plan_uninstall(file, state)
         _show_diff(plan)
         _say([_removed(plan, "would remove")], sys.stderr)
         return 0
-    with installing.locked(state):
-        plan = installing.plan_uninstall(file, state)
-        taught = skills.take_skill_away(skills.skill_file(file), state)  # first: a folder that came with us may go
-        installing.carry_out(plan, state)
-    _say([_removed(plan, "removed"), *_taught(file, taught)], sys.stdout)
+    with install_lock(state):
+        plan = installer.plan_uninstall(file, state)
+        taught = remove_skill(skill, state)  # first: a folder that came with us may go
+        installer.carry_out(plan, state)
+    _say([_removed(plan, "removed"), *_taught(skill, taught)], sys.stdout)
     return 0
 
 
-def _client(version: Version | None) -> str:
-    return f"Claude Code {show_version(version)}" if version else "Claude Code (version unknown, so the oldest events)"
+def _named(client: Client, version: Version | None) -> str:
+    return f"{client.title} {format_version(version) if version else '(version unknown, so the oldest events)'}"
 
 
-def _installed(plan: Plan, asked: Asked, verb: str) -> Iterator[str]:
-    events = events_for(asked.version, asked.also)
-    yield f"{verb} in {plan.seen.target}: {len(events)} events of {_client(asked.version)}"
-    done = plan.done
+def _installed(client: Client, plan: InstallPlan, asked: InstallRequest, verb: str, scope: str) -> Iterator[str]:
+    installer, done = client.installer, plan.result
+    events = installer.events_for(asked.version, asked.also)
+    yield f"{verb} in {plan.before.target}: {len(events)} events of {_named(client, asked.version)}"
     for what, names in (("added", done.added), ("brought up to date", done.updated), ("taken out", done.dropped)):
         if names:
             yield _listed(what, names)
     if done.taken:
         yield f"  replaced: {_entries(done.taken)} of {', '.join(sorted(asked.replace))}, which uninstall gives back"
-    for name, wanted in EVENTS.items():
-        if wanted.left_out and name not in asked.also:
-            yield f"  left out: {name}: {wanted.left_out}"
+    for name, setting in installer.EVENTS.items():
+        if setting.left_out and name not in asked.also:
+            yield f"  left out: {name}: {setting.left_out}"
+    yield from stay_lines(plan, installer)
+    yield from status_line_lines(plan, scope, installer)
 
 
 def _listed(what: str, names: Sequence[str]) -> str:
@@ -244,32 +270,28 @@ def _kept(kept: Path | None) -> Iterator[str]:
         yield f"  the file before is kept as {kept}"
 
 
-def _warnings(plan: Plan, scope: str, asked: Asked) -> Iterator[str]:
+def _warnings(client: Client, plan: InstallPlan, scope: str, asked: InstallRequest) -> Iterator[str]:
     """Say what a person would want to know now, and not when it hurts."""
-    root = settings(plan.done.text)
-    off = root.member("disableAllHooks")
-    if off is not None and off.plain is True:
-        yield "warning: disableAllHooks is set in this file, so the client runs no hooks at all"
     if scope == "project":
         yield (
             f"warning: others get this file with the project, and are blocked at every tool call unless they have "
             f"{asked.launcher.hook}; --scope local is for you alone"
         )
-    if scope == "local" and programs.is_ignored(plan.seen.file) is False:
-        yield f"warning: git does not ignore {plan.seen.file}; add it to .gitignore, for its paths are of this machine"
-    for name in others(root):
-        yield f"warning: {name} has hooks here too, which decide the same events; see --replace"
+    if scope == "local" and is_git_ignored(plan.before.file) is False:
+        file = plan.before.file
+        yield f"warning: git does not ignore {file}; add it to .gitignore, for its paths are of this machine"
+    yield from (f"warning: {line}" for line in client.installer.warnings(plan.result.text))
 
 
-def _taught(settings: Path, done: skills.Done | None) -> Iterator[str]:
+def _taught(skill: Path, done: SkillChange | None) -> Iterator[str]:
     """Say what became of the skill."""
     if done == "kept":
-        yield f"warning: {skills.skill_file(settings)} was changed by somebody, so it is left as it is"
+        yield f"warning: {skill} was changed by somebody, so it is left as it is"
     elif done not in {None, "absent"}:
-        yield f"skill {done}: {skills.skill_file(settings)}"
+        yield f"skill {done}: {skill}"
 
 
-def _next_steps(taught: skills.Done | None) -> Iterator[str]:
+def _next_steps(taught: SkillChange | None) -> Iterator[str]:
     yield "next:"
     yield "  sessions that are running take it up within seconds; /hooks in the client lists it"
     if taught is None:
@@ -277,24 +299,24 @@ def _next_steps(taught: skills.Done | None) -> Iterator[str]:
     yield "  fairlead hooks status"
 
 
-def _removed(plan: Plan, verb: str) -> str:
-    if not plan.done.found:
-        return f"nothing to do: nothing of Fairlead's is in {plan.seen.target}"
+def _removed(plan: InstallPlan, verb: str) -> str:
+    if not plan.result.had_ours:
+        return f"nothing to do: nothing of Fairlead's is in {plan.before.target}"
     if plan.after is None:
         left = "the file is gone, as it was before"
     elif plan.is_exact:
         left = "the file is as it was before, byte for byte"
     else:
-        back = f", and {_entries(plan.done.taken)} put back" if plan.done.taken else ""
+        back = f", and {_entries(plan.result.taken)} put back" if plan.result.taken else ""
         left = f"the file was changed since, so the hooks alone were taken out{back}"
-    line = " and the status line" if plan.done.status_line else ""
-    return f"{verb} from {plan.seen.target}: {len(plan.done.dropped)} events{line}; {left}"
+    line = " and the status line" if plan.result.status_line else ""
+    return f"{verb} from {plan.before.target}: {len(plan.result.dropped)} events{line}; {left}"
 
 
-def _show_diff(plan: Plan) -> None:
-    name = str(plan.seen.target)
-    before, after = ((content or b"").decode().splitlines() for content in (plan.seen.content, plan.after))
-    old = "/dev/null" if plan.seen.content is None else name
+def _show_diff(plan: InstallPlan) -> None:
+    name = str(plan.before.target)
+    before, after = ((content or b"").decode().splitlines() for content in (plan.before.content, plan.after))
+    old = "/dev/null" if plan.before.content is None else name
     new = "/dev/null" if plan.after is None else name
     for line in difflib.unified_diff(before, after, old, new, lineterm=""):
         print(line)
@@ -314,29 +336,29 @@ def _status(options: Options) -> int:
         launcher, missing = _launcher(), None
     except InstallError as error:
         launcher, missing = None, str(error)
-    version = options.version or programs.client_version()
-    scopes = (options.scope,) if options.scope else installing.SCOPES
-    found = [
-        status(scope, installing.settings_file(scope, Path.cwd(), os.environ), launcher, version) for scope in scopes
-    ]
+    client, installer = options.of, options.of.installer
+    version = options.version or installer.client_version()
+    scopes = (options.scope,) if options.scope else installer.SCOPES
+    files = {scope: installer.settings_file(scope, Path.cwd(), os.environ) for scope in scopes}
+    found = [installer.status(scope, file, launcher, version) for scope, file in files.items()]
     if options.json:
         document = {
-            "client": "claude",
-            "client_version": show_version(version) if version else None,
+            "client": client.name,
+            "client_version": format_version(version) if version else None,
             "launcher": launcher.hook if launcher else None,
             "scopes": found,
         }
         print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
-        _say(_shown(found, version, launcher, missing), sys.stdout)
+        _say(_shown(found, _named(client, version), launcher, missing), sys.stdout)
     states = {one.state for one in found}
     return 0 if launcher and "installed" in states and states <= {"installed", "not installed"} else 1
 
 
 def _shown(
-    found: Sequence[Status], version: Version | None, launcher: Launcher | None, missing: str | None
+    found: Sequence[InstallStatus], client: str, launcher: Launcher | None, missing: str | None
 ) -> Iterator[str]:
-    yield f"client: {_client(version)}"
+    yield f"client: {client}"
     yield f"launcher: {launcher.hook if launcher else missing}"
     for one in found:
         amount = f", {len(one.events)} events" if one.events else ""

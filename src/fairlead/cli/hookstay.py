@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.clients._json_text import parse
-from fairlead.clients.claude._stay_entries import STAYS, read_stay
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fairlead.clients.claude._install import Plan
+    from fairlead.clients import Installer, InstallPlan
 
 STAY_LINES: dict[str, tuple[str, ...]] = {
     "": (),
@@ -22,17 +20,17 @@ STAY_LINES: dict[str, tuple[str, ...]] = {
 """What `status` says of each way."""
 
 
-def stay_wish(given: Mapping[str, str]) -> str | None:
+def stay_wish(given: Mapping[str, str], installer: Installer) -> str | None:
     """Read `--stay` and `--persistent`; without one of them, it is left as it is."""
     wish = given.get("--stay", "always" if "--persistent" in given else None)
     if "--persistent" in given and wish != "always":
         raise UsageError(f"--persistent is --stay always, so --stay {wish} cannot be meant, too")
-    if wish is not None and wish not in STAYS:
-        raise UsageError(f"--stay: expected one of {', '.join(STAYS)}, got {wish!r}")
+    if wish is not None and wish not in installer.STAYS:
+        raise UsageError(f"--stay: expected one of {', '.join(installer.STAYS)}, got {wish!r}")
     return wish
 
 
-def stay_lines(plan: Plan) -> Iterator[str]:
+def stay_lines(plan: InstallPlan, installer: Installer) -> Iterator[str]:
     """Say how agents stay from now on, where that was asked for or is so already."""
-    stay = read_stay(parse(plan.done.text)) or plan.done.stay
+    stay = installer.stay_of(plan.result.text) or plan.result.stay
     yield from (f"  {line}" for line in STAY_LINES[stay])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.clients.claude import _render as claude
+from fairlead.clients import client_named
 from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
 from fairlead.policy import (
     Guards,
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 200
 _SHOWN_SUBJECT = 40
-_ABOUT = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subagent_type")
-"""What says most of a tool's input."""
 _UNPARSABLE = "(preToolUse.bash.unparsable): "
 """Stands in the reason, before what could not be understood."""
 
@@ -75,7 +73,7 @@ def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
         condition=condition,
         otherwise=otherwise,
         told=output.reason,
-        exit_code=claude.render(event, output).exit_code,
+        exit_code=client_named(event.client).render(event, output).exit_code,
         message=output.system_message,
         context=planned.context,
         looked=looked,
@@ -86,7 +84,7 @@ def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
 def _named(event: Event) -> str:
     """Name the event and what it is about, on one line."""
     about = getattr(event, "tool_input", {})
-    detail = next((about[key] for key in _ABOUT if about.get(key)), getattr(event, "prompt", None) or "")
+    detail = client_named(event.client).summary_of(about) or getattr(event, "prompt", None) or ""
     return one_line(f"{event.event_name} {event.subject} {detail}", _SHOWN)
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from fairlead import __version__
 from fairlead.cli.beginning import begin
 from fairlead.cli.options import read
+from fairlead.clients import session_in
 from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.errors import FairleadError
 from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused, daemon_pid, request
@@ -34,7 +35,6 @@ NOTHING = 3
 _PATIENCE = 30.0
 _TURN = 0.02
 _NOT_FOUND = 404
-_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID")
 _WHO_VALUES = ("--as", "--session-id")
 
 
@@ -99,7 +99,7 @@ def print_json(document: object) -> int:
 
 
 def _claim(given: Given) -> dict[str, str]:
-    variable = next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), "")
+    variable = session_in(os.environ)
     found = {"as": given.value("--as"), "session": given.value("--session-id"), "variable": variable, "cwd": _cwd()}
     return {key: value for key, value in found.items() if value}
 

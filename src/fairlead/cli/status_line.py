@@ -9,13 +9,14 @@ import os
 import sys
 from contextlib import suppress
 
-from fairlead.sessions import LARGEST_STATUS, line_of, read_status
+from fairlead.clients import DEFAULT_CLIENT, client_named
+from fairlead.sessions import LARGEST_STATUS, line_of
 
 
 def run() -> int:
     """Read what the client tells, and print the line."""
     with suppress(Exception):
-        os.write(1, f"{line_of(read_status(_payload()))}\n".encode())
+        os.write(1, f"{line_of(client_named(DEFAULT_CLIENT).read_status_line(_payload()))}\n".encode())
     return 0
 
 

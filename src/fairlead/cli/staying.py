@@ -6,7 +6,7 @@ import os
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from fairlead.clients import CLIENTS
+from fairlead.clients import client_named
 from fairlead.decide import find_policy, idle_settings
 from fairlead.events import HookOutput, Stop
 from fairlead.execute import StoppedAgent, try_request, wait_for_mail, write_answer
@@ -32,7 +32,7 @@ def wait(event: Event, payload: bytes, options: Options, said: bytes) -> int:
     code = _waited(event, payload, options, said)
     if code is not None:
         return code
-    answer = CLIENTS[options.client].render(event, HookOutput(system_message=_NOBODY))
+    answer = client_named(options.client).render(event, HookOutput(system_message=_NOBODY))
     return write_answer(1, said or answer.stdout, 0, event)
 
 
@@ -50,7 +50,8 @@ def _waited(event: Event, payload: bytes, options: Options, said: bytes) -> int 
         launched.pid, launched.start
     ):  # a client that is killed leaves its hooks behind
         return 0
-    caller = Caller(pid=launched.pid, start=launched.start, project=os.environ.get("CLAUDE_PROJECT_DIR", ""))
+    project = os.environ.get(client_named(options.client).variables.project_dir, "")
+    caller = Caller(pid=launched.pid, start=launched.start, project=project)
     agent = StoppedAgent(
         event=event,
         payload=payload,

@@ -35,9 +35,9 @@ def run(args: Sequence[str]) -> int:
     if given.words:
         raise UsageError(f"tasks takes options alone, got {given.texts()[0]!r}")
     from fairlead.cli.letters import one_line, say
-    from fairlead.mail import config_folder
+    from fairlead.clients import client_in
 
-    folder = config_folder(os.environ, os.getcwd())
+    folder = client_in(os.environ).config_folder(os.environ, os.getcwd())
     document = ask_mail("GET", "tasks", given, {"all": str("--all" in given).lower(), "folder": folder})
     if "--json" in given:
         return print_json(document)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import client_or_default
 from fairlead.events import HookEvent, OtherEvent
 from fairlead.policy import StayMode
 
@@ -63,6 +64,9 @@ def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str
         return IdleSettings()
     rules = merge_layers(policy.layers)
     stay = rules.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
+    can = client_or_default(event.client).capabilities
+    if (stay == "always" and not can.waits_at_stop) or (stay == "wake" and not can.wakes):
+        stay = "no"
     return IdleSettings(stay or "no", rules.mail.wait or DEFAULT_WAIT, rules.stop.max_blocks)
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.events import HookEvent, HookOutput, parse
+from fairlead.clients import client_named
+from fairlead.events import DEFAULT_CLIENT, HookOutput
 from fairlead.policy import Notifications, Plan
 
 if TYPE_CHECKING:
@@ -41,11 +42,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output shows mail: the daemon must know whether it was printed."""
 
 
-def read_event(payload: bytes, kind: str) -> Event:
-    """Parse a payload. An unknown event must be named by the payload too, else it is taken for a typing error."""
-    if HookEvent.find(kind) is None and (b'"%s"' % kind.encode()) not in payload:
-        HookEvent.parse(kind)
-    return parse(payload, kind)
+def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event:
+    """Parse the payload of a client's event. Raise `PayloadError`, or `UnknownEventError` for a name that is none."""
+    return client_named(client).parse(payload, kind)
 
 
 def decide(event: Event, policy: PolicyContext, guards: Guards) -> Decision:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from fairlead.clients.claude._status import Status
+from fairlead.clients import DEFAULT_CLIENT, InstallStatus, SettingsFile
 
 Route = Literal["daemon", "cold", "apart"]
 """
@@ -23,60 +23,12 @@ EntryKind = Literal["missing", "folder", "file", "socket", "link", "other"]
 """The kind of a directory entry."""
 
 
-class Hook(msgspec.Struct, frozen=True):
-    """A hook as it stands in some settings file."""
-
-    scope: str
-    file: str
-    event: str
-    value: dict[str, Any]
-    is_ours: bool = False
-    rival: str = ""
-    """The program that decides the same events, if it is one of those."""
-
-    @property
-    def line(self) -> tuple[str, ...]:
-        """What the client tells hooks apart by: of those with the same line it runs one."""
-        words = [self.value.get(key) for key in ("command", "args", "shell", "if")]
-        return (self.event, *map(repr, words))
-
-    @property
-    def program(self) -> str:
-        """What it starts, without its arguments: they may hold a secret."""
-        kind = self.value.get("type")
-        if kind != "command":
-            return f"a hook of the type {kind!r}"
-        command = str(self.value.get("command", ""))
-        if isinstance(self.value.get("args"), list):
-            return command
-        first, _, rest = command.strip().partition(" ")
-        name, equals, _ = first.partition("=")
-        return f"{name}=…" if equals else f"{first} …" if rest else first
-
-
-class SettingsFile(msgspec.Struct, frozen=True):
-    """A settings file of the client, in the order in which the client reads them."""
-
-    scope: str
-    file: str
-    is_there: bool = False
-    problem: str = ""
-    """Why the client skips it, in part or as a whole."""
-    hooks: tuple[Hook, ...] = ()
-    env: dict[str, str] = {}
-    """Those variables that it gives to hooks."""
-    disables_hooks: bool = False
-    managed_only: bool = False
-    status_line: str = ""
-    """The launcher that its status line starts, if that is ours."""
-    line_there: bool = True
-
-
 class Client(msgspec.Struct, frozen=True):
     """The client on the PATH."""
 
     program: str = ""
     version: tuple[int, int, int] | None = None
+    name: str = DEFAULT_CLIENT
 
 
 class ProgramResult(msgspec.Struct, frozen=True):
@@ -222,7 +174,7 @@ class Facts(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...]
     """Those that were asked about."""
     files: tuple[SettingsFile, ...]
-    statuses: tuple[Status, ...]
+    statuses: tuple[InstallStatus, ...]
     client: Client
     programs: tuple[Program, ...]
     own_launcher: str

@@ -1,6 +1,6 @@
 """Typed events, the outputs of hooks and how outputs merge, parsing and encoding. No I/O."""
 
-from fairlead.events._event import Event, OtherEvent
+from fairlead.events._event import DEFAULT_CLIENT, Event, OtherEvent
 from fairlead.events._factories import (
     post_tool_use,
     post_tool_use_failure,
@@ -67,6 +67,7 @@ from fairlead.events._work import (
 )
 
 __all__ = [
+    "DEFAULT_CLIENT",
     "MAX_PAYLOAD",
     "ConfigChange",
     "CwdChanged",

@@ -9,9 +9,13 @@ import msgspec
 
 from fairlead.events._names import TYPES, HookEvent
 
-LOCAL_FIELDS = ("extra", "received", "metadata")
+LOCAL_FIELDS = ("client", "extra", "received", "metadata")
 """Fields that are not part of the payload. A payload may have keys of the same names: the encoded names of these fields
 are ones that no client sends."""
+
+
+DEFAULT_CLIENT = "claude"
+"""The client of an event, a record or a session that names none."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -37,6 +41,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     agent_type: str | None = None
     effort: dict[str, Any] | None = None
 
+    client: str = msgspec.field(default=DEFAULT_CLIENT, name="fairlead:client")
+    """Whose tools' names and inputs it has: the name of a client in `fairlead.clients`."""
     extra: dict[str, Any] = msgspec.field(default_factory=dict, name="fairlead:extra")
     """What the client sent and has no field here; it is encoded again unchanged."""
     received: float | None = msgspec.field(default=None, name="fairlead:received")

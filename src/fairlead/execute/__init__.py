@@ -11,7 +11,6 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.execute._commands import run_commands
-    from fairlead.execute._env_file import export_session
     from fairlead.execute._execute import execute
     from fairlead.execute._main import main
     from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
@@ -21,7 +20,6 @@ __all__ = [
     "StoppedAgent",
     "cancelled_by_signals",
     "execute",
-    "export_session",
     "main",
     "read_stdin",
     "reserved_stdout",
@@ -35,7 +33,6 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_commands": ("run_commands",),
-        "_env_file": ("export_session",),
         "_execute": ("execute",),
         "_main": ("main",),
         "_stdio": ("cancelled_by_signals", "read_stdin", "reserved_stdout", "write_answer"),

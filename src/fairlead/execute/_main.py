@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients import CLIENTS
-from fairlead.decide import Decision, read_event, verdict_of
+from fairlead.clients import client_named
+from fairlead.decide import Decision, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.execute._execute import execute
 from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
@@ -48,13 +48,14 @@ def _run(kind: str, options: dict[str, str]) -> int:
     decision = msgspec.json.decode(_read_plan(int(options["--plan-fd"])), type=Decision)
     daemon = _hidden_from_commands(options.get("--ack-fd"))
     payload = read_stdin(kind)
-    event = read_event(payload, kind)
+    client = client_named(options["--client"])
+    event = client.parse(payload, kind)
     token, started = CancellationToken(), monotonic()
     with reserved_stdout() as stdout, cancelled_by_signals(token):
-        settled = execute(event, payload, decision, cancellation=token)
+        settled = execute(event, client.command_payload(event, payload), decision, cancellation=token)
         for line in settled.log:
             print(line, file=sys.stderr)  # noqa: T201 - the log of a hook
-        answer = CLIENTS[options["--client"]].render(event, settled.output)
+        answer = client.render(event, settled.output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)  # noqa: T201 - the reason, where the client reads it
         waits = decision.waits and not settled.output.blocked

@@ -24,7 +24,7 @@ _TIMEOUT = 10.0
 _EXTRA_TIME = 5.0
 _OK = 200
 _SEE_OTHER = 303
-_PASSED_ON = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CONFIG_DIR", "FAIRLEAD_STAY", "HOME")
+_PASSED_ON = ("FAIRLEAD_STAY", "HOME")
 
 
 class StoppedAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,12 +75,15 @@ def try_request(method: str, path: str, body: bytes = b"", *, timeout: float) ->
 
 
 def _request_wait(agent: StoppedAgent) -> Response | None:
+    from fairlead.clients import client_or_default
+
+    names = (*client_or_default(agent.client).variables.while_waiting, *_PASSED_ON)
     request = {
         "event": agent.event.event_name,
         "client": agent.client,
         "id": agent.id,
         "cwd": os.getcwd(),
-        "env": {name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        "env": {name: os.environ[name] for name in names if name in os.environ},
         **({"caller": agent.caller} if agent.caller else {}),
     }
     document = {

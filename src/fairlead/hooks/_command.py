@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.hooks._context import HookContext
     from fairlead.hooks._match import Matcher
 
-_PLACEHOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT)\}")
+_PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 
 
 class CommandHook(Hook):
@@ -65,7 +65,7 @@ class CommandHook(Hook):
 
         env = {**os.environ, "EVENT": snake_case(event.event_name), **ctx.env, **self.env}
         result = run_process(
-            self._argv(env),
+            self._argv(env, event.client),
             stdin_for(event),
             cwd=_cwd(event, ctx),
             env=env,
@@ -76,10 +76,10 @@ class CommandHook(Hook):
             raise HookTimeout("the command did not end in time and was killed")
         return read_answer(event, result.exit_code, result.stdout, result.stderr)
 
-    def _argv(self, env: Mapping[str, str]) -> list[str]:
+    def _argv(self, env: Mapping[str, str], client: str) -> list[str]:
         if self.args is None:
             return [self.shell, "-c", self.command]
-        return [_filled(part, env) for part in (self.command, *self.args)]
+        return [_filled(part, env, client) for part in (self.command, *self.args)]
 
 
 def stdin_for(event: Event) -> bytes:
@@ -89,9 +89,13 @@ def stdin_for(event: Event) -> bytes:
     return encode_json(payload)
 
 
-def _filled(part: str, env: Mapping[str, str]) -> str:
+def _filled(part: str, env: Mapping[str, str], client: str) -> str:
     """Replace the placeholders of two folders, as the client does: there is no shell to expand them."""
-    return _PLACEHOLDER.sub(lambda match: env.get(match[1], match[0]), part)
+    from fairlead.clients import client_or_default
+
+    variables = client_or_default(client).variables
+    folders = {variables.project_dir, variables.plugin_root}
+    return _PLACEHOLDER.sub(lambda match: env.get(match[1], match[0]) if match[1] in folders else match[0], part)
 
 
 def _cwd(event: Event, ctx: HookContext) -> str | None:

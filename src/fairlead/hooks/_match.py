@@ -17,8 +17,6 @@ Matcher: TypeAlias = "str | re.Pattern[str] | Callable[[Event], bool]"
 """A pattern on the event's subject, or a function of the event."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_\- ,|]*")
-_SAME_TOOL = {"Task": "Agent", "Agent": "Task"}
-"""The client renamed the tool; a matcher with either name matches it."""
 
 
 def compile_matcher(matcher: Matcher | None) -> Callable[[Event], bool] | None:
@@ -62,8 +60,16 @@ def _names(matcher: str) -> Callable[[Event], bool]:
     names = {name.strip() for name in matcher.replace(",", "|").split("|")} - {""}
     if not names:
         raise MatcherError(f"matcher {matcher!r}: it contains no name")
-    names |= {_SAME_TOOL[name] for name in names & _SAME_TOOL.keys()}
-    return lambda event: event.subject in names
+    return lambda event: event.subject in names or _other_name(event) in names
+
+
+def _other_name(event: Event) -> str:
+    """Return the former name of a tool that the client has renamed: matchers with either name match it."""
+    if event.tool_name is None:
+        return ""
+    from fairlead.clients import client_or_default
+
+    return client_or_default(event.client).same_tools.get(event.tool_name, "")
 
 
 def _regex(matcher: str) -> re.Pattern[str]:

@@ -68,13 +68,19 @@ def load_rules(path: str | os.PathLike[str], *, plugin_root: str | os.PathLike[s
 def rules_from(document: object, source: str, *, plugin_root: str | os.PathLike[str] | None = None) -> Rules:
     """Read the rules of a parsed document, from the file `source`.
 
-    `plugin_root` is the folder of the plugin that the rules belong to: commands get it as `CLAUDE_PLUGIN_ROOT`, and the
+    `plugin_root` is the folder of the plugin that the rules belong to: commands get it in a variable, and the
     names of the hooks start with the plugin's.
     """
     root = None if plugin_root is None else os.path.abspath(plugin_root)
     reader = _Reader(source, root)
     reader.read_document(document)
     return Rules(tuple(reader.hooks), tuple(reader.problems))
+
+
+def _plugin_variable() -> str:
+    from fairlead.clients import DEFAULT_CLIENT, client_named
+
+    return client_named(DEFAULT_CLIENT).variables.plugin_root
 
 
 # -- from a document to hooks --------------------------------------------------------------------------
@@ -86,7 +92,7 @@ class _Reader(Reporter):
     def __init__(self, source: str, plugin_root: str | None) -> None:
         super().__init__(source)
         self.hooks: list[CommandHook] = []
-        self._env = {} if plugin_root is None else {"CLAUDE_PLUGIN_ROOT": plugin_root}
+        self._env = {} if plugin_root is None else {_plugin_variable(): plugin_root}
         self._prefix = owner_prefix(source, plugin_root)
         self._names: set[str] = set()
         self._unnamed: Counter[HookEvent] = Counter()

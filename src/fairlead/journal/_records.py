@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from fairlead.events import DEFAULT_CLIENT
+
 Route: TypeAlias = Literal["daemon", "cold"]
 """Where the event was decided: in the daemon, or in the caller's own process because no daemon answered (`cold`)."""
 
@@ -36,9 +38,9 @@ class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
     tmux: str = ""
     """`TMUX`: the server's socket, its pid, the session's number."""
     project: str = ""
-    """`CLAUDE_PROJECT_DIR`."""
+    """The project's folder, as the client tells its hooks."""
     env_file: str = ""
-    """`CLAUDE_ENV_FILE`."""
+    """The file of variables that the client's commands read."""
     version: str = ""
     """Version of the launcher."""
 
@@ -51,7 +53,7 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     at: float
     """Unix time, in seconds, at which the launcher started."""
     event: str
-    client: str = "claude"
+    client: str = DEFAULT_CLIENT
     session: str = ""
     agent: str = ""
     tool: str = ""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         QueueSize,
         UnansweredRequest,
     )
-    from fairlead.mail._tasks import Task, TasksHeard, config_folder, incomplete
+    from fairlead.mail._tasks import TasksHeard, incomplete
     from fairlead.mail._types import (
         FAIRLEAD,
         FIRST_ID,
@@ -115,12 +115,10 @@ __all__ = [
     "QueueSize",
     "SendResult",
     "Stage",
-    "Task",
     "TasksHeard",
     "TooLarge",
     "Topic",
     "UnansweredRequest",
-    "config_folder",
     "identity_context",
     "incomplete",
     "prompt_context",
@@ -169,9 +167,7 @@ __getattr__ = lazy_exports(
             "QueueSize",
         ),
         "_tasks": (
-            "Task",
             "TasksHeard",
-            "config_folder",
             "incomplete",
         ),
         "_types": (

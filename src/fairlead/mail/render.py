@@ -15,7 +15,7 @@ from fairlead.text import printable_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fairlead.mail._tasks import Task
+    from fairlead.clients import Task
     from fairlead.mail._types import Agent, Message
 
 HEARTBEAT = "No new messages. Agent staying alive (heartbeat). Use Ctrl+C to force exit."

@@ -10,24 +10,17 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from fairlead.clients import Usage
     from fairlead.sessions._attention import AttentionLog, AttentionRequest, AttentionSettings, decide_notification
     from fairlead.sessions._changes import Change
     from fairlead.sessions._limits import LONGEST_PATH, MAX_PATH_LENGTH, clean
     from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._registry import Registry
     from fairlead.sessions._session import STALE_AFTER, Agent, Counters, OpenCall, Session, SessionMemory, Task
-    from fairlead.sessions._session_files import (
-        ClientSessionFile,
-        find_session_files,
-        read_session_file,
-        reconcile,
-        sessions_folder,
-    )
+    from fairlead.sessions._session_files import reconcile
     from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
     from fairlead.sessions._states import AttentionNeeded, Evidence, Idle, State, Working
-    from fairlead.sessions._status_line import LARGEST_STATUS, STATUS_LINE, line_of, read_status, session_of
-    from fairlead.sessions._transcripts import Transcripts
-    from fairlead.sessions._usage import Usage, read_duration, read_usage
+    from fairlead.sessions._status_line import LARGEST_STATUS, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
 
 __all__ = [
@@ -42,7 +35,6 @@ __all__ = [
     "AttentionRequest",
     "AttentionSettings",
     "Change",
-    "ClientSessionFile",
     "Counters",
     "Evidence",
     "Idle",
@@ -54,24 +46,16 @@ __all__ = [
     "State",
     "Task",
     "TmuxClients",
-    "Transcripts",
     "Usage",
     "Working",
     "apply",
     "apply_record",
     "clean",
     "decide_notification",
-    "find_session_files",
     "line_of",
-    "read_duration",
-    "read_session_file",
-    "read_status",
-    "read_usage",
     "rebuild",
     "reconcile",
     "restore",
-    "session_of",
-    "sessions_folder",
     "snapshot",
 ]
 
@@ -100,14 +84,9 @@ __getattr__ = lazy_exports(
             "Session",
             "SessionMemory",
             "Task",
+            "Usage",
         ),
-        "_session_files": (
-            "ClientSessionFile",
-            "find_session_files",
-            "read_session_file",
-            "reconcile",
-            "sessions_folder",
-        ),
+        "_session_files": ("reconcile",),
         "_snapshot": (
             "SnapshotError",
             "apply_record",
@@ -126,14 +105,6 @@ __getattr__ = lazy_exports(
             "LARGEST_STATUS",
             "STATUS_LINE",
             "line_of",
-            "read_status",
-            "session_of",
-        ),
-        "_transcripts": ("Transcripts",),
-        "_usage": (
-            "Usage",
-            "read_duration",
-            "read_usage",
         ),
         "transitions._apply": ("apply",),
     },

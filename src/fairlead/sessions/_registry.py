@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.events import (
+    DEFAULT_CLIENT,
     Notification,
     PostToolUse,
     PreToolUse,
@@ -42,19 +43,19 @@ from fairlead.journal import Caller
 from fairlead.sessions._changes import Change, ChangeLog
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean
 from fairlead.sessions._session import Session
-from fairlead.sessions._session_files import ClientSessionFile, discovered, reconcile, reconcile_child
+from fairlead.sessions._session_files import discovered, reconcile, reconcile_child
 from fairlead.sessions._states import AttentionNeeded
 from fairlead.sessions._subagent_linker import SubagentLinker, end_session
 from fairlead.sessions.transitions._apply import apply
-from fairlead.sessions.transitions._tools import MAKES_AGENTS, made_agent
+from fairlead.sessions.transitions._tools import made_agent, makes_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fairlead.clients import ClientSessionFile, Usage
     from fairlead.events import Event
     from fairlead.journal import Verdict
     from fairlead.process import Process
-    from fairlead.sessions._usage import Usage
 
 PROCESS_GONE = "process gone"
 """The end reason of a session whose process has ended."""
@@ -93,7 +94,7 @@ class Registry(SubagentLinker):
         at: float,
         caller: Caller = _UNKNOWN_CALLER,
         *,
-        client: str = "claude",
+        client: str = DEFAULT_CLIENT,
         verdict: Verdict = "none",
     ) -> list[Change]:
         """Apply an event that happened at `at` in the process of `caller`; `verdict` is our own answer to it."""
@@ -119,7 +120,7 @@ class Registry(SubagentLinker):
         for name, file in by_id.items():
             if name not in self.by_id and (session := discovered(file)):
                 self.put(session)
-                if file.entrypoint == "cli":  # a terminal has one session at a time; other programs have many
+                if file.in_terminal:  # a terminal has one session at a time; other programs have many
                     self._link_predecessor(session, "resume", now)
         for root in self.roots():
             if root.ended is None:
@@ -229,9 +230,9 @@ class Registry(SubagentLinker):
             self.put(replace(root, last_activity=at))
 
     def _link_call(self, parent_id: str, event: Event, at: float) -> None:
-        if isinstance(event, PostToolUse) and event.tool_name in MAKES_AGENTS and (agent_id := made_agent(event)):
+        if isinstance(event, PostToolUse) and makes_agent(event) and (agent_id := made_agent(event)):
             self.link_subagent(self.by_id[parent_id], agent_id, event, at)
-        elif isinstance(event, PreToolUse) and event.tool_name in MAKES_AGENTS:
+        elif isinstance(event, PreToolUse) and makes_agent(event):
             self.assign_subagent(self.by_id[parent_id], clean(event.tool_use_id or "", MAX_ID_LENGTH), at)
 
     def _teammate(self, root: Session, event: TeammateIdle) -> Session | None:

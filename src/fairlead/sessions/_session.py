@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
+from fairlead.clients import Usage
+from fairlead.events import DEFAULT_CLIENT
 from fairlead.sessions._states import IDLE, Evidence, State
-from fairlead.sessions._usage import Usage
 
 STALE_AFTER = 8 * 3600.0
 """Seconds without activity after which a session is stale."""
@@ -100,7 +101,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     counters: Counters = Counters()
     memory: SessionMemory = SessionMemory()
 
-    client: str = "claude"
+    client: str = DEFAULT_CLIENT
     parent: str = ""
     """The id of the session that started this subagent; "" for a main session."""
     agent_id: str = ""

@@ -1,4 +1,4 @@
-"""The second witness: the client's own file about a session, `sessions/<pid>.json` in its config folder.
+"""The second witness: the client's own file about a session.
 
 Hooks say what happened, but some things fire no hook: an interrupt, a permission that is granted, a question that is
 dismissed. The client's file has `status` idle, busy or waiting. Where the two disagree, this decides:
@@ -24,110 +24,23 @@ Without a file time alone corrects one thing: a subagent's end should wake its m
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
-from fairlead.events import decode_json
-from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, clean
+from fairlead.clients import client_or_default
 from fairlead.sessions._session import Session
 from fairlead.sessions._states import IDLE, THINKING, AttentionNeeded, Evidence, Idle, State, Working
 from fairlead.sessions.transitions._activity import Changes, busy, resting
-from fairlead.sessions.transitions._tools import INTERACTIVE
 from fairlead.sessions.transitions._turns import FAILED
+
+if TYPE_CHECKING:
+    from fairlead.clients import ClientSessionFile
 
 MOMENT = 2.0
 """Seconds for which witnesses may disagree."""
 WAKES_WITHIN = 5.0
 """Seconds within which the client wakes an agent whose last background subagent has ended."""
-
-_LARGEST = 64 * 1024
-_LATEST = 1e15
-
-
-class ClientSessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the client says of one of its sessions."""
-
-    pid: int
-    session_id: str
-    start: int = 0
-    """When the process began (`procStart`); 0 if it does not say."""
-    status: str = ""
-    waiting_for: str = ""
-    status_at: float = 0.0
-    """Since when, in Unix time."""
-    started: float = 0.0
-    cwd: str = ""
-    version: str = ""
-    entrypoint: str = ""
-    name: str = ""
-
-
-# -- reading -------------------------------------------------------------------------------------------
-
-
-def sessions_folder() -> str:
-    """Give the folder of the client's files about sessions."""
-    own = os.environ.get("CLAUDE_CONFIG_DIR")
-    return f"{own or os.path.expanduser('~/.claude')}/sessions"
-
-
-def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:
-    """Read all files about sessions; what cannot be read is left out. The keys beside them are never opened."""
-    folder = folder or sessions_folder()
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return []
-    numbered = [name for name in names if name.endswith(".json") and name[:-5].isdecimal()]
-    read = (_read_file(f"{folder}/{name}") for name in numbered)
-    return [witness for witness in read if witness is not None]
-
-
-def read_session_file(text: bytes) -> ClientSessionFile | None:
-    """Read one file; `None` if it is none of these."""
-    try:
-        told = decode_json(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(told, dict) or type(told.get("pid")) is not int or not _text(told, "sessionId"):
-        return None
-    start = told.get("procStart")
-    return ClientSessionFile(
-        pid=told["pid"],
-        session_id=clean(told["sessionId"], LONGEST_ID),
-        start=int(start) if isinstance(start, str | int) and str(start).isdecimal() and len(str(start)) < 19 else 0,  # noqa: PLR2004 - an int64
-        status=_text(told, "status"),
-        waiting_for=_text(told, "waitingFor"),
-        status_at=_seconds(told, "statusUpdatedAt"),
-        started=_seconds(told, "startedAt"),
-        cwd=clean(_text(told, "cwd"), LONGEST_PATH),
-        version=_text(told, "version"),
-        entrypoint=_text(told, "entrypoint"),
-        name=_text(told, "name"),
-    )
-
-
-def _read_file(path: str) -> ClientSessionFile | None:
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return read_session_file(file.read(_LARGEST))
-    except OSError:
-        return None
-
-
-def _text(told: dict[str, Any], name: str) -> str:
-    value = told.get(name)
-    return clean(value, LONGEST_PATH) if isinstance(value, str) else ""
-
-
-def _seconds(told: dict[str, Any], name: str) -> float:
-    value = told.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LATEST:
-        return 0.0
-    return value / 1000
 
 
 # -- believing -----------------------------------------------------------------------------------------
@@ -211,7 +124,7 @@ def _hooks_know_better(session: Session, witness: ClientSessionFile) -> bool:
     if state.reason.startswith(FAILED):
         return True
     asked = session.evidence.at if session.evidence else 0.0
-    return state.reason in INTERACTIVE and witness.status_at - asked <= MOMENT
+    return state.reason in client_or_default(session.client).questions and witness.status_at - asked <= MOMENT
 
 
 def _let_go(session: Session, witness: ClientSessionFile) -> Session:

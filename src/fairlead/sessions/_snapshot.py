@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import client_named
 from fairlead.errors import FairleadError
-from fairlead.events import parse
 from fairlead.journal import EventRecord
 from fairlead.sessions._registry import Registry
 from fairlead.sessions._session import Session
@@ -75,7 +75,7 @@ def rebuild(records: Iterable[Record], revision: int = 0) -> Registry:
 def apply_record(registry: Registry, record: EventRecord, event: Event | None = None) -> None:
     """Apply an event of the journal. `event` is its parsed payload, if the caller has it."""
     try:
-        event = event or parse(bytes(record.payload), record.event)
+        event = event or client_named(record.client).parse(bytes(record.payload), record.event)
     except FairleadError:
         return
     registry.apply_event(event, record.at, record.caller, client=record.client, verdict=record.verdict)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.clients import client_or_default
 from fairlead.sessions._index import SessionIndex
 from fairlead.sessions._limits import MAX_ID_LENGTH, clean
 from fairlead.sessions._session import Session
 from fairlead.sessions._states import IDLE, Evidence, Working
 from fairlead.sessions.transitions._apply import apply
 from fairlead.sessions.transitions._subagents import add_subagent, find_spawning_call, remove_subagent
-from fairlead.sessions.transitions._tools import is_finished
+from fairlead.sessions.transitions._tools import asked_agent, is_finished
 
 if TYPE_CHECKING:
     from fairlead.events import Event, PostToolUse, SubagentStart, SubagentStop
@@ -120,20 +121,20 @@ class SubagentLinker(SessionIndex):
         name = self._child_id(parent, agent_id)
         child = self.by_id.get(name)
         if child is None:
-            child = self._create_child(parent, agent_id, _kind(event), at)
+            child = self._create_child(parent, agent_id, asked_agent(event), at)
             if is_finished(event):
                 child = self.put(end_session(child, "PostToolUse", at, "completed"))
         if child.parent != parent.id and not self._is_descendant(parent, child):
             child = self._move(child, parent)
         call_id = clean(event.tool_use_id or "", MAX_ID_LENGTH)
         self._swap_calls(parent, child, call_id)
-        description = event.tool_input.get("description")
-        model = event.tool_response.get("resolvedModel")
+        client = client_or_default(event.client)
+        description, result = client.subagent_request(event.tool_input).description, client.subagent_result(event)
         after = replace(
             child,
             call=call_id,
-            description=clean(description) if isinstance(description, str) else child.description,
-            model=clean(model) if isinstance(model, str) else child.model,
+            description=clean(description) if description else child.description,
+            model=clean(result.model) if result and result.model else child.model,
         )
         if after != child:
             self.put(after)
@@ -233,8 +234,3 @@ class SubagentLinker(SessionIndex):
         if len(names) >= MAX_CHILDREN:
             ended = (name for name in names if self.by_id[name].ended is not None)
             self.drop(next(ended, next(iter(names))))
-
-
-def _kind(event: PostToolUse) -> str:
-    kind = event.tool_input.get("name") or event.tool_input.get("subagent_type") or "general-purpose"
-    return clean(kind) if isinstance(kind, str) else ""

@@ -23,6 +23,7 @@ from fairlead.policy import Notifications, Plan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fairlead.clients import Client
     from fairlead.daemon.events._messages import HookReply, HookRequest
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
@@ -42,11 +43,12 @@ class NotThisDaemon(FairleadError):
 class EventContext:
     """What is looked up once for an event and shared by all extensions."""
 
-    __slots__ = ("_policy", "event", "inline", "request")
+    __slots__ = ("_policy", "client", "event", "inline", "request")
 
-    def __init__(self, event: Event, request: HookRequest, *, inline: bool) -> None:
+    def __init__(self, event: Event, request: HookRequest, client: Client, *, inline: bool) -> None:
         self.event = event
         self.request = request
+        self.client = client
         self.inline = inline
         """Whether the event loop waits: then nothing may block, and a policy that is not cached raises `NotCached`."""
         self._policy: PolicyContext | None = None

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.clients import CLIENTS
-from fairlead.clients.claude._render import to_json
+from fairlead.clients import UnknownClientError, client_named, client_or_default, is_loaded, known_clients
 from fairlead.daemon.events._extension import EventContext, NotThisDaemon, Reaction
 from fairlead.daemon.events._messages import OK, PLAN, HookReply
-from fairlead.decide import Decision, event_record, read_event, settle, verdict_of
+from fairlead.decide import Decision, event_record, settle, verdict_of
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
 from fairlead.policy import NotCached
 
 if TYPE_CHECKING:
+    from fairlead.clients import Client
     from fairlead.daemon.events._extension import ExtensionRegistry
     from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.events._recorder import EventRecorder
@@ -36,6 +36,7 @@ class EventHandler:
     def __init__(self, extensions: ExtensionRegistry, recorder: EventRecorder) -> None:
         self._extensions = extensions
         self._recorder = recorder
+        list(known_clients())  # load them now, and not at the first event
         self._durations: dict[tuple[str, str], float] = {}
         """Seconds that the last event took, by the caller's folder and the event's name."""
 
@@ -44,7 +45,10 @@ class EventHandler:
 
         That is so for a small payload, a cached policy, and a folder in which the last event of this name was quick.
         """
-        limit = _MAX_INLINE_COMMAND if b'"Bash"' in payload else _MAX_INLINE_PAYLOAD
+        if not is_loaded(request.client):
+            return None
+        is_command = client_named(request.client).shell_mark in payload
+        limit = _MAX_INLINE_COMMAND if is_command else _MAX_INLINE_PAYLOAD
         last = self._durations.get((request.cwd, request.event))
         if len(payload) > limit or last is None or last > _MAX_INLINE_SECONDS:
             return None
@@ -56,13 +60,15 @@ class EventHandler:
     def handle(self, request: HookRequest, payload: bytes, *, inline: bool = False) -> HookReply:
         """Decide, record, reply. Raises `NotThisDaemon` if only the caller's process can decide the event."""
         started = perf_counter()
-        if request.client not in CLIENTS:
-            raise NotThisDaemon(f"unknown client: {request.client}")
         try:
-            event = read_event(payload, request.event)
+            client = client_named(request.client)
+        except UnknownClientError:
+            raise NotThisDaemon(f"unknown client: {request.client}") from None
+        try:
+            event = client.parse(payload, request.event)
         except FairleadError as error:
-            return self._reject(request, payload, error, started)
-        context = EventContext(event, request, inline=inline)
+            return self._reject(request, client, payload, error, started)
+        context = EventContext(event, request, client, inline=inline)
         reaction = self._react(context)
         reply = _SILENCE if reaction is None else _reply(context, reaction)
         if len(self._durations) >= _MAX_DURATIONS:
@@ -81,21 +87,20 @@ class EventHandler:
 
         No command can be run, for there is no process of the caller: a gate that has commands denies.
         """
-        started = perf_counter()
+        started, client = perf_counter(), client_or_default(request.client)
         event: Event | None = None
         try:
-            event = read_event(payload, request.event)
-            output = _output_without_caller(
-                event, self._react(EventContext(event, request, inline=False)) or Reaction()
-            )
+            event = client.parse(payload, request.event)
+            reaction = self._react(EventContext(event, request, client, inline=False))
+            output = _output_without_caller(event, reaction or Reaction())
         except Exception as error:  # noqa: BLE001 - the client takes an error for consent
             output = HookOutput.deny(f"fairlead cannot decide: {error}")
-        document = to_json(event, output) if event else _denial(request, output)
+        document = client.to_json(event, output) if event else client.refuse_json(request.event, output.reason or "")
         reply = HookReply(OK, verdict=verdict_of(output), reason=output.reason or "")
         try:
             self._record(request, payload, event, reply, 0, started)
         except (FairleadError, OSError) as error:
-            document = _denial(request, HookOutput.deny(f"fairlead cannot record the event: {error}"))
+            document = client.refuse_json(request.event, f"fairlead cannot record the event: {error}")
         return document
 
     def _react(self, context: EventContext) -> Reaction | None:
@@ -112,10 +117,12 @@ class EventHandler:
                 merged = reaction if merged is None else merged.merge(reaction)
         return merged
 
-    def _reject(self, request: HookRequest, payload: bytes, error: FairleadError, started: float) -> HookReply:
-        exit_code = 2 if b'"PreToolUse"' in payload or request.event == "PreToolUse" else 1
-        stderr = f"fairlead: {error}\n".encode(errors="replace")
-        reply = HookReply(OK, exit_code, stderr=stderr, verdict="failed", reason=str(error))
+    def _reject(
+        self, request: HookRequest, client: Client, payload: bytes, error: FairleadError, started: float
+    ) -> HookReply:
+        answer = client.refuse(request.event, payload, f"fairlead: {error}")
+        stderr = f"{answer.stderr}\n".encode(errors="replace") if answer.stderr else b""
+        reply = HookReply(OK, answer.exit_code, answer.stdout, stderr, verdict="failed", reason=str(error))
         self._record(request, payload, None, reply, 0, started)
         return reply
 
@@ -158,7 +165,7 @@ def _reply(context: EventContext, reaction: Reaction) -> HookReply:
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
     if settled.notes:
         return HookReply(PLAN, stdout=msgspec.json.encode(decision), verdict=verdict, reason=reason, undo_id=undo_id)
-    answer = CLIENTS[request.client].render(event, settled.output)
+    answer = context.client.render(event, settled.output)
     lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
     stderr = "".join(f"{line}\n" for line in lines).encode(errors="replace")
     reply = HookReply(OK, answer.exit_code, answer.stdout, stderr, verdict, reason, undo_id)
@@ -173,11 +180,3 @@ def _output_without_caller(event: Event, reaction: Reaction) -> HookOutput:
         text = "this policy has commands, which an http hook cannot run: fairlead hooks install"
         return reaction.output.merge(HookOutput.deny(text) if event.can_block else HookOutput(system_message=text))
     return settle(event, Decision(output=reaction.output, log=reaction.log, plan=reaction.plan)).output
-
-
-def _denial(request: HookRequest, output: HookOutput) -> dict[str, Any]:
-    """Return the client's JSON for a payload that could not be parsed: a denial where there is one."""
-    if request.event != "PreToolUse":
-        return {"systemMessage": output.reason}
-    verdict = {"permissionDecision": "deny", "permissionDecisionReason": output.reason}
-    return {"hookSpecificOutput": {"hookEventName": request.event, **verdict}}

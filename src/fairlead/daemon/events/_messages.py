@@ -10,7 +10,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from fairlead.events import HookEvent
+from fairlead.clients import client_or_default
+from fairlead.events import DEFAULT_CLIENT, HookEvent
 from fairlead.journal import Caller, Verdict
 from fairlead.paths import FOLDER_VARIABLES
 
@@ -34,7 +35,7 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One event to decide, without its payload."""
 
     event: str
-    client: str = "claude"
+    client: str = DEFAULT_CLIENT
     id: str = ""
     cwd: str = "/"
     env: dict[str, str] = {}
@@ -86,16 +87,17 @@ def read_request(name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]
     fields = {name: value.decode("latin-1") for name, value in headers if name.startswith(b"fairlead-")}
     env = read_env(fields.get(b"fairlead-env", ""))
     event_id = fields.get(b"fairlead-id") or f"{time_ns():016x}-0-{next(_numbers):x}"
+    event, client = read_target(name, query)
+    variables = client_or_default(client).variables
     caller = Caller(
         pid=_number(fields.get(b"fairlead-pid")),
         start=_number(fields.get(b"fairlead-start")),
         pane=env.get("TMUX_PANE", ""),
         tmux=env.get("TMUX", ""),
-        project=env.get("CLAUDE_PROJECT_DIR", ""),
-        env_file=env.get("CLAUDE_ENV_FILE", ""),
+        project=env.get(variables.project_dir, ""),
+        env_file=env.get(variables.env_file, ""),
         version=fields.get(b"fairlead-version", ""),
     )
-    event, client = read_target(name, query)
     cwd = unquote(fields.get(b"fairlead-cwd", "/"), errors="surrogateescape")
     return HookRequest(
         event=event,
@@ -112,7 +114,7 @@ def read_request(name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]
 def read_target(name: str, query: bytes) -> tuple[str, str]:
     """Return the event and the client that a request names."""
     known = HookEvent.find(name)
-    client = query.removeprefix(b"client=").decode("latin-1") if query.startswith(b"client=") else "claude"
+    client = query.removeprefix(b"client=").decode("latin-1") if query.startswith(b"client=") else DEFAULT_CLIENT
     return known.value if known else name, client
 
 

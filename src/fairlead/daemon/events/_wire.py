@@ -41,7 +41,7 @@ class RequestReader:
 
     def __init__(self) -> None:
         self._lines: dict[bytes, tuple[str, str]] = {}
-        self._callers: dict[bytes, HookRequest] = {}
+        self._callers: dict[tuple[str, bytes], HookRequest] = {}
 
     def read(self, data: bytes) -> tuple[HookRequest, bytes] | None:
         """Return the request and its payload; `None` while there is more to come. Raises `NotHookRequest`."""
@@ -55,7 +55,7 @@ class RequestReader:
         if match is None:
             raise NotHookRequest
         event, client = self._lines.get(data[:line]) or self._parse_line(data[:line])
-        request = self._callers.get(data[line:own]) or self._parse_caller(data[line:own])
+        request = self._callers.get((client, data[line:own])) or self._parse_caller(client, data[line:own])
         end += 4
         missing = int(match[2]) - (len(data) - end)
         if missing < 0 or len(data) + missing - end > _MAX_PAYLOAD:
@@ -73,13 +73,14 @@ class RequestReader:
         target = self._lines[line] = read_target(match[1].decode(), match[2] or b"")
         return target
 
-    def _parse_caller(self, shared: bytes) -> HookRequest:
+    def _parse_caller(self, client: str, shared: bytes) -> HookRequest:
         headers = [(name, value) for name, _, value in (line.partition(b": ") for line in shared.split(b"\r\n")[1:])]
         if not _SHARED_HEADERS.fullmatch(shared) or not _UNEXPECTED.isdisjoint(name for name, _ in headers):
             raise NotHookRequest
         if len(self._callers) >= _MAX_CALLERS:
             self._callers.clear()
-        request = self._callers[shared] = read_request("", b"", headers)
+        query = b"client=%b" % client.encode("latin-1")
+        request = self._callers[client, shared] = read_request("", query, headers)
         return request
 
 

@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.clients import CLIENTS
+from fairlead.clients import client_named
 from fairlead.daemon.events._extension import EventContext
 from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
-from fairlead.decide import idle_settings, read_event
+from fairlead.decide import idle_settings
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
-from fairlead.mail import MailError, config_folder, incomplete, render
+from fairlead.mail import MailError, incomplete, render
 from fairlead.policy import NotCached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fairlead.clients import Task
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon.events._extension import StartWait
     from fairlead.daemon.events._messages import HookRequest
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.mail._waiters import Mode, Waiter, WaitToken
     from fairlead.decide import IdleSettings
-    from fairlead.mail import Agent, MessageService, Task
+    from fairlead.mail import Agent, MessageService
 
 MAX_WAKE_WAIT = 2_000_000
 """Seconds, 23 days: the longest time that the timers of all clients can count."""
@@ -94,10 +95,11 @@ class IdlePolicy:
 
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes, *, wakes: bool = False) -> HookReply:
         """Continue a stop that another process decided, or whose wait broke off: what it was shown was not seen."""
-        event = read_event(payload, request.event)
+        client = client_named(request.client)
+        event = client.parse(payload, request.event)
         if not isinstance(event, Stop):
             return error_reply(NOT_FOUND, _ONLY_AT_STOP)
-        context = EventContext(event, request, inline=False)
+        context = EventContext(event, request, client, inline=False)
         service, output = self._mail.service_within(_OPEN_TIMEOUT), None
         try:
             if service is not None:
@@ -114,11 +116,14 @@ class IdlePolicy:
 
         A client without a terminal (`-p`, the SDK) does wait for it, and would never end.
         """
-        event = read_event(payload, request.event)
+        client = client_named(request.client)
+        event = client.parse(payload, request.event)
         if not isinstance(event, Stop):
             return error_reply(NOT_FOUND, _ONLY_AT_STOP)
-        is_headless = request.env.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk")
-        if is_headless or self.settings(EventContext(event, request, inline=False)).stay != "wake":
+        if (
+            client.is_headless(request.env)
+            or self.settings(EventContext(event, request, client, inline=False)).stay != "wake"
+        ):
             return HookReply(OK)
         return self._issue_token("wake", event, request, MAX_WAKE_WAIT, b"")
 
@@ -136,7 +141,9 @@ class IdlePolicy:
     def _start(self, event: Stop, context: EventContext, stdout: bytes) -> HookReply:
         """Make an agent wait that has no mail; if it has tasks of its own, remind it of them instead."""
         settings, request = self.settings(context), context.request
-        tasks = incomplete(self._mail.tasks.of(event.session_id, config_folder(request.env, request.cwd)))
+        client = context.client
+        stored = client.read_tasks(client.config_folder(request.env, request.cwd), event.session_id)
+        tasks = incomplete(self._mail.tasks.of(event.session_id, stored))
         if tasks and self._may_remind(event.session_id, tasks, settings.max_reminders):
             return _blocked(event, request, render.tasks_reason(tasks), stdout)
         self.mark_idle(event)
@@ -250,7 +257,7 @@ class IdlePolicy:
 
 def _blocked(event: Stop, request: HookRequest, reason: str, stdout: bytes) -> HookReply:
     """Return the reply that keeps an agent going; what was to be printed already is part of it."""
-    answer = CLIENTS[request.client].render(event, HookOutput.block(reason))
+    answer = client_named(request.client).render(event, HookOutput.block(reason))
     text = answer.stdout
     if stdout:
         document: dict[str, Any] = {**_object(stdout), **_object(text)}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fairlead.clients import DEFAULT_CLIENT, client_or_default
 from fairlead.daemon.http._mail_documents import (
     agent_document,
     agent_documents,
@@ -269,7 +270,10 @@ def identity(call: MailCall, request: requests.Identity) -> dict[str, Any]:
 
 def tasks(call: MailCall, request: requests.Tasks) -> dict[str, Any]:
     """List the tasks of the caller's session."""
-    listed = call.tasks.of(call.agent.session, request.folder) if call.agent.session else ()
+    name = call.agent.session
+    session = call.sessions(name) if name else None
+    stored = client_or_default(session.client if session else DEFAULT_CLIENT).read_tasks(request.folder, name)
+    listed = call.tasks.of(name, stored) if name else ()
     shown = listed if request.all else incomplete(listed)
     return {"session": call.agent.session, "tasks": [msgspec.to_builtins(task) for task in shown]}
 

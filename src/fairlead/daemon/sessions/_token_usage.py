@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.sessions import Transcripts
+from fairlead.clients import client_or_default
 
 if TYPE_CHECKING:
+    from fairlead.clients import TranscriptReader, Usage
     from fairlead.daemon.sessions._tracker import SessionTracker
-    from fairlead.sessions import Session, Usage
+    from fairlead.sessions import Session
 
 _TICK = 1.0
 _MIN_INTERVAL = 3.0
@@ -29,7 +30,8 @@ class SubagentTokenUsage:
 
     def __init__(self, tracker: SessionTracker) -> None:
         self._tracker = tracker
-        self._transcripts = Transcripts()
+        self._readers: dict[str, TranscriptReader | None] = {}
+        """By the client's name."""
         self._complete: set[str] = set()
         """Subagents that have ended and whose transcript was read to its end."""
         self._next = 0.0
@@ -49,19 +51,29 @@ class SubagentTokenUsage:
 
     async def _read(self, *, also_live: bool) -> None:
         async with self._reading:
-            wanted = self._wanted(also_live=also_live)
-            if not wanted:
-                return
-            files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in wanted.items()}
-            loop, started = asyncio.get_running_loop(), time()
-            usages = await loop.run_in_executor(None, self._transcripts.read, files)
-            for name, session in wanted.items():
-                if name in usages:
-                    usage = _with_percent(usages[name], self._tracker.root_of(session))
-                    self._tracker.set_subagent_usage(name, usage)
-                is_over = session.ended is not None and started - session.ended > _FLUSH_TIME
-                if is_over and name not in self._transcripts.behind:
-                    self._complete.add(name)
+            by_client: dict[str, dict[str, Session]] = {}
+            for name, session in self._wanted(also_live=also_live).items():
+                by_client.setdefault(session.client, {})[name] = session
+            for client, wanted in by_client.items():
+                await self._read_of(client, wanted)
+
+    async def _read_of(self, client: str, wanted: dict[str, Session]) -> None:
+        """Read the transcripts of one client's subagents."""
+        if client not in self._readers:
+            self._readers[client] = client_or_default(client).transcripts()
+        reader, started = self._readers[client], time()
+        if reader is None:
+            self._complete.update(name for name, session in wanted.items() if session.ended is not None)
+            return
+        files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in wanted.items()}
+        usages = await asyncio.get_running_loop().run_in_executor(None, reader.read, files)
+        for name, session in wanted.items():
+            if name in usages:
+                usage = _with_percent(usages[name], self._tracker.root_of(session))
+                self._tracker.set_subagent_usage(name, usage)
+            is_over = session.ended is not None and started - session.ended > _FLUSH_TIME
+            if is_over and name not in reader.behind:
+                self._complete.add(name)
 
     def _wanted(self, *, also_live: bool) -> dict[str, Session]:
         subagents = {session.id: session for session in self._tracker.subagents()}
@@ -75,9 +87,8 @@ class SubagentTokenUsage:
 
 def _transcript(session: Session, root: Session) -> str:
     """Return where a subagent's transcript is: as its events say, or where the client is known to write it."""
-    if session.transcript or not root.transcript:
-        return session.transcript
-    return f"{root.transcript.removesuffix('.jsonl')}/subagents/agent-{session.agent_id}.jsonl"
+    sent = session.transcript
+    return sent or client_or_default(root.client).subagent_transcript(root.transcript, session.agent_id)
 
 
 def _with_percent(usage: Usage, root: Session) -> Usage:

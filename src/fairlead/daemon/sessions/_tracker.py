@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import known_clients
 from fairlead.daemon.events._extension import EventExtension
 from fairlead.errors import FairleadError
 from fairlead.journal import EventRecord, Position
@@ -24,7 +25,6 @@ from fairlead.sessions import (
     SessionMemory,
     SnapshotError,
     apply_record,
-    find_session_files,
     restore,
     snapshot,
 )
@@ -32,11 +32,12 @@ from fairlead.sessions import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
+    from fairlead.clients import ClientSessionFile, Usage
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.events import Event
     from fairlead.journal import JournalReader, Record
     from fairlead.process import Process
-    from fairlead.sessions import Change, ClientSessionFile, Session, Usage
+    from fairlead.sessions import Change, Session
 
     Facts = tuple[list[ClientSessionFile], list[Process]]
 
@@ -237,7 +238,8 @@ class SessionTracker(EventExtension):
 
 def look_up(processes: set[Process]) -> Facts:
     """Read the client's session files, and find the processes that are gone. For a thread."""
-    return find_session_files(), dead_processes(processes)
+    files = [file for client in known_clients() for file in client.find_sessions()]
+    return files, dead_processes(processes)
 
 
 def public(session: Session) -> Session:

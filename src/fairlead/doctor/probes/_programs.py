@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.clients._settings_file import InstallError
-from fairlead.clients.claude import _programs as programs
-from fairlead.clients.claude._ownership import LAUNCHER
+from fairlead.clients import LAUNCHER, InstallError, client_named, find_launcher, is_program, launcher_folders
 from fairlead.doctor._facts import Client, Program, ProgramResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fairlead.doctor._facts import Hook
+    from fairlead.clients import InstalledHook
 
 _PATIENCE = 10.0
 _LARGEST = 4 << 20
@@ -28,9 +25,9 @@ _VERSIONS = (rb"fairlead-version: (\d[\w.+-]*)", rb'^VERSION = "(\d[\w.+-]*)"')
 _ASKS = "import fairlead; print(fairlead.__version__)"
 
 
-def probe_programs(hooks: Iterable[Hook]) -> tuple[Program, ...]:
+def probe_programs(hooks: Iterable[InstalledHook]) -> tuple[Program, ...]:
     """Return each launcher that an installed hook starts; if none does, the one that an install would use."""
-    pairs = dict.fromkeys(pair for hook in hooks if hook.is_ours and all(pair := _pair(words_of(hook))))
+    pairs = dict.fromkeys(pair for hook in hooks if hook.is_ours and all(pair := _pair(hook.words)))
     if not pairs and (own := own_launcher()):
         pairs = {(own, sys.executable): None}
     return tuple(_look(hook, python) for hook, python in pairs)
@@ -39,37 +36,27 @@ def probe_programs(hooks: Iterable[Hook]) -> tuple[Program, ...]:
 def own_launcher() -> str:
     """Return the launcher of this installation; "" if there is none."""
     try:
-        return programs.find_launcher(programs.launcher_folders(), sys.executable).hook
+        return find_launcher(launcher_folders(), sys.executable).hook
     except InstallError:
         return ""
 
 
-def probe_client(version: tuple[int, int, int] | None) -> Client:
+def probe_client(name: str, version: tuple[int, int, int] | None) -> Client:
     """Return the client on the PATH and its version, which is asked for unless it is given."""
-    return Client(shutil.which("claude") or "", version or programs.client_version())
+    installer = client_named(name).installer
+    return Client(shutil.which(installer.PROGRAM) or "", version or installer.client_version(), name)
 
 
 def others_on_path() -> tuple[str, ...]:
     """Return the programs `fairlead` on the PATH that belong to another installation."""
-    own = {os.path.realpath(folder) for folder in programs.launcher_folders()}
+    own = {os.path.realpath(folder) for folder in launcher_folders()}
     found = [Path(folder, "fairlead") for folder in os.get_exec_path() if folder.startswith("/")]
-    theirs = [file for file in dict.fromkeys(found) if programs.is_program(str(file))]
+    theirs = [file for file in dict.fromkeys(found) if is_program(str(file))]
     return tuple(
         str(file)
         for file in theirs
         if not {os.path.dirname(os.path.realpath(file)), os.path.realpath(file.parent)} & own
     )
-
-
-def words_of(hook: Hook) -> list[str]:
-    """Return the command line of a hook of ours as words."""
-    command, args = str(hook.value.get("command", "")), hook.value.get("args")
-    if isinstance(args, list):
-        return [command, *map(str, args)]
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return [command]
 
 
 def _pair(words: Sequence[str]) -> tuple[str, str]:
@@ -82,15 +69,15 @@ def _pair(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _look(hook: str, python: str) -> Program:
-    is_there, python_there = Path(hook).is_file(), programs.is_program(python)
+    is_there, python_there = Path(hook).is_file(), is_program(python)
     options = ["--python", python] if Path(hook).name == LAUNCHER else []
     return Program(
         hook=hook,
         python=python,
         is_there=is_there,
-        is_executable=programs.is_program(hook),
+        is_executable=is_program(hook),
         version=_version_in(hook) if is_there else "",
-        start=_ask([hook, "--version", *options]) if programs.is_program(hook) else ProgramResult(),
+        start=_ask([hook, "--version", *options]) if is_program(hook) else ProgramResult(),
         python_there=python_there,
         imports=_ask([python, "-E", "-P", "-c", _ASKS])
         if python_there

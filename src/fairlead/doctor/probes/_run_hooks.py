@@ -1,4 +1,4 @@
-"""Runs hooks as Claude Code does, with a payload that was recorded from it, and measures how long each takes.
+"""Runs hooks as the client does, with a payload that was recorded from it, and measures how long each takes.
 
 A run must have no side effects: no command of a policy, no notification, no policy that takes effect because of it.
 So an event is run in this home and folder only if the policy has nothing to run for it and was in use before. All
@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from fairlead.clients.claude._ownership import is_wake
+from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.doctor._facts import SLOW_SECONDS, HookRuns, Route, Run
 from fairlead.doctor.probes._daemon import status_of
 from fairlead.doctor.probes._policy import has_side_effects
-from fairlead.doctor.probes._programs import words_of
 from fairlead.errors import FairleadError
 from fairlead.journal import EventRecord, JournalReader, journal_folder
 from fairlead.paths import socket_file
@@ -33,7 +32,7 @@ from fairlead.testing import make_payload
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairlead.doctor._facts import Hook
+    from fairlead.clients import InstalledHook
     from fairlead.journal import Position
     from fairlead.policy import Layer
 
@@ -45,7 +44,7 @@ _MAX_SECONDS_FOR_ALL = 45.0
 _DAEMON_TIMEOUT = 10.0
 _MAX_OUTPUT = 1 << 20
 _ONLY_BY_COMMAND = frozenset({"WorktreeCreate", "WorktreeRemove"})
-_NOT_THIS_SESSION = ("CLAUDE_ENV_FILE", "TMUX", "TMUX_PANE")
+_NOT_THIS_SESSION = ("TMUX", "TMUX_PANE")
 
 
 class RunContext(msgspec.Struct, frozen=True):
@@ -58,13 +57,14 @@ class RunContext(msgspec.Struct, frozen=True):
     may_run_here: bool = True
     """The hooks use this home, and its policy is in use already."""
     run_foreign: bool = False
+    client: str = DEFAULT_CLIENT
     daemon_hangs: bool = False
     """Each event here takes seconds then, so only one is run."""
 
 
-def run_hooks(hooks: Iterable[Hook], context: RunContext) -> HookRuns:
+def run_hooks(hooks: Iterable[InstalledHook], context: RunContext) -> HookRuns:
     """Run each hook once. Like the client, run one of those with the same command line."""
-    chosen = list({hook.line: hook for hook in hooks if not is_wake(hook.value)}.values())  # that one only waits
+    chosen = list({hook.identity: hook for hook in hooks if not hook.only_wakes}.values())  # that one only waits
     chosen.sort(key=lambda hook: (not hook.is_ours, hook.event == "SessionEnd"))  # a session ends at its end
     scratch = tempfile.mkdtemp(prefix="fairlead-doctor-")
     try:
@@ -75,13 +75,10 @@ def run_hooks(hooks: Iterable[Hook], context: RunContext) -> HookRuns:
     return HookRuns(runs, runner.started_daemon, runner.daemon_came_up)
 
 
-def sample_payload(event: str, cwd: str, transcript: str) -> dict[str, Any]:
+def sample_payload(event: str, cwd: str, transcript: str, client: str = DEFAULT_CLIENT) -> dict[str, Any]:
     """Return a recorded payload, with a session, a folder and a call that have no effect."""
     here = {"session_id": SESSION, "cwd": cwd, "transcript_path": transcript}
-    call = {"tool_name": "Bash", "tool_input": {"command": "true", "description": "fairlead doctor"}}
-    more: dict[str, Any] = call if event in {"PreToolUse", "PostToolUse", "PermissionRequest"} else {}
-    if event == "PostToolUse":
-        more |= {"tool_response": {"stdout": "", "stderr": "", "interrupted": False, "isImage": False}}
+    more = client_named(client).installer.harmless_payload(event)
     try:
         return make_payload(event, **here, **more)
     except (FairleadError, StopIteration):
@@ -100,7 +97,7 @@ class _HookRunner:
         self.started_daemon = False
         self.daemon_came_up = True
 
-    def run(self, hook: Hook) -> Run:
+    def run(self, hook: InstalledHook) -> Run:
         run = Run(hook.event, hook.scope, hook.program, hook.is_ours)
         if reason := _skip_reason(hook, run_foreign=self._context.run_foreign):
             return msgspec.structs.replace(run, error=reason)
@@ -120,35 +117,28 @@ class _HookRunner:
             self.started_daemon, self.daemon_came_up = True, self._wait_for_daemon()
         return run
 
-    def _may_run_here(self, hook: Hook) -> bool:
+    def _may_run_here(self, hook: InstalledHook) -> bool:
         if not hook.is_ours:
             return True
         if not self._context.may_run_here or (self._context.daemon_hangs and hook.event != "PreToolUse"):
             return False
-        payload = sample_payload(hook.event, self._context.cwd, self._transcript())
+        payload = sample_payload(hook.event, self._context.cwd, self._transcript(), self._context.client)
         return not has_side_effects(payload, self._context.layers)
 
     def _transcript(self) -> str:
         return f"{self._scratch}/transcript.jsonl"
 
-    def _run_once(self, hook: Hook, run: Run, route: Route) -> Run:
+    def _run_once(self, hook: InstalledHook, run: Run, route: Route) -> Run:
         cwd = self._scratch if route == "apart" else self._context.cwd
-        payload = msgspec.json.encode(sample_payload(hook.event, cwd, self._transcript()))
-        command = command_of(hook, self._context.cwd)
-        seconds = min(float(hook.value.get("timeout") or _MAX_SECONDS), _MAX_SECONDS)
-        outcome = run_program(command, payload, cwd, self._environment(route), seconds)
+        payload = msgspec.json.encode(sample_payload(hook.event, cwd, self._transcript(), self._context.client))
+        seconds = min(hook.timeout or _MAX_SECONDS, _MAX_SECONDS)
+        outcome = run_program(hook.argv, payload, cwd, self._environment(route), seconds)
         return msgspec.structs.replace(run, route=route, **outcome)
 
     def _environment(self, route: Route) -> dict[str, str]:
         """Return what the client sets, without what belongs to a session that may be running here."""
         env = {name: value for name, value in self._context.environ.items() if name not in _NOT_THIS_SESSION}
-        env |= {
-            "CLAUDECODE": "1",
-            "CLAUDE_CODE_ENTRYPOINT": "cli",
-            "CLAUDE_CODE_SESSION_ID": SESSION,
-            "CLAUDE_PID": str(os.getpid()),
-            "CLAUDE_PROJECT_DIR": self._context.cwd,
-        }
+        env = client_named(self._context.client).installer.hook_environment(env, SESSION, self._context.cwd)
         return env | ({"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if route == "apart" else {})
 
     # -- the daemon meanwhile ----------------------------------------------------------------------------
@@ -179,8 +169,8 @@ class _HookRunner:
         return False
 
 
-def _skip_reason(hook: Hook, *, run_foreign: bool) -> str:
-    if hook.value.get("type") != "command":
+def _skip_reason(hook: InstalledHook, *, run_foreign: bool) -> str:
+    if not hook.argv:
         return "only the client can run it"
     if hook.event in _ONLY_BY_COMMAND and not (run_foreign and not hook.is_ours):
         return "it creates or removes a worktree"
@@ -188,7 +178,7 @@ def _skip_reason(hook: Hook, *, run_foreign: bool) -> str:
         return ""
     if not hook.is_ours:
         return "it is not ours, and may do anything"
-    if own := _own_options(words_of(hook)):
+    if own := _own_options(hook.words):
         return f"{own[0]} runs hooks of your own, which may do anything"
     return ""
 
@@ -196,14 +186,6 @@ def _skip_reason(hook: Hook, *, run_foreign: bool) -> str:
 def _own_options(words: Sequence[str]) -> list[str]:
     rest = iter(words[2:])
     return [word for word in rest if word not in {"--python", "--client"} or not next(rest, "")]
-
-
-def command_of(hook: Hook, project: str) -> list[str]:
-    """Return what the client starts: with `args` the program itself, else a shell."""
-    command, args = str(hook.value.get("command", "")), hook.value.get("args")
-    if not isinstance(args, list):
-        return ["/bin/sh", "-c", command]
-    return [word.replace("${CLAUDE_PROJECT_DIR}", project) for word in (command, *map(str, args))]
 
 
 def run_program(
@@ -243,6 +225,6 @@ def _read(file: BinaryIO | Any) -> bytes:
     return content
 
 
-def select_hooks(hooks: Iterable[Hook], scopes: Sequence[str]) -> Iterator[Hook]:
+def select_hooks(hooks: Iterable[InstalledHook], scopes: Sequence[str]) -> Iterator[InstalledHook]:
     """Yield the hooks to run or list: ours in the requested scopes, and all of other programs."""
     yield from (hook for hook in hooks if not hook.is_ours or hook.scope in scopes or hook.scope == "managed")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairlead.clients import client_or_default
 from fairlead.events import Event, PostToolBatch, PostToolUse, SubagentStart, ToolEvent, encode_json
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def event_variables(event: Event, **more: str | None) -> dict[str, str]:
     fields = {**_ALWAYS, **_AGENT, **_BY_EVENT.get(event.event_name, {})}
     values: dict[str, Any] = {name: getattr(event, field, None) for name, field in fields.items()}
     if isinstance(event, SubagentStart):
-        values["AGENT_TRANSCRIPT_PATH"] = event.agent_transcript
+        values["AGENT_TRANSCRIPT_PATH"] = client_or_default(event.client).agent_transcript(event) or None
     if isinstance(event, ToolEvent):
         values |= _tool_values(event)
     if isinstance(event, PostToolBatch):
@@ -113,10 +114,7 @@ def _with_prefixes(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _file_path(event: ToolEvent) -> str | None:
     """Return the file of a tool call, if it has one."""
-    for key in ("file_path", "notebook_path"):
-        if isinstance(path := event.tool_input.get(key), str):
-            return path
-    return None
+    return client_or_default(event.client).file_of(event.tool_input)
 
 
 def _tool_values(event: ToolEvent) -> dict[str, Any]:

@@ -157,8 +157,8 @@ _MOVED_KEYS: dict[type, dict[str, str]] = {
     },
     t.Policy: {
         "rules": "its keys are in `preToolUse` now",
-        "hooks": "hooks belong in the client's settings, .claude/settings.json; a policy has a section for each "
-        "event, such as `stop`",
+        "hooks": "hooks belong in the client's settings (see fairlead hooks); a policy has a section for each event, "
+        "such as `stop`",
     },
 }
 """Keys of earlier versions of conclaude, or of another file."""

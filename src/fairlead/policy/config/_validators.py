@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairlead.clients import known_clients
 from fairlead.policy.config import _types as t
 
 if TYPE_CHECKING:
@@ -147,8 +148,6 @@ def find_check(owner: type, field: str) -> Check | None:
 
 # -- hints ---------------------------------------------------------------------------------------------
 
-_SHELLS = frozenset({"Bash", "Monitor"})
-
 
 def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
     """Hint at a rule that checks something else than it seems to. Not a mistake, because conclaude accepts it."""
@@ -157,7 +156,7 @@ def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
         if pattern in {"", "*"}:
             return f"never matches: {tool} has no command; write `tool: Bash`, or `pattern` for the file"
         return f"checks only the file: {tool} has no command; remove `commandPattern`, or write `tool: Bash`"
-    if tool in _SHELLS and not command and _looks_like_a_command(pattern):
+    if _runs_commands_alone(tool) and not command and _looks_like_a_command(pattern):
         return (
             "checks the files that a command touches, not the command; "
             "to check the command, write `commandPattern` instead of `pattern`"
@@ -166,7 +165,11 @@ def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
 
 
 def _may_run_commands(tool: str) -> bool:
-    return tool in _SHELLS or tool.startswith("mcp__") or any(char in tool for char in "*?[")
+    return any(char in tool for char in "*?[") or any(client.may_run_commands(tool) for client in known_clients())
+
+
+def _runs_commands_alone(tool: str) -> bool:
+    return any(client.kind_of(tool) == "shell" for client in known_clients())
 
 
 def _looks_like_a_command(pattern: str) -> bool:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairlead.policy.guards._verdict import RuleCheck, glob_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
-
-_TOOLS = frozenset({"Agent", "Task"})
-_DEFAULT_TYPE = "general-purpose"  # what the client starts if the call names none
 
 
 class AgentRules:
@@ -29,11 +27,11 @@ class AgentRules:
             for at, pattern in enumerate(layer.policy.subagent_start.deny)
         ]
 
-    def check(self, case: Evaluation, tool_input: dict[str, Any]) -> str | None:
+    def check(self, case: Evaluation, call: ToolCall) -> str | None:
         """Say why this call may not start its subagent, if it may not."""
-        if not self._rules or case.tool not in _TOOLS:
+        if not self._rules or call.subagent is None:
             return None
-        kind = str(tool_input.get("subagent_type") or _DEFAULT_TYPE)
+        kind = call.subagent.type
         case.about(kind)
         return next((said for test, look in self._rules if (said := _judge(case, kind, test, look))), None)
 

@@ -57,7 +57,7 @@ class BashGuard:
     def _check_files(self, case: Evaluation, analysis: Analysis) -> str | None:
         made = {use.path for use in analysis.files if use.program in _MAKES_FOLDERS}
         filled = {use.if_folder for use in analysis.files}
-        by_file = self._tools.concern_files(case.tool, case.agent)
+        by_file = self._tools.concern_files(case)
         reads_matter = by_file or bool(self._files.unreadable)
         for use in analysis.files:
             if not reads_matter and use.mode == "read":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.hooks import Hook, HookManager
 from fairlead.policy._globs import glob_test
@@ -18,13 +19,13 @@ from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._own_files import OwnFiles
-from fairlead.policy.guards._tool_calls import Call, read_call
 from fairlead.policy.guards._tool_rules import ToolRules
 from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from fairlead.clients import ToolCall
     from fairlead.events import Event
     from fairlead.hooks import HookContext
     from fairlead.policy.config._types import Layer
@@ -51,9 +52,12 @@ class Guards:
 
     def check(self, event: PreToolUse) -> Verdict:
         """Decide about a tool call."""
-        case = Evaluation(event.tool_name, event.agent_type, event.cwd or self._home)
-        call = read_call(event.tool_name, event.tool_input)
-        blocked = self._agents.check(case, event.tool_input) or self._check_call(case, call)
+        client = client_named(event.client)
+        tool = event.tool_name
+        case = Evaluation(tool, event.agent_type, event.cwd or self._home, also=client.same_tools.get(tool, tool))
+        call = client.tool_call(tool, event.tool_input)
+        case.has_command = call.command is not None
+        blocked = self._agents.check(case, call) or self._check_call(case, call)
         if blocked is None and call.command is not None:
             blocked = self._bash.check(case, call.command)
         return case.verdict(blocked, self._unparsable)
@@ -74,7 +78,7 @@ class Guards:
         """Answer a permission request."""
         return self._permissions.check(event.tool_name)
 
-    def _check_call(self, case: Evaluation, call: Call) -> str | None:
+    def _check_call(self, case: Evaluation, call: ToolCall) -> str | None:
         targets = [case.disk.target(path) for path in call.paths]
         if self._own and not call.reads:
             for target in targets:
@@ -87,7 +91,7 @@ class Guards:
                 return blocked
         return None
 
-    def _check_file(self, case: Evaluation, call: Call, target: Target) -> str | None:
+    def _check_file(self, case: Evaluation, call: ToolCall, target: Target) -> str | None:
         if call.reads:
             blocked = self._files.check_read(case, target)
             if blocked is None and call.below and target.is_folder:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import known_clients
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._resolve import Base
 
@@ -18,16 +19,11 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.paths._resolve import Target
 
-_SETTINGS = ("settings.json", "settings.local.json")
 _ANYWHERE = (
     *("/.fairlead.yaml", "/.fairlead.yml", "/.conclaude.yaml", "/.conclaude.yml"),
-    *(f"/.claude/{name}" for name in _SETTINGS),
     *("/fairlead-hook", "/bin/fairlead"),  # what the client's settings start, wherever it is installed
 )
-_MANAGED = ("/etc/claude-code/", "/Library/Application Support/ClaudeCode/")
-"""Where an administrator puts the client's settings."""
-
-_HINTS = ("fairlead", "conclaude", ".claude", "settings.json", "settings.local.json")
+_HINTS = ("fairlead", "conclaude")
 _LOOK = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is no file of the policy")
 
 
@@ -36,11 +32,17 @@ class OwnFiles:
 
     def __init__(self, layers: Iterable[Layer], environ: Mapping[str, str] = os.environ) -> None:
         layers = tuple(layers)
+        clients = [client.own_files(environ) for client in known_clients()]
+        self._project_files = tuple(name for own in clients for name in own.project_files)
+        self._anywhere = (*_ANYWHERE, *(f"/{name}".lower() for name in self._project_files))
+        self._hints = (*_HINTS, *(hint.lower() for own in clients for hint in own.hints))
         folders = tuple(prefix for folder in _folders(environ) for prefix in Base.at(folder).prefixes)
-        files = (*(layer.file for layer in layers), *_client_settings(environ), *_programs())
+        files = (*(layer.file for layer in layers), *(file for own in clients for file in own.files), *_programs())
         exact = tuple(prefix for file in files for prefix in Base.at(file).prefixes)
-        self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *_MANAGED))
-        self._in_use = (*files, *folders, *(f"{layer.folder}/.claude/{name}" for layer in layers for name in _SETTINGS))
+        managed = (folder for own in clients for folder in own.folders)
+        self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *managed))
+        in_folders = (f"{layer.folder}/{name}" for layer in layers for name in self._project_files)
+        self._in_use = (*files, *folders, *in_folders)
 
     def check(self, case: Evaluation, target: Target, *, whole: bool) -> str | None:
         """Refuse to change such a file, or (`whole`) a folder with one of those in use below."""
@@ -57,12 +59,12 @@ class OwnFiles:
 
     def _holds(self, name: str) -> bool:
         lower = name.lower()  # on a disk that minds the case this protects a little more than is there
-        return lower.endswith(_ANYWHERE) or f"{lower}/".startswith(self._prefixes)
+        return lower.endswith(self._anywhere) or f"{lower}/".startswith(self._prefixes)
 
     def is_mentioned(self, text: str) -> bool:
         """Tell whether a text that cannot be understood speaks of such files."""
         lower = text.lower()
-        return any(hint in lower for hint in _HINTS)
+        return any(hint in lower for hint in self._hints)
 
     def _below(self, target: Target, cwd: str) -> Iterable[str]:
         above = tuple(name.rstrip("/") + "/" for name in target.names)
@@ -82,7 +84,7 @@ class OwnFiles:
 
     def _near(self, cwd: str) -> Iterable[str]:
         yield from self._in_use
-        yield from (f"{folder}/.claude/{name}" for folder in _upward(cwd) for name in _SETTINGS)
+        yield from (f"{folder}/{name}" for folder in _upward(cwd) for name in self._project_files)
 
 
 def _refusal(tool: str, path: str) -> str:
@@ -120,10 +122,3 @@ def _programs() -> Iterable[str]:
         yield from (python, os.path.realpath(python), f"{beside}/fairlead-hook", f"{beside}/fairlead")
     for module in (os, msgspec, sys.modules[__name__.partition(".")[0]]):
         yield os.path.dirname(module.__file__ or "")
-
-
-def _client_settings(environ: Mapping[str, str]) -> Iterable[str]:
-    if folder := environ.get("CLAUDE_CONFIG_DIR"):
-        yield from (f"{folder}/{name}" for name in _SETTINGS)
-    home = environ.get("HOME") or os.path.expanduser("~")
-    yield from (f"{home}/.claude/{name}" for name in _SETTINGS)

@@ -21,9 +21,6 @@ _MAX_KNOWN = 256
 _MAX_WORDS = 200
 """No glob on the first words of a command is longer."""
 
-_SAME_TOOL = {"Task": "Agent", "Agent": "Task"}
-"""The client renamed the tool; rules with either name go on matching it."""
-
 
 class Spoken:
     """The texts of a command that rules match. `loose` also has the program without its folder, which only denies."""
@@ -41,15 +38,15 @@ class ToolRules:
 
     def __init__(self, layers: Iterable[Layer]) -> None:
         self._rules = tuple(rule for layer in layers for rule in _of_layer(layer))
-        self._known: dict[tuple[str, str], _Chosen] = {}
+        self._known: dict[tuple[str, str, str], _Chosen] = {}
 
-    def concern_files(self, tool: str, agent: str) -> bool:
+    def concern_files(self, case: Evaluation) -> bool:
         """Tell whether any rule is about the files that a tool is used on, and not only about commands."""
-        return bool(self._of(tool, agent).on_files)
+        return bool(self._of(case).on_files)
 
     def check_files(self, case: Evaluation, targets: Sequence[Target], *, is_command: bool = False) -> str | None:
         """Check the files that a tool is used on; a tool without any is matched by `*` alone."""
-        chosen = self._of(case.tool, case.agent)
+        chosen = self._of(case)
         rules = chosen.on_files if is_command else chosen.with_files
         if not rules:
             return None
@@ -64,7 +61,7 @@ class ToolRules:
 
         The whole call is checked too, for globs on several commands: `*curl*|*sh`.
         """
-        chosen = self._of(case.tool, case.agent)
+        chosen = self._of(case)
         rules = chosen.on_commands
         if not rules or not whole.strip():
             return None
@@ -79,13 +76,13 @@ class ToolRules:
         forbidding = [rule for rule in rules if rule.action != "allow"]
         return _judge(case, forbidding, said, said.exact[0])
 
-    def _of(self, tool: str, agent: str) -> _Chosen:
-        key = tool, agent
+    def _of(self, case: Evaluation) -> _Chosen:
+        key = case.tool, case.also, case.agent
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            known = self._known[key] = _Chosen(tuple(rule for rule in self._rules if rule.is_for(tool, agent)))
+            known = self._known[key] = _Chosen(tuple(rule for rule in self._rules if rule.is_for(*key)))
         return known
 
 
@@ -123,8 +120,8 @@ class _Rule:
         why = f"{rule.action} rule, the pattern does not match"
         self.missed = RuleCheck(where, rule.command_pattern or rule.pattern, layer.file, matched=False, why=why)
 
-    def is_for(self, tool: str, agent: str) -> bool:
-        for_tool = self._tool is None or any(map(self._tool, (tool, _SAME_TOOL.get(tool, tool))))
+    def is_for(self, tool: str, also: str, agent: str) -> bool:
+        for_tool = self._tool is None or any(map(self._tool, (tool, also)))
         return bool(for_tool) and (self._agent is None or bool(self._agent(agent)))
 
     def matches(self, subject: Target | Spoken | None) -> bool:

@@ -13,8 +13,6 @@ from fairlead.policy.paths._resolve import PathResolver
 __all__ = ["Evaluation", "RuleCheck", "Verdict", "glob_test"]
 
 MAIN_AGENT = "main"
-_OF_FILES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "Grep"})
-"""Tools of the client that have files and no command."""
 
 
 class RuleCheck(msgspec.Struct, frozen=True):
@@ -42,10 +40,13 @@ class Verdict(msgspec.Struct, frozen=True):
 class Evaluation:
     """A tool call under examination: what is known of it, and what was found so far."""
 
-    __slots__ = ("agent", "cwd", "disk", "doubts", "looked", "subjects", "tool", "warnings")
+    __slots__ = ("agent", "also", "cwd", "disk", "doubts", "has_command", "looked", "subjects", "tool", "warnings")
 
-    def __init__(self, tool: str, agent: str | None, cwd: str) -> None:
+    def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "") -> None:
         self.tool = tool
+        self.also = also or tool
+        """Another name of the tool, which rules may have too."""
+        self.has_command = False
         self.agent = agent or MAIN_AGENT
         self.cwd = cwd
         self.disk = PathResolver(cwd)
@@ -71,15 +72,16 @@ class Evaluation:
         """Come to a verdict: a block before a doubt, and warnings to the person in any case."""
         output = HookOutput() if blocked is None else HookOutput.deny(blocked)
         if blocked is None and self.doubts and unparsable != "allow":
-            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(_doubted(self.tool, self.doubts))
+            doubted = _doubted(self.doubts, has_command=self.has_command)
+            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(doubted)
         if self.warnings:
             output = output.with_system_message("\n".join(dict.fromkeys(self.warnings)))
         return Verdict(output, tuple(self.looked), tuple(self.subjects))
 
 
-def _doubted(tool: str, doubts: list[str]) -> str:
+def _doubted(doubts: list[str], *, has_command: bool) -> str:
     shown = "; ".join(dict.fromkeys(doubts))
-    if tool in _OF_FILES:
+    if not has_command:
         return f"This call cannot be checked against the policy (preToolUse.bash.unparsable): {shown}."
     return (
         f"This command cannot be checked against the policy (preToolUse.bash.unparsable): {shown}. "

@@ -91,7 +91,7 @@ def _subject(event: Event) -> str:
 def _evidence(event: Event, now: float) -> Evidence:
     """Return the evidence for a state that is about no known call."""
     if isinstance(event, events.ToolEvent):
-        return Evidence(event.event_name, now, clean(event.tool_name), _tools.path_of(event.tool_input))
+        return Evidence(event.event_name, now, clean(event.tool_name), _tools.path_of(event))
     return Evidence(event.event_name, now)
 
 
@@ -106,7 +106,7 @@ def _add_context(session: Session, event: Event, changes: Changes) -> None:
         return
     if event.transcript_path and event.transcript_path != session.transcript:
         changes["transcript"] = clean(event.transcript_path, MAX_PATH_LENGTH)
-    if event.agent_type and not event.agent_id:  # started as `claude --agent X`
+    if event.agent_type and not event.agent_id:  # the client was started as this agent
         changes["agent_type"] = clean(event.agent_type)
 
 

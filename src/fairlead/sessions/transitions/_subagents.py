@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.clients import client_or_default
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
 from fairlead.sessions._session import Agent, OpenCall, Session
 from fairlead.sessions._states import IDLE, THINKING, Evidence, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
-from fairlead.sessions.transitions._tools import MAKES_AGENTS
 
 if TYPE_CHECKING:
     from fairlead.events import SubagentStart, SubagentStop, TeammateIdle
@@ -91,10 +91,11 @@ def teammate_idle(session: Session, _event: TeammateIdle, _at: float) -> Changes
 
 def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str, OpenCall] | None:
     """Guess which open call started a subagent: the oldest without one that asked for this type, else the oldest."""
+    client = client_or_default(session.client)
     waiting = [
         (call_id, call)
         for call_id, call in session.calls.items()
-        if call.tool in MAKES_AGENTS and call.agent in ("", agent_id)
+        if client.kind_of(call.tool) == "spawn" and call.agent in ("", agent_id)
     ]
     return next((match for match in waiting if match[1].kind == kind), waiting[0] if waiting else None)
 
@@ -121,7 +122,7 @@ def _description(event: SubagentStart) -> Changes:
     changes: Changes = {"agent_type": clean(event.agent_type)}
     if event.description:
         changes["description"] = clean(event.description)
-    if transcript := event.agent_transcript:
+    if transcript := client_or_default(event.client).agent_transcript(event):
         changes["transcript"] = clean(transcript, MAX_PATH_LENGTH)
     return changes
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_TEXT_LENGTH, clean
+from fairlead.clients import client_or_default
+from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
 from fairlead.sessions._session import Agent, OpenCall, Session
 from fairlead.sessions._states import THINKING, AttentionNeeded, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
@@ -24,13 +25,8 @@ if TYPE_CHECKING:
         ToolEvent,
     )
 
-INTERACTIVE = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
-"""Tools that ask the user a question."""
-
-MAKES_AGENTS = frozenset({"Agent", "Task"})
 MCP_INPUT = "MCP input"
 
-_SPECIAL = INTERACTIVE | MAKES_AGENTS
 _NO_CALLS: dict[str, OpenCall] = {}
 _MAX_SHORT_NAME = 100
 
@@ -39,10 +35,15 @@ SAME_MESSAGE = 2.0
 that starts later, while another one waits for an answer, belongs to the next message, so the question was answered."""
 
 
-def path_of(tool_input: dict[str, Any]) -> str:
+def path_of(event: ToolEvent) -> str:
     """Return the path in a tool call's input; "" if there is none."""
-    path = tool_input.get("file_path") or tool_input.get("notebook_path") or tool_input.get("path")
-    return clean(path, MAX_PATH_LENGTH) if type(path) is str else ""
+    path = client_or_default(event.client).path_of(event.tool_input)
+    return clean(path, MAX_PATH_LENGTH) if path else ""
+
+
+def makes_agent(event: ToolEvent) -> bool:
+    """Return whether a tool call makes a subagent."""
+    return client_or_default(event.client).kind_of(event.tool_name) == "spawn"
 
 
 # -- a call starts -------------------------------------------------------------------------------------
@@ -87,8 +88,8 @@ def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Chan
 
 def permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
     """The user is asked about the newest open call that matches: the event does not identify it."""
-    tool, path = clean(event.tool_name), path_of(event.tool_input)
-    reason = tool if tool in INTERACTIVE else f"Permission for {tool}"
+    tool, path = clean(event.tool_name), path_of(event)
+    reason = tool if tool in client_or_default(event.client).questions else f"Permission for {tool}"
     for call_id, call in reversed(session.calls.items()):
         if call.tool == tool and call.path == path and not call.asked:
             calls = {**session.calls, call_id: replace(call, asked=reason)}
@@ -104,15 +105,15 @@ def delayed_permission_request(session: Session, event: PermissionRequest, at: f
 
 
 def _opened(event: PreToolUse, at: float) -> OpenCall:
-    tool, tool_input = event.tool_name, event.tool_input
-    if tool not in _SPECIAL:
-        if len(tool) > _MAX_SHORT_NAME or not tool.isascii():
-            tool = clean(tool)
-        return OpenCall(tool, at, path_of(tool_input))
-    if tool in INTERACTIVE:
+    tool, client = event.tool_name, client_or_default(event.client)
+    if tool in client.questions:
         return OpenCall(tool, at, asked=tool)
-    kind = tool_input.get("name") or tool_input.get("subagent_type") or "general-purpose"
-    return OpenCall(tool, at, about=_text(tool_input.get("description")), kind=_text(kind))
+    if client.kind_of(tool) == "spawn":
+        request = client.subagent_request(event.tool_input)
+        return OpenCall(tool, at, about=clean(request.description), kind=clean(request.name))
+    if len(tool) > _MAX_SHORT_NAME or not tool.isascii():
+        tool = clean(tool)
+    return OpenCall(tool, at, path_of(event))
 
 
 # -- a call ends ---------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ def _opened(event: PreToolUse, at: float) -> OpenCall:
 def post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
     """The call has ended. Other open calls continue; without any the agent thinks."""
     calls, call_id = session.calls, event.tool_use_id
-    if len(calls) == 1 and call_id in calls and not session.agents and event.tool_name not in MAKES_AGENTS:
+    if len(calls) == 1 and call_id in calls and not session.agents and not makes_agent(event):
         about = calls[call_id]  # the usual case, with the result of the general one below
         return {"in_turn": True, "calls": _NO_CALLS, "state": THINKING, "about": about, "closed": (call_id,)}
     return _answered(session, event, at, is_delayed=False)
@@ -173,7 +174,7 @@ def delayed_post_tool_batch(session: Session, event: PostToolBatch, _at: float) 
 
 def _answered(session: Session, event: PostToolUse, at: float, *, is_delayed: bool) -> Changes:
     changes = _closed(session, event)
-    if event.tool_name in MAKES_AGENTS and (agent_id := made_agent(event)):
+    if makes_agent(event) and (agent_id := made_agent(event)):
         changes |= _spawned(session, event, agent_id, at, is_delayed=is_delayed)
     return with_corrected_state(session, **changes) if is_delayed else with_state(session, in_turn=True, **changes)
 
@@ -186,21 +187,25 @@ def _spawned(session: Session, event: PostToolUse, agent_id: str, at: float, *, 
     known = session.agents.get(agent_id)
     if is_delayed and known is None and agent_id in session.memory.closed:
         return {}
-    kind = event.tool_input.get("name") or event.tool_input.get("subagent_type") or "general-purpose"
-    agent = Agent(known.type if known else _text(kind), known.at if known else at, background=True)
+    agent = Agent(known.type if known else asked_agent(event), known.at if known else at, background=True)
     return {"agents": {**session.agents, agent_id: agent}}
 
 
 def made_agent(event: PostToolUse) -> str:
     """Return the id of the subagent that an answered call has started; "" if the answer has none."""
-    response = event.tool_response
-    agent_id = response.get("agentId") if type(response) is dict else None
-    return clean(agent_id, MAX_ID_LENGTH) if type(agent_id) is str else ""
+    result = client_or_default(event.client).subagent_result(event)
+    return clean(result.agent_id, MAX_ID_LENGTH) if result else ""
+
+
+def asked_agent(event: PostToolUse) -> str:
+    """Return the name (or the type) of the subagent that a call asked for."""
+    return clean(client_or_default(event.client).subagent_request(event.tool_input).name)
 
 
 def is_finished(event: PostToolUse) -> bool:
     """Return whether the subagent had finished when its call was answered."""
-    return bool(event.tool_response.get("status") == "completed")
+    result = client_or_default(event.client).subagent_result(event)
+    return result is not None and result.is_finished
 
 
 def _closed(session: Session, event: ToolEvent) -> Changes:
@@ -223,7 +228,7 @@ def _listed(event: PostToolBatch) -> tuple[str, ...]:
 
 def elicitation(session: Session, event: Elicitation, _at: float) -> Changes:
     """An MCP server asks the user, during a call of one of its tools if one is open."""
-    prefix = f"mcp__{event.mcp_server_name or ''}__"
+    prefix = client_or_default(event.client).mcp_prefix(event.mcp_server_name or "")
     for call_id, call in reversed(session.calls.items()):
         if call.tool.startswith(prefix):
             return with_state(session, calls={**session.calls, call_id: replace(call, asked=MCP_INPUT)}, in_turn=True)
@@ -241,7 +246,3 @@ def answered_mcp(session: Session) -> Changes:
         return {}
     calls = {name: replace(call, asked="") if call.asked == MCP_INPUT else call for name, call in session.calls.items()}
     return with_state(session, calls=calls)
-
-
-def _text(value: object) -> str:
-    return clean(value, MAX_TEXT_LENGTH) if type(value) is str else ""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from fairlead.clients import client_or_default
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_TASKS, clean
 from fairlead.sessions._session import Agent, Session, Task
 from fairlead.sessions._states import IDLE, THINKING, AttentionNeeded, Working
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
         UserPromptSubmit,
     )
 
-_CLIENT_PROMPTS = ("<task-notification>", "[SYSTEM NOTIFICATION")
-"""Prefixes of prompts that the client wrote: for a finished background task, or for a hook that wakes the agent."""
-
 FAILED = "API error"
 
 _RESET: Changes = {"in_turn": False, "calls": {}, "agents": {}, "tasks": {}, "cleared": True, "state": IDLE}
@@ -41,7 +39,7 @@ def user_prompt_submit(session: Session, event: UserPromptSubmit, _at: float) ->
     """The agent works. Open calls are over: the client accepts a prompt only between turns."""
     changes = _counted(session, event)
     if not changes["by_person"]:
-        changes |= _task_ended(session, event.prompt)
+        changes |= _task_ended(session, event)
     return changes | {"in_turn": True, "calls": {}, "state": Working(), "cleared": True}
 
 
@@ -50,14 +48,9 @@ def delayed_user_prompt_submit(session: Session, event: UserPromptSubmit, _at: f
     return {"counters": _counted(session, event)["counters"]}
 
 
-def is_by_person(prompt: str) -> bool:
-    """Return whether the user wrote a prompt: the client fires the same event for its own."""
-    return not prompt.lstrip().startswith(_CLIENT_PROMPTS)
-
-
 def _counted(session: Session, event: UserPromptSubmit) -> Changes:
     counters = session.counters
-    if not is_by_person(event.prompt):
+    if client_or_default(event.client).is_automatic(event.prompt):  # the client fires the same event for its own
         return {"by_person": False, "counters": replace(counters, wakes=counters.wakes + 1)}
     changes: Changes = {"by_person": True, "counters": replace(counters, prompts=counters.prompts + 1)}
     if not session.first_prompt:
@@ -65,12 +58,10 @@ def _counted(session: Session, event: UserPromptSubmit) -> Changes:
     return changes
 
 
-def _task_ended(session: Session, prompt: str) -> Changes:
+def _task_ended(session: Session, event: UserPromptSubmit) -> Changes:
     """The task that a prompt of the client reports has ended, even if its stop was not seen."""
-    _, _, rest = prompt.partition("<task-id>")
-    task_id, end_tag, _ = rest.partition("</task-id>")
-    task_id = clean(task_id, MAX_ID_LENGTH)
-    if not end_tag:
+    task_id = clean(client_or_default(event.client).ended_task(event.prompt), MAX_ID_LENGTH)
+    if not task_id:
         return {}
     changes: Changes = {"closed": (task_id,)}
     if task_id in session.tasks:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
+from fairlead.clients import DEFAULT_CLIENT, client_or_default
 from fairlead.sessions import AttentionNeeded, Working
 from fairlead.text import compact_number, duration, money, one_line
 from fairlead.tui.model._totals import Totals
@@ -33,13 +34,6 @@ LABELS: dict[RowState, str] = {
     "stale": "stale",
     "ended": "ended",
 }
-
-_QUESTIONS = {
-    "AskUserQuestion": "a question for you",
-    "ExitPlanMode": "a plan to approve",
-    "EnterPlanMode": "permission to plan",
-}
-"""The client's tools whose call is a question."""
 
 _DATE = re.compile(r"-20\d{6}$")
 
@@ -102,7 +96,7 @@ def _session_row(data: LineData, session: Session, now: float) -> Row:
         evidence=evidence_text(session),
         evidence_age=duration(now - session.evidence.at) if session.evidence else "",
         in_state=duration(session.in_state(now) if session.ended is None else now - session.ended),
-        model=short_model((usage and usage.model) or session.model),
+        model=short_model((usage and usage.model) or session.model, session.client),
         percent=usage.context_percent if usage else None,
         context=compact_number(usage.context_tokens) if usage and usage.context_tokens else "",
         cost=money(usage.cost_usd) if usage and usage.cost_usd is not None else "",
@@ -181,8 +175,9 @@ def activity_text(session: Session) -> str:
 
 def _question(session: Session, reason: str) -> str:
     """Return what the user is asked: the question of a tool, or a permission with what it is for."""
-    if reason in _QUESTIONS:
-        return _QUESTIONS[reason]
+    questions = client_or_default(session.client).questions
+    if reason in questions:
+        return questions[reason]
     text, evidence = one_line(reason), session.evidence
     if evidence is None or not text.startswith("Permission"):
         return text
@@ -216,6 +211,6 @@ def short_path(path: str, folder: str = "") -> str:
     return f"~{path[len(home) :]}" if len(home) > 1 and path.startswith(f"{home}/") else path
 
 
-def short_model(model: str) -> str:
+def short_model(model: str, client: str = DEFAULT_CLIENT) -> str:
     """Return a model's id without what all of them have: the maker and the date."""
-    return _DATE.sub("", one_line(model).removeprefix("claude-"))
+    return _DATE.sub("", client_or_default(client).short_model(one_line(model)))

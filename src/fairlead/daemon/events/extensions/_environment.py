@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension
-from fairlead.execute import export_session
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
@@ -30,4 +29,4 @@ class SessionEnvironment(EventExtension):
     def before_reply(self, context: EventContext) -> None:
         """Write the file."""
         request = context.request
-        export_session(request.caller.env_file, context.event.session_id, request.cwd)
+        context.client.export_session(request.caller.env_file, context.event.session_id, request.cwd)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
+from fairlead.clients import Task
 from fairlead.daemon.events._extension import EventExtension, Reaction
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.events import (
@@ -24,7 +25,7 @@ from fairlead.events import (
     UserPromptSubmit,
 )
 from fairlead.journal import CommandsRecord, EventRecord
-from fairlead.mail import STAGES, MailError, Task, render
+from fairlead.mail import STAGES, MailError, render
 from fairlead.text import printable_block
 
 if TYPE_CHECKING:

@@ -45,13 +45,14 @@ class PolicyGate(EventExtension):
     def _guards(self, context: EventContext) -> Guards:
         """Return the guards of the policy. A changed file is another layer, so it gets other guards."""
         request, policy = context.request, context.policy
-        settings = request.env.get("CLAUDE_CONFIG_DIR", "")
+        variable = context.client.variables.config_dir
+        settings = request.env.get(variable, "")
         settings = settings and os.path.join(request.cwd, settings)
-        key = (settings, *map(id, policy.layers))
+        key = (variable, settings, *map(id, policy.layers))
         cached = self._compiled.get(key)
         if cached is not None:
             return cached[1]
-        guards = Guards(policy.layers, {**os.environ, "CLAUDE_CONFIG_DIR": settings})
+        guards = Guards(policy.layers, {**os.environ, variable: settings})
         with self._lock:
             if len(self._compiled) >= _MAX_GUARDS:
                 self._compiled.clear()

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.sessions import Transcripts, Usage, _transcripts
+from fairlead.clients import Usage
+from fairlead.clients.claude import _transcripts
+from fairlead.clients.claude._transcripts import Transcripts
 
 
 @pytest.fixture
@@ -162,8 +164,8 @@ def test_a_file_that_was_cut_or_made_anew_is_read_from_its_start(
 def test_a_large_file_is_read_a_part_at_a_time(
     transcripts: Transcripts, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_transcripts, "MOST_AT_ONCE", 2000)
-    monkeypatch.setattr(_transcripts, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(_transcripts, "BATCH_SIZE", 2000)
+    monkeypatch.setattr(_transcripts, "MAX_LINE_LENGTH", 1000)
     file.write_bytes(b"".join(said(f"m{number}") for number in range(40)))
     other = file.with_name("agent-a2.jsonl")
     other.write_bytes(said("m1"))
@@ -181,7 +183,7 @@ def test_a_large_file_is_read_a_part_at_a_time(
 def test_a_line_that_is_too_long_is_passed_over(
     transcripts: Transcripts, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_transcripts, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(_transcripts, "MAX_LINE_LENGTH", 1000)
     file.write_bytes(said("m1") + said("m2", picture="x" * 4000) + said("m3"))
     assert tokens(transcripts, file) == 30
 
@@ -196,7 +198,7 @@ def test_a_line_that_is_too_long_is_passed_over(
 def test_files_that_were_forgotten_are_read_anew(
     transcripts: Transcripts, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_transcripts, "_MOST_READINGS", 2)
+    monkeypatch.setattr(_transcripts, "_MAX_READINGS", 2)
     files = {str(number): str(folder / f"agent-{number}.jsonl") for number in range(5)}
     for path in files.values():
         Path(path).write_bytes(said("m1"))

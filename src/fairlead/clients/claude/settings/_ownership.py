@@ -1,4 +1,4 @@
-"""Whose a hook in Claude Code's settings is, told by its command line."""
+"""Whose a hook in Claude Code's settings is, by its command line."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from fairlead.clients._programs import LAUNCHER
 from fairlead.events import HookEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-LAUNCHER = "fairlead-hook"
-WAKES = "--wake"
-"""The word of a second hook at Stop, which waits in the background for mail."""
+WAKE_OPTION = "--wake"
+"""Marks the second hook at Stop, which waits in the background for mail."""
 
 _SUBSTRATE = re.compile(r"/hooks/substrate/[\w-]+\.sh\Z")
 _SHELLS = ("bash", "sh", "zsh")
 
 
 def is_ours(hook: Mapping[str, Any]) -> bool:
-    """Tell whether a hook is one of ours: the launcher, or `fairlead <Event>` without options of somebody's own."""
+    """Return whether a hook is ours: the launcher, or `fairlead <Event>` without options that the user added."""
     words = words_of(hook)
     if len(words) > 1 and _name(words[0]) == LAUNCHER:
         return words[1].isidentifier()  # also an event that only a newer Fairlead knows
@@ -30,8 +30,21 @@ def is_ours(hook: Mapping[str, Any]) -> bool:
 
 
 def is_wake(hook: Mapping[str, Any]) -> bool:
-    """Tell whether a hook of ours is the one that wakes agents."""
-    return WAKES in words_of(hook)
+    """Return whether a hook of ours is the one that wakes agents."""
+    return WAKE_OPTION in words_of(hook)
+
+
+def words_of(hook: Mapping[str, Any]) -> list[str]:
+    """Return the command line of a hook as words; empty if it has no command, or one that only a shell can split."""
+    command, args = hook.get("command"), hook.get("args")
+    if hook.get("type") != "command" or not isinstance(command, str):
+        return []
+    if isinstance(args, list):
+        return [command, *map(str, args)]
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
 
 
 def _is_conclaude(hook: Mapping[str, Any]) -> bool:
@@ -45,21 +58,8 @@ def _is_substrate(hook: Mapping[str, Any]) -> bool:
 
 
 REPLACEABLE: dict[str, Callable[[Mapping[str, Any]], bool]] = {"conclaude": _is_conclaude, "substrate": _is_substrate}
-"""Programs that decide the same events: their name → whether a hook is theirs."""
+"""Programs that decide the same events: their name to a test whether a hook is theirs."""
 
 
 def _name(program: str) -> str:
     return program.rpartition("/")[2]
-
-
-def words_of(hook: Mapping[str, Any]) -> list[str]:
-    """Give the command line of a hook as words; none if it has no command, or one that only a shell understands."""
-    command, args = hook.get("command"), hook.get("args")
-    if hook.get("type") != "command" or not isinstance(command, str):
-        return []
-    if isinstance(args, list):
-        return [command, *map(str, args)]
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return []

@@ -4,7 +4,7 @@
     wake    FAIRLEAD_STAY=wake; and a hook with `asyncRewake`, which the client does not wait for
     no      none of these
 
-Whatever else is in `env` keeps its bytes, and a value that stood there before comes back at uninstall. Touches no file.
+The rest of `env` keeps its bytes, and uninstall restores a value that was there before. Touches no file.
 """
 
 from __future__ import annotations
@@ -17,68 +17,68 @@ from fairlead.clients._json_text import (
     apply,
     insertion,
     parse,
-    place,
+    position,
     removal,
     replacement,
     style_of,
 )
-from fairlead.clients.claude._hook_entries import find, is_blank, wanted_hook, with_entries, without_hooks
-from fairlead.clients.claude._ownership import WAKES, is_wake
-from fairlead.clients.claude._settings_rules import SettingsError
+from fairlead.clients._settings_file import SettingsError
+from fairlead.clients.claude.settings._entries import find_hooks, hook_for, is_blank, with_entries, without_hooks
+from fairlead.clients.claude.settings._ownership import WAKE_OPTION, is_wake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fairlead.clients._install_types import Launcher
     from fairlead.clients._json_text import Node
-    from fairlead.clients.claude._hook_entries import Launcher
 
 ENV = "env"
 STAY = "FAIRLEAD_STAY"
-CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+BLOCK_CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 STAYS = ("always", "wake", "no")
-"""What `--stay` takes."""
+"""The values of `--stay`."""
 
 
 def read_stay(root: Node) -> str:
-    """Say how agents stay by these settings; "" if they do not say."""
+    """Return how agents stay by these settings; "" if they do not say."""
     value = _value(root, STAY)
     return value if value in STAYS else ""
 
 
-def put_in(text: str, launcher: Launcher, wish: str | None, original: str | None = None) -> tuple[str, str]:
-    """Have agents stay in a way; give the text, and the way if that changed anything."""
+def add_stay(text: str, launcher: Launcher, stay: str | None, original: str | None = None) -> tuple[str, str]:
+    """Set how agents stay (`None`: as they do). Return the text, and the value if anything changed."""
     root = parse(text)
     before = read_stay(root)
-    wish = wish or before
-    if not wish:
+    stay = stay or before
+    if not stay:
         return text, ""
-    wanted: dict[str, Any] = {STAY: None if wish == "no" else wish}
-    if wish == "always":
-        wanted[CAP] = "0"
-    elif before == "always" and _value(root, CAP) == "0":
-        wanted[CAP] = _spelt(original, CAP)
+    wanted: dict[str, Any] = {STAY: None if stay == "no" else stay}
+    if stay == "always":
+        wanted[BLOCK_CAP] = "0"
+    elif before == "always" and _value(root, BLOCK_CAP) == "0":
+        wanted[BLOCK_CAP] = _spelling(original, BLOCK_CAP)
     after = _with_env(text, wanted, original)
-    after = _with_wake(after, launcher) if wish == "wake" else _without_wake(after)
-    return after, wish if after != text else ""
+    after = _with_wake(after, launcher) if stay == "wake" else _without_wake(after)
+    return after, stay if after != text else ""
 
 
-def take_out(text: str, original: str | None = None) -> tuple[str, str]:
-    """Take the variables out, and give back what stood there before; the hook goes with the others."""
+def remove_stay(text: str, original: str | None = None) -> tuple[str, str]:
+    """Remove the variables, and restore what was there before; the hook is removed with the others."""
     root = parse(text)
     before = _value(root, STAY)
     if before is None or _value(_root(original), STAY) == before:
         return text, ""
-    wanted: dict[str, Any] = {STAY: _spelt(original, STAY)}
-    if before == "always" and _value(root, CAP) == "0":
-        wanted[CAP] = _spelt(original, CAP)
+    wanted: dict[str, Any] = {STAY: _spelling(original, STAY)}
+    if before == "always" and _value(root, BLOCK_CAP) == "0":
+        wanted[BLOCK_CAP] = _spelling(original, BLOCK_CAP)
     return _with_env(text, wanted, original), str(before)
 
 
 def differences(root: Node) -> Iterator[str]:
-    """Say what is missing for the way that the settings name."""
-    stay, has_wake = read_stay(root), any(is_wake(found.value) for found in find(root))
-    if stay == "always" and _value(root, CAP) != "0":
-        yield f'{ENV}.{CAP} is not "0", so an agent that is to stay always stops after 8 times'
+    """Yield what is missing for the way in which agents are to stay."""
+    stay, has_wake = read_stay(root), any(is_wake(hook.value) for hook in find_hooks(root))
+    if stay == "always" and _value(root, BLOCK_CAP) != "0":
+        yield f'{ENV}.{BLOCK_CAP} is not "0", so an agent that is to stay always stops after 8 times'
     if stay == "wake" and not has_wake:
         yield "Stop: the hook that wakes agents is missing"
     if stay != "wake" and has_wake:
@@ -89,21 +89,21 @@ def differences(root: Node) -> Iterator[str]:
 
 
 def _with_env(text: str, wanted: dict[str, Any], original: str | None) -> str:
-    """Set variables, and take those out that are `None`. An `env` that is empty then is as it was before us."""
+    """Set variables, and remove those that are `None`. An `env` that is empty then becomes as it was before us."""
     root = parse(text)
     env = root.member(ENV)
     new = {key: value for key, value in wanted.items() if value is not None}
     if env is None or env.value() is None:
         return _with_new_env(text, root, env, new)
-    _refuse_odd(text, root, env)
+    _refuse_invalid(text, root, env)
     there = {key: env.items[env.keys.index(key)] for key in wanted if key in env.keys}
-    gone = [env.keys.index(key) for key in there if key not in new]
-    if gone and len(gone) == len(env.keys) and not new:
+    removed = [env.keys.index(key) for key in there if key not in new]
+    if removed and len(removed) == len(env.keys) and not new:
         return _without_env(text, root, env, original)
     style = style_of(text, root)
     edits = [replacement(text, there[key], value, style) for key, value in new.items() if key in there]
-    if gone:
-        return _with_env(apply(text, [*edits, *removal(env, gone)]), new, original)
+    if removed:
+        return _with_env(apply(text, [*edits, *removal(env, removed)]), new, original)
     added = [(key, value) for key, value in new.items() if key not in there]
     return apply(text, [*edits, *([insertion(text, env, added, style)] if added else [])])
 
@@ -121,18 +121,18 @@ def _without_env(text: str, root: Node, env: Node, original: str | None) -> str:
     node = before.member(ENV) if before else None
     if node is None or original is None:
         return apply(text, removal(root, [root.keys.index(ENV)]))
-    if node.kind == "object" and node.items:  # what else was in it, somebody has taken out since
+    if node.kind == "object" and node.items:  # the user has removed the other variables since
         return apply(text, removal(env, range(len(env.keys))))
     return apply(text, [replacement(text, env, Raw(original[node.start : node.end]), style_of(text, root))])
 
 
-def _refuse_odd(text: str, root: Node, env: Node) -> None:
-    """Refuse what the client would not read, and what cannot be changed safely."""
+def _refuse_invalid(text: str, root: Node, env: Node) -> None:
+    """Raise if the client would not read `env`, or it cannot be edited safely."""
     if env.kind != "object":
-        raise SettingsError(f"{place(text, env.start)}: {ENV}: expected an object; mend it first")
-    twice = ENV if root.keys.count(ENV) > 1 else env.repeated()
-    if twice is not None:
-        raise JsonTextError(f"{place(text, env.start)}: the key {twice!r} stands here twice; take one out")
+        raise SettingsError(f"{position(text, env.start)}: {ENV}: expected an object; correct it first")
+    key = ENV if root.keys.count(ENV) > 1 else env.duplicate_key()
+    if key is not None:
+        raise JsonTextError(f"{position(text, env.start)}: the key {key!r} is here twice; remove one")
 
 
 def _value(root: Node | None, key: str) -> Any:
@@ -141,8 +141,8 @@ def _value(root: Node | None, key: str) -> Any:
     return node.value() if node else None
 
 
-def _spelt(original: str | None, key: str) -> Raw | None:
-    """Give a variable as it was spelt before us."""
+def _spelling(original: str | None, key: str) -> Raw | None:
+    """Return a variable as the original spells it."""
     root = _root(original)
     env = root.member(ENV) if root else None
     node = env.member(key) if env and env.kind == "object" else None
@@ -158,13 +158,13 @@ def _root(original: str | None) -> Node | None:
 
 def _with_wake(text: str, launcher: Launcher) -> str:
     root = parse(text)
-    if any(is_wake(found.value) for found in find(root)):
+    if any(is_wake(hook.value) for hook in find_hooks(root)):
         return text
-    named = {"type": "command", "command": launcher.hook, "args": ["Stop", WAKES]}
-    return with_entries(text, root, [("Stop", {"hooks": [wanted_hook("Stop", launcher, named)]})])
+    marked = {"type": "command", "command": launcher.hook, "args": ["Stop", WAKE_OPTION]}
+    return with_entries(text, root, [("Stop", {"hooks": [hook_for("Stop", launcher, marked)]})])
 
 
 def _without_wake(text: str) -> str:
     root = parse(text)
-    wakes = [found for found in find(root) if is_wake(found.value)]
-    return without_hooks(text, root, wakes, frozenset({"hooks", "Stop"}))
+    wakes = [hook for hook in find_hooks(root) if is_wake(hook.value)]
+    return without_hooks(text, root, wakes, keep=frozenset({"hooks", "Stop"}))
