@@ -110,7 +110,7 @@ class _View:
         """Give the seconds from a letter that no session has to the screen that says so."""
         os.write(self.terminal, b"/")
         self.read_for(0.3)
-        took = self.answer(b"#", "nothing has these words")
+        took = self.answer(b"#", "no session matches the filter")
         os.write(self.terminal, b"\x1b")
         self.read_for(0.5)
         return took
