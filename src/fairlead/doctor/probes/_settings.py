@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.clients._json_text import Node
 
 MANAGED = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
-"""Where those who administer a machine put settings that nobody can override."""
+"""Where administrators put settings that cannot be overridden."""
 
 _TEXT = re.compile(r"""the text ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 """A value that stands in the wrong place may be a secret."""
@@ -66,12 +66,12 @@ def read(scope: str, file: Path) -> SettingsFile:
 
 
 def environment(settings: Iterable[SettingsFile]) -> dict[str, str]:
-    """Give the variables that the client sets for its hooks."""
+    """Return the variables that the client sets for its hooks."""
     return {name: value for one in settings for name, value in one.env.items()}
 
 
 def settles(settings: Iterable[SettingsFile], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Name the variables by which hooks find other folders than this process does."""
+    """Return the variables by which hooks find other folders than this process does."""
     given = environment(settings)
     return tuple(name for name in SETTLING if name in given and given[name] != environ.get(name, ""))
 
