@@ -740,7 +740,7 @@ def texts_of_findings() -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for file in sorted((ROOT / "src/fairlead/doctor/checks").glob("_*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"wrong", "warning", "report"}:
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"wrong", "warning", "make_finding"}:
                 texts: list[Any] = [part for part in ast.walk(node.args[1]) if isinstance(part, ast.JoinedStr)]
                 found += [(file.name, part) for text in texts or [node.args[1]] for part in parts(text)]
     return found

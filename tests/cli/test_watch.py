@@ -1,4 +1,4 @@
-"""`fairlead watch` where there is no terminal: the rows as text, and what is said."""
+"""`fairlead watch` where there is no terminal: the rows as text, and the messages."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--nope"], "unknown option '--nope'"),
         (["--theme", "pink"], "--theme: expected light, dark or plain, got 'pink'"),
@@ -114,6 +114,6 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
         (["--project=/no/such"], "--project: no such folder: /no/such"),
     ],
 )
-def test_a_slip_of_the_pen_is_named(args: list[str], said: str) -> None:
-    with pytest.raises(UsageError, match=said.replace("(", r"\(")):
+def test_a_wrong_command_line_is_explained(args: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
         watch.run(args)

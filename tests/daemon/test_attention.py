@@ -164,7 +164,7 @@ def test_texts_of_others_are_one_plain_line(home: DaemonHome, service: Service) 
         asks(home, tool="\x1b[31m<b>$(id)\n\u202eevil" + "x" * 300)
         title, body = next_note(service)
         assert title == BASH[0]
-        assert body == "Permission for [31m<b>$(id) evil" + "x" * 27 + "…"
+        assert body == "Permission for ␛[31m<b>$(id) �evil" + "x" * 25 + "…"
 
 
 # -- what the person set -------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ def _check_folder(state: State) -> Iterator[Finding]:
         )
         return
     if state.free_bytes is not None and state.free_bytes < LOW_SPACE:
-        report = wrong if state.free_bytes < NO_SPACE else warning
-        yield report("state.space", f"only {_size(state.free_bytes)} are free at {path}", "free some disk space")
+        make_finding = wrong if state.free_bytes < NO_SPACE else warning
+        yield make_finding("state.space", f"only {_size(state.free_bytes)} are free at {path}", "free some disk space")
     else:
         free = f", {_size(state.free_bytes)} free" if state.free_bytes is not None else ""
         yield ok("state", f"{path}: writable{free}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairlead.clients import InstalledHook
 
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 _LARGEST = 4 << 20
 _VERSIONS = (rb"fairlead-version: (\d[\w.+-]*)", rb'^VERSION = "(\d[\w.+-]*)"')
 """How a launcher has its version in it: the compiled one, and the one in Python."""
@@ -98,12 +98,12 @@ def _version_in(hook: str) -> str:
 
 def _ask(command: Sequence[str]) -> ProgramResult:
     try:
-        done = subprocess.run(  # noqa: S603 - what the person's own settings start, asked for its version
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False, cwd="/"
+        done = subprocess.run(  # noqa: S603 - a program of the user's settings, asked for its version
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False, cwd="/"
         )
     except OSError as error:
         return ProgramResult(error=error.strerror or str(error))
     except subprocess.TimeoutExpired:
-        return ProgramResult(error=f"it did not end within {_PATIENCE:g} s")
+        return ProgramResult(error=f"it did not end within {_TIMEOUT:g} s")
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return ProgramResult(done.returncode, done.stdout.decode(errors="replace").strip(), lines[-1] if lines else "")
