@@ -112,7 +112,7 @@ class _View:
         """Return the seconds from a character that no session contains to the screen that says so."""
         os.write(self.terminal, b"/")
         self.read_for(0.3)
-        took = self.answer(b"#", "no session matches the filter")
+        elapsed = self.answer(b"#", "no session matches the filter")
         os.write(self.terminal, b"\x1b")
         self.read_for(0.5)
         return elapsed
