@@ -1,4 +1,4 @@
-/* Prints the runtime folder: by the environment as it is, or once for each word as FAIRLEAD_HOME. */
+/* Prints the runtime folder: for the current environment, or once for each argument as FAIRLEAD_HOME. */
 #include "hook.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Whatever the daemon is not enough for, Python decides: with the same words, and with stdin as it was."""
+"""If the daemon cannot answer, Python evaluates the event: with the same arguments and the same stdin."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from launcher.stage import Daemon, answer_200, closed
+from launcher.fakes import Daemon, answer_200, closed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from launcher.stage import Launcher
+    from launcher.fakes import Launcher
 
 GOOD = answer_200(b"yes", b"no")
 HEAD = GOOD.partition(b"\r\n\r\n")[0]
@@ -67,27 +67,26 @@ GARBAGE = {
 }
 
 
-@pytest.mark.parametrize("name", GARBAGE)
-def test_an_answer_that_is_not_understood_is_no_answer(launcher: Launcher, daemon: Daemon, name: str) -> None:
-    daemon.answer = GARBAGE[name]
-    done = launcher.run("PreToolUse", stdin=b'{"a": 1}\0\xff')
-    assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
-    assert launcher.went_cold("PreToolUse", stdin=b'{"a": 1}\0\xff')
+def test_an_answer_that_is_not_understood_is_ignored(launcher: Launcher, daemon: Daemon) -> None:
+    payload = b'{"a": 1}\0\xff'
+    for name, answer in GARBAGE.items():
+        daemon.answer = answer
+        done = launcher.run("PreToolUse", stdin=payload)
+        assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0), name
+        assert launcher.evaluated_locally("PreToolUse", stdin=payload), name
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
-@pytest.mark.parametrize("size", [0, 1, 65536, 1 << 20, 5 << 20])
-def test_stdin_is_put_back_byte_for_byte(launcher: Launcher, daemon: Daemon, event: str, size: int) -> None:
-    payload = (bytes(range(256)) * (20 << 10))[:size]
+def test_stdin_is_restored_byte_for_byte(launcher: Launcher, daemon: Daemon, event: str) -> None:
     daemon.answer = GARBAGE["503"]
-    launcher.run(event, stdin=payload)
-    assert launcher.went_cold(event, stdin=payload)
+    for size in (0, 1, 65536, 1 << 20, 5 << 20):
+        payload = (bytes(range(256)) * (20 << 10))[:size]
+        launcher.run(event, stdin=payload)
+        assert launcher.evaluated_locally(event, stdin=payload)
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "Stop"])
-def test_stdin_is_put_back_by_a_pipe_where_no_file_can_be_written(
-    launcher: Launcher, daemon: Daemon, event: str
-) -> None:
+def test_stdin_is_restored_by_a_pipe_if_no_file_can_be_written(launcher: Launcher, daemon: Daemon, event: str) -> None:
     payload = bytes(range(256)) * 4096
     daemon.answer = GARBAGE["503"]
 
@@ -96,34 +95,34 @@ def test_stdin_is_put_back_by_a_pipe_where_no_file_can_be_written(
 
     size = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)"
     text = launcher.python.read_text(encoding="utf-8").replace("import json,", f"{size}; import json,")
-    launcher.python.write_text(text.replace("-IS", "-I"), encoding="utf-8")  # `resource` is not built in
+    launcher.python.write_text(text.replace("-IS", "-I"), encoding="utf-8")  # `resource` is not a built-in module
     launcher.run(event, stdin=payload, preexec_fn=no_files)
-    assert launcher.went_cold(event, stdin=payload)
+    assert launcher.evaluated_locally(event, stdin=payload)
 
 
-def test_a_payload_that_is_too_large_is_for_python_to_refuse(launcher: Launcher, daemon: Daemon) -> None:
-    """It is put back whole: what was read of it, and the rest as it comes."""
+def test_a_payload_that_is_too_large_is_left_to_python(launcher: Launcher, daemon: Daemon) -> None:
+    """It is restored completely: what was read of it, and the rest as it arrives."""
     payload = b"x" * (64 << 20) + b"12345" * 30_000
     daemon.answer = GOOD
     launcher.run("Stop", stdin=payload)
     assert not daemon.requests[0]
-    assert launcher.went_cold("Stop", stdin=payload)
+    assert launcher.evaluated_locally("Stop", stdin=payload)
 
 
-def test_a_daemon_that_never_answers_is_left_at_the_deadline(launcher: Launcher, daemon: Daemon) -> None:
+def test_a_daemon_that_never_answers_is_abandoned_at_the_deadline(launcher: Launcher, daemon: Daemon) -> None:
     daemon.answer = lambda _: void(daemon.over.wait())
     launcher.run("PreToolUse", env=launcher.env(FAIRLEAD_DEADLINE_MS="50"))
-    assert launcher.went_cold("PreToolUse")
+    assert launcher.evaluated_locally("PreToolUse")
 
 
-@pytest.mark.parametrize("deadline", ["0", "-5", "60001", "soon", "", "99999999999999999999"])
-def test_a_deadline_that_makes_no_sense_is_the_usual_one(launcher: Launcher, daemon: Daemon, deadline: str) -> None:
+def test_an_invalid_deadline_is_replaced_by_the_default(launcher: Launcher, daemon: Daemon) -> None:
     daemon.answer = GOOD
-    assert launcher.run("Stop", env=launcher.env(FAIRLEAD_DEADLINE_MS=deadline)).stdout == b"yes"
+    for deadline in ("0", "-5", "60001", "soon", "", "99999999999999999999"):
+        assert launcher.run("Stop", env=launcher.env(FAIRLEAD_DEADLINE_MS=deadline)).stdout == b"yes"
 
 
-def test_a_daemon_that_never_ends_is_left_at_the_deadline(launcher: Launcher, daemon: Daemon) -> None:
-    """Each byte comes in time, but the whole does not."""
+def test_an_answer_that_never_ends_is_abandoned_at_the_deadline(launcher: Launcher, daemon: Daemon) -> None:
+    """Each byte arrives in time, but the whole answer does not."""
 
     def dripping(connection: socket.socket) -> None:
         connection.sendall(HEAD)
@@ -133,23 +132,23 @@ def test_a_daemon_that_never_ends_is_left_at_the_deadline(launcher: Launcher, da
     daemon.answer = dripping
     started = time.monotonic()
     launcher.run("Stop", env=launcher.env(FAIRLEAD_DEADLINE_MS="200"))
-    assert 0.2 <= time.monotonic() - started < 2, "which is the usual deadline"
-    assert launcher.went_cold("Stop")
+    assert 0.2 <= time.monotonic() - started < 2, "the default deadline is 2 s"
+    assert launcher.evaluated_locally("Stop")
 
 
-def test_a_daemon_that_does_not_read_is_left_at_the_deadline(launcher: Launcher) -> None:
+def test_a_daemon_that_does_not_read_is_abandoned_at_the_deadline(launcher: Launcher) -> None:
     payload = b"x" * (4 << 20)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(launcher.home / "run" / "daemon.sock"))
         listener.listen()
         launcher.run("Stop", stdin=payload, env=launcher.env(FAIRLEAD_DEADLINE_MS="100"))
-    assert launcher.went_cold("Stop", stdin=payload)
+    assert launcher.evaluated_locally("Stop", stdin=payload)
 
 
-def test_a_daemon_that_closes_at_once_is_no_daemon(launcher: Launcher, daemon: Daemon) -> None:
+def test_a_daemon_that_closes_the_connection_at_once_is_ignored(launcher: Launcher, daemon: Daemon) -> None:
     daemon.answer = lambda connection: connection.shutdown(socket.SHUT_RDWR)
     launcher.run("Stop", stdin=b"x" * (4 << 20))
-    assert launcher.went_cold("Stop", stdin=b"x" * (4 << 20))
+    assert launcher.evaluated_locally("Stop", stdin=b"x" * (4 << 20))
 
 
 def no_socket(path: Path) -> None:
@@ -160,7 +159,7 @@ def no_folder(path: Path) -> None:
     path.parent.rmdir()
 
 
-def nobody_listens(path: Path) -> None:
+def not_listening(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(path))
 
@@ -170,10 +169,8 @@ def plain_file(path: Path) -> None:
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "Stop"])
-@pytest.mark.parametrize("prepare", [no_socket, no_folder, nobody_listens, plain_file])
-def test_without_a_daemon_stdin_is_not_even_touched(
-    launcher: Launcher, event: str, prepare: Callable[[Path], None]
-) -> None:
+@pytest.mark.parametrize("prepare", [no_socket, no_folder, not_listening, plain_file])
+def test_without_a_daemon_stdin_is_not_read(launcher: Launcher, event: str, prepare: Callable[[Path], None]) -> None:
     prepare(launcher.home / "run" / "daemon.sock")
     payload = launcher.home / "payload"
     payload.write_bytes(b"0123456789")
@@ -181,18 +178,18 @@ def test_without_a_daemon_stdin_is_not_even_touched(
         os.lseek(file.fileno(), 4, os.SEEK_SET)
         launcher.run(event, stdin_file=file)
         assert os.lseek(file.fileno(), 0, os.SEEK_CUR) == 10, "Python reads the file itself"
-    assert launcher.went_cold(event, stdin=b"456789")
+    assert launcher.evaluated_locally(event, stdin=b"456789")
 
 
-def test_a_path_that_is_too_long_for_a_socket_is_no_daemon(launcher: Launcher) -> None:
+def test_a_path_that_is_too_long_for_a_socket_means_no_daemon(launcher: Launcher) -> None:
     launcher.run("Stop", env=launcher.env(FAIRLEAD_HOME=f"/{'x' * 90}"))
-    assert launcher.went_cold("Stop")
+    assert launcher.evaluated_locally("Stop")
 
 
-def test_a_daemon_of_somebody_else_is_not_trusted(launcher: Launcher) -> None:
-    """The kernel notes who listens at the moment that he begins to."""
+def test_a_daemon_of_another_user_is_not_trusted(launcher: Launcher) -> None:
+    """The kernel records the user at the moment of `listen`."""
     if os.geteuid() != 0:
-        pytest.skip("only root can play somebody else")
+        pytest.skip("only root can change its user")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(launcher.home / "run" / "daemon.sock"))
         os.seteuid(65534)
@@ -201,37 +198,35 @@ def test_a_daemon_of_somebody_else_is_not_trusted(launcher: Launcher) -> None:
         finally:
             os.seteuid(0)
         launcher.run("PreToolUse")
-    assert launcher.went_cold("PreToolUse")
+    assert launcher.evaluated_locally("PreToolUse")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("PreToolUse", "--hooks", "guards.py"),
-        ("PreToolUse", "--rules=a b", "--timeout", "1"),
-        ("Stop", "--help"),
-        ("--version",),
-        ("Stop", "--client"),
-        ("Stop", "--client", "a/../b"),
-        ("Stop", "--client=", "x"),
-        ("pre_tool_use",),
-        ("Pre Tool\r\nUse: 1",),
-        ("x" * 65,),
-        ("",),
-        ("--client", "claude", "PreToolUse"),
-        ("Stop", "\N{SNOWMAN}", "", "a\nb"),
-    ],
-)
-def test_words_that_the_daemon_cannot_know_are_all_passed_on(
-    launcher: Launcher, daemon: Daemon, words: tuple[str, ...]
-) -> None:
+UNKNOWN_ARGUMENTS: list[tuple[str, ...]] = [
+    ("PreToolUse", "--hooks", "guards.py"),
+    ("PreToolUse", "--rules=a b", "--timeout", "1"),
+    ("Stop", "--help"),
+    ("--version",),
+    ("Stop", "--client"),
+    ("Stop", "--client", "a/../b"),
+    ("Stop", "--client=", "x"),
+    ("pre_tool_use",),
+    ("Pre Tool\r\nUse: 1",),
+    ("x" * 65,),
+    ("",),
+    ("--client", "claude", "PreToolUse"),
+    ("Stop", "\N{SNOWMAN}", "", "a\nb"),
+]
+
+
+def test_arguments_that_the_daemon_cannot_handle_are_all_passed_on(launcher: Launcher, daemon: Daemon) -> None:
     daemon.answer = GOOD
-    launcher.run(*words)
-    assert launcher.went_cold(*words)
+    for args in UNKNOWN_ARGUMENTS:
+        launcher.run(*args)
+        assert launcher.evaluated_locally(*args)
     assert not daemon.requests
 
 
-def test_without_a_word_python_tells_the_usage(launcher: Launcher) -> None:
+def test_without_arguments_python_prints_the_usage(launcher: Launcher) -> None:
     launcher.run()
     assert launcher.ran()["argv"][5:] == []
 
@@ -242,22 +237,22 @@ def test_a_huge_value_is_not_sent(launcher: Launcher, daemon: Daemon, size: int,
     env = launcher.env(**dict.fromkeys(("TMUX", "CLAUDE_PROJECT_DIR"), "%" * size))
     launcher.run("Stop", env=env)
     assert len(list(filter(None, daemon.requests))) == asked
-    assert asked or launcher.went_cold("Stop")
+    assert asked or launcher.evaluated_locally("Stop")
 
 
-def test_a_folder_that_is_gone_is_for_python_to_tell(launcher: Launcher, daemon: Daemon) -> None:
+def test_a_removed_working_folder_is_left_to_python(launcher: Launcher, daemon: Daemon) -> None:
     daemon.answer = GOOD
     gone = launcher.home / "gone"
     gone.mkdir()
     launcher.run("Stop", cwd=gone, preexec_fn=gone.rmdir)
-    assert launcher.went_cold("Stop")
+    assert launcher.evaluated_locally("Stop")
 
 
 def test_a_terminal_is_not_read(launcher: Launcher, daemon: Daemon) -> None:
     ours, theirs = pty.openpty()
     os.write(ours, b"typed\n\x04")
     launcher.run("Stop", stdin_file=theirs)
-    assert launcher.went_cold("Stop", stdin=b"typed\n")
+    assert launcher.evaluated_locally("Stop", stdin=b"typed\n")
     assert not any(daemon.requests)
     os.close(ours)
     os.close(theirs)
@@ -271,4 +266,4 @@ def test_stdin_that_is_closed_stays_closed(launcher: Launcher, daemon: Daemon) -
 
 
 def void(_: object) -> None:
-    """For a lambda whose value does not matter."""
+    """Discard the value of a lambda."""

@@ -1,5 +1,5 @@
-/* Where the daemon's socket is, by the rules of src/fairlead/places.py; tests/launcher holds the two together.
- * Where Python would need the password database, there is no answer: the cold road finds it.
+/* Finds the folder of the daemon's socket, by the rules of src/fairlead/paths.py; tests/launcher compares the two.
+ * Fails where Python would need the password database: then the event is evaluated locally.
  */
 #include "hook.h"
 
@@ -14,8 +14,8 @@ static bool is_folder(const char *path)
     return path && path[0] == '/' && stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-/* Take the last step off again; there is none above the root. */
-static void step_back(struct text *path, size_t root)
+/* Remove the last component, but not the root. */
+static void remove_component(struct text *path, size_t root)
 {
     while (path->size > root && path->at[path->size - 1] != '/')
         path->size--;
@@ -24,42 +24,42 @@ static void step_back(struct text *path, size_t root)
     path->at[path->size] = 0;
 }
 
-static bool add_step(struct text *path, size_t root, const char *step, size_t size)
+static bool add_component(struct text *path, size_t root, const char *name, size_t size)
 {
-    if (size == 0 || (size == 1 && step[0] == '.'))
+    if (size == 0 || (size == 1 && name[0] == '.'))
         return true;
-    if (size == 2 && step[0] == '.' && step[1] == '.') {
-        step_back(path, root);
+    if (size == 2 && name[0] == '.' && name[1] == '.') {
+        remove_component(path, root);
         return true;
     }
-    return (path->size == root || add(path, "/")) && add_bytes(path, step, size);
+    return (path->size == root || add(path, "/")) && add_bytes(path, name, size);
 }
 
-static bool add_steps(struct text *path, size_t root, const char *steps)
+static bool add_components(struct text *path, size_t root, const char *names)
 {
     for (;;) {
         size_t size = 0;
-        while (steps[size] && steps[size] != '/')
+        while (names[size] && names[size] != '/')
             size++;
-        if (!add_step(path, root, steps, size))
+        if (!add_component(path, root, names, size))
             return false;
-        if (!steps[size])
+        if (!names[size])
             return true;
-        steps += size + 1;
+        names += size + 1;
     }
 }
 
-/* As os.path.abspath: by the words alone, and two slashes at the start are not one. */
+/* Like os.path.abspath: purely textual, and two leading slashes are kept. */
 static bool add_absolute(struct text *path, const char *name)
 {
     char here[MAX_VALUE];
     if (name[0] == '/') {
         bool two = name[1] == '/' && name[2] != '/';
-        return add(path, two ? "//" : "/") && add_steps(path, path->size, name);
+        return add(path, two ? "//" : "/") && add_components(path, path->size, name);
     }
     if (!getcwd(here, sizeof here) || here[0] != '/' || !add(path, "/"))
         return false;
-    return add_steps(path, 1, here) && add_steps(path, 1, name);
+    return add_components(path, 1, here) && add_components(path, 1, name);
 }
 
 static bool add_home(struct text *path)
@@ -84,17 +84,17 @@ static bool add_state_folder(struct text *path)
 #endif
 }
 
-/* Add the folder to an empty text. */
+/* Add the runtime folder to an empty text. */
 bool runtime_folder(struct text *path)
 {
     char memory[40];
-    struct text usual = text_in(memory, sizeof memory);
+    struct text standard = text_in(memory, sizeof memory);
     const char *own = getenv("FAIRLEAD_HOME"), *moved = getenv("XDG_RUNTIME_DIR");
     if (own && own[0])
         return add_absolute(path, own) && add(path, "/run");
     if (is_folder(moved))
         return add(path, moved) && add(path, "/fairlead");
-    if (add(&usual, "/run/user/") && add_number(&usual, getuid(), 10, 1) && is_folder(usual.at))
-        return add(path, usual.at) && add(path, "/fairlead");
+    if (add(&standard, "/run/user/") && add_number(&standard, getuid(), 10, 1) && is_folder(standard.at))
+        return add(path, standard.at) && add(path, "/fairlead");
     return add_state_folder(path) && add(path, "/run");
 }

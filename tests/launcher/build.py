@@ -1,4 +1,4 @@
-"""Makes the launchers, and the small C programs that look at their parts."""
+"""Builds the launchers, and the small C programs that test their parts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recove
 VERSION = "9.8.7"
 
 
-def as_the_wheel(program: Path) -> str:
-    """Compile it by the very function of the build; give what is wrong."""
+def compile_for_wheel(program: Path) -> str:
+    """Compile the launcher with the function of the wheel build; return the error, or an empty string."""
     return str(build_script().compile_launcher(SOURCES, program, VERSION))
 
 
 def build_script() -> Any:
-    """Load hatch_build.py. Its base class is only there while a wheel is built, and is not what is tested."""
+    """Load hatch_build.py. Its base class only exists while a wheel is built, and is replaced here."""
     interface = "hatchling.builders.hooks.plugin.interface"
     if interface not in sys.modules and importlib.util.find_spec("hatchling") is None:
         names = interface.split(".")
@@ -44,42 +44,42 @@ def load(file: Path) -> Any:
     return module
 
 
-def sanitized(program: Path, *flags: str) -> str:
-    """Compile it so that each slip ends it, and with files in folders in place of memory."""
+def compile_sanitized(program: Path, *flags: str) -> str:
+    """Compile the launcher with sanitizers, and with files in folders instead of memfd."""
     sources = [file for file in SOURCES.glob("*.c") if file.name != "linux.c"]
-    return compiled(program, *sources, flags=(f'-DFAIRLEAD_VERSION="{VERSION}"', "-DFAIRLEAD_NO_MEMFD", *flags))
+    return compile_c(program, *sources, flags=(f'-DFAIRLEAD_VERSION="{VERSION}"', "-DFAIRLEAD_NO_MEMFD", *flags))
 
 
-def compiled(program: Path, *sources: Path, flags: tuple[str, ...] = ()) -> str:
-    """Compile with sanitizers; give what is wrong."""
-    words = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZERS, f"-I{SOURCES}", *flags]
+def compile_c(program: Path, *sources: Path, flags: tuple[str, ...] = ()) -> str:
+    """Compile with sanitizers; return the compiler's errors."""
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZERS, f"-I{SOURCES}", *flags]
     try:
-        done = subprocess.run([*words, *sources, "-o", program], capture_output=True, text=True, check=False)
+        done = subprocess.run([*command, *sources, "-o", program], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return "there is no cc"
     return done.stderr
 
 
-def warnings() -> str:
-    """Give what the compiler dislikes about any file, also of those that are not in every build."""
-    words = ["cc", "-std=c11", "-Wall", "-Wextra", "-O2", "-fsyntax-only", f'-DFAIRLEAD_VERSION="{VERSION}"']
+def compiler_warnings() -> str:
+    """Return the compiler's warnings about all files, including those that are not in every build."""
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-O2", "-fsyntax-only", f'-DFAIRLEAD_VERSION="{VERSION}"']
     files = [file for file in SOURCES.glob("*.c") if file.name != "linux.c" or sys.platform == "linux"]
-    return subprocess.run([*words, *files], capture_output=True, text=True, check=False).stderr
+    return subprocess.run([*command, *files], capture_output=True, text=True, check=False).stderr
 
 
 def write_twin(program: Path, **numbers: int) -> str:
-    """Write it as pip does: with this Python in its first line. It may have other numbers than in earnest."""
+    """Write the Python launcher as pip does, with this Python in its first line; constants can be replaced."""
     text = (SOURCES / "hook.py").read_text(encoding="utf-8").replace("@VERSION@", VERSION)
     for name, number in numbers.items():
         text, count = re.subn(rf"^{name} = .*$", f"{name} = {number}", text, flags=re.MULTILINE)
         assert count == 1, name
     program.write_text(f"#!{sys.executable}\n{text.partition(chr(10))[2]}", encoding="utf-8")
     program.chmod(0o755)
-    return ""  # nothing is wrong
+    return ""  # no error
 
 
 def unavailable(reason: str) -> NoReturn:
-    """Skip where a person may lack something; fail where everything should be there."""
+    """Skip on a developer's machine; fail in CI, where a compiler must be installed."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"the launcher cannot be compiled: {reason}")
     pytest.skip(f"the launcher cannot be compiled: {reason}")

@@ -1,4 +1,4 @@
-"""What stands around a launcher: a daemon on a real socket, a Python that writes down how it was run, a client."""
+"""The environment of a launcher: a fake daemon on a real socket, and a fake Python that records how it was run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    Say = bytes | Callable[[socket.socket], object]
+    Reply = bytes | Callable[[socket.socket], object]
 
 FAKE_PYTHON = """\
 #!{python} -IS
@@ -38,7 +38,7 @@ exec(os.environ.get("DO", "pass"))
 
 
 class Launcher:
-    """A launcher in a home of its own, with a fake Python to run."""
+    """A launcher in a separate home, with a fake Python to run."""
 
     def __init__(self, program: Path, home: Path) -> None:
         self.program = program
@@ -50,8 +50,8 @@ class Launcher:
         self.python.chmod(0o755)
 
     def env(self, **more: str) -> dict[str, str]:
-        own = {"FAIRLEAD_HOME": str(self.home), "RECORD": str(self.record), "FAIRLEAD_DEADLINE_MS": "30000"}
-        return {**own, "ASAN_OPTIONS": "exitcode=99:detect_leaks=0", "UBSAN_OPTIONS": "exitcode=99", **more}
+        base = {"FAIRLEAD_HOME": str(self.home), "RECORD": str(self.record), "FAIRLEAD_DEADLINE_MS": "30000"}
+        return {**base, "ASAN_OPTIONS": "exitcode=99:detect_leaks=0", "UBSAN_OPTIONS": "exitcode=99", **more}
 
     def command(self, *words: str) -> list[str]:
         return [str(self.program), *words, "--python", str(self.python)]
@@ -65,20 +65,20 @@ class Launcher:
         return subprocess.run(self.command(*words), check=False, **more)
 
     def ran(self) -> dict[str, Any]:
-        """How Python was run."""
-        told: dict[str, Any] = json.loads(self.record.read_bytes())
-        return told
+        """Return how Python was run."""
+        record: dict[str, Any] = json.loads(self.record.read_bytes())
+        return record
 
     def stdin(self) -> bytes:
-        """What Python found on stdin."""
+        """Return what Python read from stdin."""
         return self.record.with_suffix(".stdin").read_bytes()
 
-    def went_cold(self, *words: str, stdin: bytes = b"{}") -> bool:
-        """Whether Python was run to decide, with these words and this stdin; it can only be asked once."""
-        return self.went_cold_as("[0-9a-f]{16}-[0-9a-f]+", *words, stdin=stdin)
+    def evaluated_locally(self, *words: str, stdin: bytes = b"{}") -> bool:
+        """Check that Python was run to evaluate the event, with these arguments and this stdin. Removes the record."""
+        return self.evaluated_locally_as("[0-9a-f]{16}-[0-9a-f]+", *words, stdin=stdin)
 
-    def went_cold_as(self, name: str, *words: str, stdin: bytes = b"{}") -> bool:
-        """Likewise, and under an id that looks like this."""
+    def evaluated_locally_as(self, name: str, *words: str, stdin: bytes = b"{}") -> bool:
+        """Check the same as `evaluated_locally`, with an event id that matches a pattern."""
         argv = self.ran()["argv"]
         assert argv[1:4] == ["-E", "-P", "-c"]
         assert argv[4] == "import sys; from fairlead.cli.main import main; sys.exit(main())"
@@ -91,16 +91,16 @@ class Launcher:
 
 
 class Daemon:
-    """Plays the daemon: reads each request to its end, keeps it, and does what `answer` says."""
+    """A fake daemon: reads each request, records it, and sends `answer` or calls it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.requests: list[bytes] = []
-        self.answer: Say = b""
-        self.answers: list[Say] = []
-        """What is answered first, one each; then `answer`."""
+        self.answer: Reply = b""
+        self.answers: list[Reply] = []
+        """Sent first, one per request; then `answer`."""
         self.over = threading.Event()
-        """Set when the test is over: what never answers waits for it."""
+        """Set when the test is over; an answer that never comes waits for it."""
 
     def __enter__(self) -> Self:
         self._listener = socket.socket(socket.AF_UNIX)
@@ -123,21 +123,21 @@ class Daemon:
             except OSError:
                 return
             with connection:
-                self._talk(connection)
+                self._handle(connection)
 
-    def _talk(self, connection: socket.socket) -> None:
+    def _handle(self, connection: socket.socket) -> None:
         try:
-            self.requests.append(whole_request(connection))
+            self.requests.append(read_request(connection))
             answer = self.answers.pop(0) if self.answers else self.answer
             if callable(answer):
                 answer(connection)
             else:
                 connection.sendall(answer)
         except OSError:
-            pass  # the launcher went: it is what some tests are about
+            pass  # the launcher has closed the connection, as some tests expect
 
 
-def whole_request(connection: socket.socket) -> bytes:
+def read_request(connection: socket.socket) -> bytes:
     got = b""
     while b"\r\n\r\n" not in got:
         more = connection.recv(65536)
@@ -185,7 +185,7 @@ def headers(request: bytes) -> dict[str, str]:
 
 
 def deny(reason: str) -> bytes:
-    """The answer that shuts the gate, byte for byte."""
+    """Return the exact answer that blocks a tool call."""
     start = (
         '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"'
     )
@@ -193,7 +193,7 @@ def deny(reason: str) -> bytes:
 
 
 def closed(*files: int) -> Callable[[], None]:
-    """For `preexec_fn`: start it with these closed."""
+    """Return a `preexec_fn` that closes these files."""
 
     def close() -> None:
         for fd in files:
