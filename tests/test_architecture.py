@@ -139,8 +139,8 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=name_of)
 def test_a_module_has_one_subject(path: Path) -> None:
-    """Over 350 lines a file has two subjects; over 50 a function has."""
-    assert path.read_text(encoding="utf-8").count("\n") <= 350
+    """Over 400 lines a file has two subjects; over 50 a function has."""
+    assert path.read_text(encoding="utf-8").count("\n") <= 400
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert (node.end_lineno or 0) - node.lineno <= 50, f"{node.name} is too long"

@@ -105,7 +105,7 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
         loaded = load_policy(cwd, cached_only=cached_only)
     except PolicyError as error:
         return PolicyContext(
-            broken=f"{error}\nOnly a person can mend the policy; `fairlead validate` lists its mistakes."
+            broken=f"{error}\nOnly the user can fix the policy; `fairlead validate` lists its mistakes."
         )
     return PolicyContext(loaded.layers, loaded.warnings)
 

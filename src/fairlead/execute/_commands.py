@@ -94,7 +94,7 @@ class _Attempt:
             raise
 
     def _is_due(self, step: Step) -> bool:
-        return not step.when or self._changes.match(step.folder, step.when)
+        return not step.when or self._changes.match(step.folder, step.when, loose=step.loose_when)
 
     def _run(self, step: Step) -> StepResult:
         result = self._ended(step)

@@ -22,7 +22,7 @@ class Changes:
         self._cancellation = cancellation
         self._known: dict[str, list[str] | None] = {}
 
-    def match(self, folder: str, patterns: tuple[str, ...]) -> bool:
+    def match(self, folder: str, patterns: tuple[str, ...], *, loose: bool = False) -> bool:
         """Tell whether a file of the folder that matches one of the gitignore patterns has changed."""
         if folder not in self._known:
             self._known[folder] = self._ask(folder)
@@ -32,7 +32,7 @@ class Changes:
         from fairlead.policy import PatternError, PatternList
 
         try:
-            return PatternList(patterns, folder).matches_any(changed)
+            return PatternList(patterns, folder, loose=loose).matches_any(changed)
         except PatternError:
             return True
 
