@@ -9,10 +9,13 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from policy.cases import for_each
 
+from fairlead import stop
 from fairlead.execute._git_changes import Changes
+from fairlead.policy.commands._planner import plan_commands
 from fairlead.policy.config._types import Layer, Policy, PreToolUse
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._verdict import Evaluation
@@ -248,6 +251,23 @@ def test_repeated_slashes_count_as_one_and_a_tab_at_the_end_is_dropped(folder: P
 )
 def test_in_a_file_of_conclaude_a_star_also_matches_slashes(pattern: str, path: str, folder: Path) -> None:
     assert matched([pattern], path, folder, loose=True) == pattern
+
+
+@for_each(("name", "matches"), [(".conclaude.yaml", True), (".fairlead.yaml", False)])
+def test_when_reads_a_pattern_as_the_guards_of_the_same_file(name: str, *, matches: bool, folder: Path) -> None:
+    document = {
+        "stop": {"commands": [{"run": "x", "when": "src/*.py"}]},
+        "preToolUse": {"uneditableFiles": ["src/*.py"]},
+    }
+    layer = Layer(f"{folder}/{name}", str(folder), msgspec.convert(document, Policy))
+    (step,) = plan_commands(stop("s"), (layer,)).steps
+    changes = Changes(time.monotonic() + 60, CancellationToken())
+    changes._known[str(folder)] = ["src/deep/x.py"]
+    rules = FileRules([layer], layer.policy.pre_tool_use).uneditable
+    blocked = rules.check(Evaluation("Edit", None, str(folder)), file_at(f"{folder}/src/deep/x.py"))
+
+    assert changes.match(step.folder, step.when, loose=step.loose_when) is matches
+    assert (blocked is not None) is matches
 
 
 def test_where_the_disk_ignores_case_patterns_do(folder: Path) -> None:

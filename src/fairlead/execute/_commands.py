@@ -79,7 +79,7 @@ class _PlanRun:
             raise
 
     def _is_wanted(self, step: Step) -> bool:
-        return not step.when or self._changes.match(step.folder, step.when)
+        return not step.when or self._changes.match(step.folder, step.when, loose=step.loose_when)
 
     def _run(self, step: Step) -> StepResult:
         result = self._result_of(step)

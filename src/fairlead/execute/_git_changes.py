@@ -21,7 +21,7 @@ class Changes:
         self._cancellation = cancellation
         self._known: dict[str, list[str] | None] = {}
 
-    def match(self, folder: str, patterns: tuple[str, ...]) -> bool:
+    def match(self, folder: str, patterns: tuple[str, ...], *, loose: bool = False) -> bool:
         """Return whether a changed file of the folder matches one of the gitignore patterns."""
         if folder not in self._known:
             self._known[folder] = self._list_changes(folder)
@@ -31,7 +31,7 @@ class Changes:
         from fairlead.policy import PatternError, PatternList
 
         try:
-            return PatternList(patterns, folder).matches_any(changed)
+            return PatternList(patterns, folder, loose=loose).matches_any(changed)
         except PatternError:
             return True
 

@@ -38,6 +38,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pattern: str | None = None
     """The pattern of the command in the policy file."""
     when: tuple[str, ...] = ()
+    loose_when: bool = False
+    """In `when`, `*` also matches slashes, as in conclaude."""
     observes: bool = False
     """It never blocks, whatever `on_failure` is."""
 

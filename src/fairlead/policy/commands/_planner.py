@@ -201,6 +201,7 @@ def _step(layer: Layer, pattern: str | None, command: Command, *, observes: bool
         notify=command.notify_per_command or False,
         pattern=pattern,
         when=(when,) if isinstance(when, str) else tuple(when),
+        loose_when=bool(when) and layer.is_conclaude,
         observes=observes,
     )
 

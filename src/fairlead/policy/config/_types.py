@@ -314,3 +314,8 @@ class Layer(msgspec.Struct, frozen=True):
     policy: Policy
     given: dict[str, Any] | None = None
     """The values that the file sets; `None` stands for all values that differ from the defaults."""
+
+    @property
+    def is_conclaude(self) -> bool:
+        """Whether the file was written for conclaude, in whose file patterns `*` also matches slashes."""
+        return self.file.rpartition("/")[2].startswith(".conclaude.")

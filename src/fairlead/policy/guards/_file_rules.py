@@ -121,7 +121,7 @@ class ListedRule:
     __slots__ = ("_agent", "_is_for", "_message", "action", "missed", "negated", "pattern", "setting")
 
     def __init__(self, rule: FileRule, setting: str, at: int, layer: Layer, base: Base) -> None:
-        self.pattern = Pattern(rule.pattern, base, loose=is_conclaude(layer))
+        self.pattern = Pattern(rule.pattern, base, loose=layer.is_conclaude)
         self.setting = setting
         self.action = rule.action
         self.negated: tuple[ListedRule, ...] = ()
@@ -231,11 +231,6 @@ def first_match(case: Evaluation, target: Target, rules: Iterable[ListedRule]) -
         if blocked is not None:
             return blocked
     return None
-
-
-def is_conclaude(layer: Layer) -> bool:
-    """Return whether the file was written for conclaude, whose `*` also matches slashes."""
-    return layer.file.rpartition("/")[2].startswith(".conclaude.")
 
 
 def _is_in_its_folder(layer: Layer) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.policy._globs import any_glob_test, glob_test
-from fairlead.policy.guards._file_rules import is_conclaude
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._gitignore import Pattern
 from fairlead.policy.paths._resolve import Base
@@ -112,7 +111,7 @@ class _Rule:
     def __init__(self, rule: ToolRule, at: int, layer: Layer, base: Base) -> None:
         self.rule = rule
         self.action = rule.action
-        self.pattern = None if rule.pattern == "*" else Pattern(rule.pattern, base, loose=is_conclaude(layer))
+        self.pattern = None if rule.pattern == "*" else Pattern(rule.pattern, base, loose=layer.is_conclaude)
         self.command = None if rule.command_pattern is None else glob_test(rule.command_pattern) or _any
         self.prefix = rule.match_mode == "prefix"
         self._tool, self._agent = glob_test(rule.tool), glob_test(rule.agent)
