@@ -1,4 +1,4 @@
-"""Logs every tool call, before and after. An observer: it sees the calls that others blocked, too.
+"""Logs every tool call, before and after. As an observer, it also sees calls that other hooks blocked.
 
 Try it:  echo '{"session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "ls"}}' |
            fairlead PreToolUse --hooks examples/logging_hook.py

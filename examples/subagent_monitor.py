@@ -1,4 +1,4 @@
-"""Tells when subagents start and stop.
+"""Logs when subagents start and stop.
 
 Try it:  echo '{"session_id": "s1", "agent_id": "a1", "agent_type": "Explore"}' |
            fairlead SubagentStart --hooks examples/subagent_monitor.py

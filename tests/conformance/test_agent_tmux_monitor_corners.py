@@ -48,7 +48,7 @@ def test_01_the_status_line_arrives_after_stop() -> None:
     assert play.main.usage.cost_usd == 0.35
 
 
-def test_02_the_person_interrupts_and_no_stop_comes() -> None:
+def test_02_the_user_interrupts_and_no_stop_comes() -> None:
     play = Play()
     play("UserPromptSubmit")
     play.pre()
