@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from itertools import pairwise
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,10 @@ BACKGROUND = {
     *("serve", "tokens", "feed"),
 }
 """Modules whose own tasks go on beside the events: what they start is no part of a walk."""
+
+
+VALUES = {"events._event", "events._output", "events._names", "events._life", "events._work"}
+"""Modules of values that every package uses: to read a property of an event is no step to another place."""
 
 
 class Tracer:
@@ -91,8 +96,9 @@ class Tracer:
     def _module(self, frame: FrameType) -> str | None:
         file = frame.f_code.co_filename
         if file not in self._names:
-            inside = file.startswith(self._root) and "migrations" not in file
-            self._names[file] = file[len(self._root) : -3].replace(os.sep, ".") if inside else None
+            name = file[len(self._root) : -3].replace(os.sep, ".")
+            inside = file.startswith(self._root) and name not in VALUES and "migrations" not in name
+            self._names[file] = name if inside else None
         return self._names[file]
 
 
@@ -101,12 +107,12 @@ def traced_daemon(dump: str) -> None:
     import fairlead
     from fairlead.daemon.command import main
 
-    tracer = Tracer(os.path.dirname(fairlead.__file__))
+    tracer = Tracer(str(Path(fairlead.__file__).parent))
 
     def write(*_: object) -> None:
         beside = f"{dump}.new"
         Path(beside).write_text(json.dumps(tracer.take()), encoding="utf-8")
-        os.replace(beside, dump)
+        Path(beside).replace(dump)
 
     signal.signal(signal.SIGUSR1, write)
     tracer.install()
@@ -117,7 +123,7 @@ def traced_program(dump: str, program: str, words: list[str]) -> None:
     """Run the command line, or what the launcher starts for a plan, and write the steps at its end."""
     import fairlead
 
-    tracer = Tracer(os.path.dirname(fairlead.__file__))
+    tracer = Tracer(str(Path(fairlead.__file__).parent))
     sys.argv = [program, *words]
     tracer.install()
     try:
@@ -213,9 +219,7 @@ class Stage:
         """Run a traced program to its end, and return its steps."""
         dump = self.folder / "program.json"
         dump.unlink(missing_ok=True)
-        process = self._start(
-            program, str(dump), *words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **options
-        )
+        process = self._start(program, str(dump), *words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **options)
         process.communicate(stdin, TIMEOUT)
         steps: list[str] = json.loads(dump.read_text(encoding="utf-8"))
         return steps
@@ -285,7 +289,7 @@ def package_of(module: str) -> str:
 def counts(steps: Sequence[str]) -> tuple[int, int]:
     """Return the number of modules, and of package changes."""
     packages = [package_of(step).partition(".")[0] for step in steps]
-    return len(set(steps)), sum(a != b for a, b in zip(packages, packages[1:], strict=False))
+    return len(set(steps)), sum(before != after for before, after in pairwise(packages))
 
 
 def walk(steps: Sequence[str]) -> Iterator[str]:

@@ -184,7 +184,7 @@ def test_assert_blocks_shows_what_each_hook_did() -> None:
 
 
 def test_assert_blocks_says_that_no_hook_wanted_the_event() -> None:
-    expected = "expected a block, but Stop was allowed\n  no hook wanted it"
+    expected = "expected a block, but Stop was allowed\n  no hook matched"
 
     assert failure_of(assert_blocks, no_sudo(), stop("s1")) == expected
 

@@ -11,7 +11,7 @@ from fairlead.cli import send
 from fairlead.cli.mailing import read_mail_options, read_text
 from fairlead.cli.options import read, read_number, read_span
 from fairlead.errors import FairleadError, UsageError
-from fairlead.mail import LONGEST_BODY
+from fairlead.mail import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,10 +125,10 @@ def test_a_text_that_is_too_long_or_none_is_refused_before_it_is_sent(tmp_path: 
     file = tmp_path / "text"
     with pytest.raises(FairleadError, match="text: the text cannot be read: No such file or directory"):
         read_text(str(file))
-    file.write_bytes(b"x" * LONGEST_BODY)
-    assert len(read_text(str(file))) == LONGEST_BODY
-    file.write_bytes(b"x" * (LONGEST_BODY + 1))
-    with pytest.raises(FairleadError, match=f"more than the {LONGEST_BODY} bytes that a message holds"):
+    file.write_bytes(b"x" * MAX_BODY_BYTES)
+    assert len(read_text(str(file))) == MAX_BODY_BYTES
+    file.write_bytes(b"x" * (MAX_BODY_BYTES + 1))
+    with pytest.raises(FairleadError, match=f"more than the {MAX_BODY_BYTES} bytes that a message holds"):
         read_text(str(file))
     file.write_bytes(b"ab\xff")
     with pytest.raises(FairleadError, match="not UTF-8 at byte 2"):

@@ -148,9 +148,9 @@ def test_an_agent_knows_itself_again_after_a_compaction(fox: Client, owl: Client
 
     assert before.exit_code == 0
     assert before.stdout.splitlines() == [
-        f"You are the agent {name}: others write to you by that name.",
+        f"You are the agent {name}; other agents can write to you by that name.",
         "1 message unread: fairlead inbox",
-        f'You owe {fox.name} an answer to "Deploy?": fairlead reply {sent["id"]} "…"',
+        f'You owe {fox.name} a reply to "Deploy?": fairlead reply {sent["id"]} "…"',
     ]
     assert is_silent(of_child)
     assert after == before.stdout.strip()
@@ -163,7 +163,7 @@ def test_what_an_agent_saved_itself_survives_a_compaction(owl: Client) -> None:
     owl.hook("PreCompact", trigger="auto")
 
     assert context(owl.hook("SessionStart", source="compact")).splitlines() == [
-        f"You are the agent {owl.name}: others write to you by that name.",
+        f"You are the agent {owl.name}; other agents can write to you by that name.",
         "half way through the parser",
     ]
 
@@ -248,7 +248,7 @@ def test_many_messages_come_a_few_at_a_time_and_in_order(fox: Client, owl: Clien
 
     assert first[0] == "You have 18 unread messages:"
     assert first[1] == f'- From: {fox.name} - "number 0"'
-    assert first[16] == "… and 3 more, which come at the next events; all of them now: fairlead inbox"
+    assert first[16] == "… and 3 more, shown at the next events; to see them now: fairlead inbox"
     assert second[:4] == ["You have 3 unread messages:", *(f'- From: {fox.name} - "number {n}"' for n in (15, 16, 17))]
     assert is_silent(owl.hook("Stop"))
 

@@ -23,7 +23,7 @@ linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 
 def roads(home: DaemonHome) -> list[str]:
-    return [record.road for record in home.happened()]
+    return [record.route for record in home.happened()]
 
 
 def ids(home: DaemonHome) -> Counter[str]:

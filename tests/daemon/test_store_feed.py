@@ -14,7 +14,7 @@ from fairlead.daemon._error_log import ErrorLog
 from fairlead.daemon._metrics import Metrics
 from fairlead.daemon._store_writer import StoreWriter
 from fairlead.daemon.events import _recorder
-from fairlead.journal import DaemonRecord, EventRecord, Journal, put
+from fairlead.journal import DaemonRecord, EventRecord, Journal, spool_record
 from fairlead.store import Store
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def stored(home: DaemonHome) -> list[str]:
     store = Store.open(f"sqlite:///{home.state}/fairlead.db")
     try:
         assert store.warnings == ()
-        return [event.happened.session for event in store.events(newest_first=False, limit=10_000)]
+        return [event.event.session for event in store.events(newest_first=False, limit=10_000)]
     finally:
         store.close()
 
@@ -166,10 +166,10 @@ def test_the_spool_is_taken_in_while_events_come(home: DaemonHome) -> None:
     """Both write to one journal, in two threads."""
     with home.daemon():
         for number in range(30):
-            put(
+            spool_record(
                 str(home.state / "spool"),
                 EventRecord(
-                    id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", road="cold"
+                    id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", route="cold"
                 ),
             )
             send(home, f"live{number}")

@@ -17,7 +17,7 @@ from fairlead.daemon._metrics import Metrics
 from fairlead.daemon.sessions import _token_usage as _tokens
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
-from fairlead.ipc._requests import stream_events
+from fairlead.ipc import stream_events
 from fairlead.journal import EventRecord, Journal
 
 if TYPE_CHECKING:

@@ -265,7 +265,7 @@ def test_a_blank_id_or_path_is_refused(payload: dict[str, Any], field: str, blan
 
 @pytest.mark.parametrize(("payload", "field"), TEXTS)
 def test_a_nul_in_an_id_or_path_is_refused(payload: dict[str, Any], field: str) -> None:
-    assert refusal(json.dumps({**payload, field: "a\0b"})) == (f"{field}: holds a NUL character", field)
+    assert refusal(json.dumps({**payload, field: "a\0b"})) == (f"{field}: contains a NUL character", field)
 
 
 @pytest.mark.parametrize("half", ["\ud800", "a\udfffb"], ids=ascii)

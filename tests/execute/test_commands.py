@@ -18,9 +18,8 @@ import pytest
 from fairlead import CancellationToken, Event, HookCancelled, HookOutput, parse, stop, user_prompt_submit
 from fairlead.decide import StepResult, plan_outcome
 from fairlead.execute import run_commands
-from fairlead.policy.commands._planner import plan
+from fairlead.policy.commands._planner import plan_commands
 from fairlead.policy.config._types import Layer, Policy
-from fairlead.process._script import BoundedOutput
 from fairlead.testing import make_payload
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class Ran(NamedTuple):
 
 def run_plan(event: Event, folder: Path, document: dict[str, Any], payload: bytes = b"{}", **options: Any) -> Ran:
     layers = (Layer(f"{folder}/.fairlead.yaml", str(folder), msgspec.convert(document, Policy)),)
-    planned = plan(event, layers)
+    planned = plan_commands(event, layers)
     results = run_commands(planned, payload, **options)
     outcome = plan_outcome(planned, results)
     return Ran(outcome.output, "\n".join(outcome.log), results)
@@ -232,20 +231,6 @@ def test_each_stream_is_cut_alone(project: Path) -> None:
         "Stdout: 1\n... (1 lines omitted)\n3\n"
         "Stderr: 1\n... (3 lines omitted)\n5"
     )
-
-
-@pytest.mark.parametrize("end", ["", "\n"])
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 10_000])
-def test_lines_are_kept_the_same_however_they_arrive(limit: int, end: str) -> None:
-    lines = [f"line {number}" for number in range(25_000)]
-    data = ("\n".join(lines) + end).encode()
-    first, last = lines[: limit - limit // 2], lines[len(lines) - limit // 2 :]
-    expected = "\n".join([*first, f"... ({len(lines) - limit} lines omitted)", *last])
-    for size in (1000, 65536, len(data) - 12, len(data)):
-        kept = BoundedOutput(limit)
-        for start in range(0, len(data), size):
-            kept.add(data[start : start + size])
-        assert kept.text == expected
 
 
 def test_a_gigabyte_is_printed_in_bounded_memory(project: Path) -> None:

@@ -313,10 +313,10 @@ def test_a_failure_elsewhere_decides_nothing(event: Event, error: Exception, out
 
 
 UNUSABLE = [
-    (True, "TypeError: a hook answers a HookOutput or None, not bool"),
-    ("deny", "TypeError: a hook answers a HookOutput or None, not str"),
-    ({"decision": "block"}, "TypeError: a hook answers a HookOutput or None, not dict"),
-    (HookOutput, "TypeError: a hook answers a HookOutput or None, not StructMeta"),
+    (True, "TypeError: a hook returns a HookOutput or None, not bool"),
+    ("deny", "TypeError: a hook returns a HookOutput or None, not str"),
+    ({"decision": "block"}, "TypeError: a hook returns a HookOutput or None, not dict"),
+    (HookOutput, "TypeError: a hook returns a HookOutput or None, not StructMeta"),
 ]
 
 

@@ -88,8 +88,8 @@ BROKEN: list[tuple[Callable[..., Any], str]] = [
     (exits, "it raised SystemExit"),
     (exits_async, "it raised SystemExit"),
     (exits_after_waiting, "it raised SystemExit"),
-    (says_yes, "TypeError: a hook answers a HookOutput or None, not bool"),
-    (says_yes_async, "TypeError: a hook answers a HookOutput or None, not bool"),
+    (says_yes, "TypeError: a hook returns a HookOutput or None, not bool"),
+    (says_yes_async, "TypeError: a hook returns a HookOutput or None, not bool"),
     (rewrites_badly, "TypeError: updated_input must be a dict, not str"),
 ]
 broken = pytest.mark.parametrize(("function", "told"), BROKEN, ids=lambda value: getattr(value, "__name__", ""))

@@ -265,7 +265,7 @@ def refusal(function: Any = allow, *events: Any, **options: Any) -> str:
 
 
 def test_a_hook_must_want_an_event() -> None:
-    assert refusal() == "hook 'h': it wants no event; name at least one, or Event for all"
+    assert refusal() == "hook 'h': it has no event; name at least one, or Event for all"
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_hook_must_want_an_event() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_what_it_wants_must_be_an_event_type(event: Any, shown: str) -> None:
-    assert refusal(allow, PreToolUse, event) == f"hook 'h': {shown} is no event type"
+    assert refusal(allow, PreToolUse, event) == f"hook 'h': {shown} is not an event type"
 
 
 @pytest.mark.parametrize("events", [PreToolUse, HookEvent.Stop, None, 7, "PreToolUse"], ids=repr)

@@ -221,13 +221,13 @@ DROPPED: list[tuple[object, str]] = [
     (7, f"Stop: {COMMAND} a number"),
     (True, f"Stop: {COMMAND} a boolean"),
     ("  ", "Stop: empty; expected a command"),
-    ("a\0b", "Stop: holds a NUL character"),
-    ("\ud800", "Stop: holds half a surrogate pair"),
+    ("a\0b", "Stop: contains a NUL character"),
+    ("\ud800", "Stop: contains an unpaired surrogate"),
     ([["x"]], f"Stop[0]: {COMMAND} a list"),
     ([{}], "Stop[0]: missing `command`"),
     ({"a": None}, f"Stop.a: {COMMAND} null"),
     ({"a b": 1}, f"Stop['a b']: {COMMAND} a number"),
-    ({"\ud800": "x"}, "Stop['\\ud800']: the name holds half a surrogate pair"),
+    ({"\ud800": "x"}, "Stop['\\ud800']: the name contains an unpaired surrogate"),
     ({2: "x"}, "Stop: expected a string as key, got a number"),
     ({"command": None}, "Stop.command: expected a string, got null"),
     ({"command": ["x"]}, "Stop.command: expected a string, got a list"),
@@ -318,14 +318,14 @@ def test_a_document_of_another_shape_is_reported(document: object, problem: str)
 REMARKS: list[tuple[dict[str, Any], list[str]]] = [
     ({"timout": 3}, ["timout: unknown key, ignored; did you mean `timeout`?"]),
     ({"xyz": 3}, ["xyz: unknown key, ignored"]),
-    ({"matcher": "Bash"}, ["matcher: ignored, as the client does: Stop has nothing to match"]),
-    ({"if": "Bash(rm *)"}, ["if: not honoured here: the command runs at every event that the matcher accepts"]),
-    ({"async": True}, ["async: not honoured here: the event waits for the command"]),
-    ({"asyncRewake": True}, ["asyncRewake: not honoured here: the event waits for the command"]),
-    ({"once": True}, ["once: not honoured here: the command runs at every such event"]),
+    ({"matcher": "Bash"}, ["matcher: ignored, as in the client: Stop has nothing to match"]),
+    ({"if": "Bash(rm *)"}, ["if: not supported here: the command runs for every event that the matcher accepts"]),
+    ({"async": True}, ["async: not supported here: the event waits for the command"]),
+    ({"asyncRewake": True}, ["asyncRewake: not supported here: the event waits for the command"]),
+    ({"once": True}, ["once: not supported here: the command runs for every such event"]),
     ({"async": False, "once": False, "onFailure": "block", "statusMessage": "…"}, []),
-    ({"timeout": 1, "timeout_secs": 2}, ["timeout_secs: ignored: `timeout` is given too"]),
-    ({"timeout": None, "args": None}, ["timeout: null, as if left out", "args: null, as if left out"]),
+    ({"timeout": 1, "timeout_secs": 2}, ["timeout_secs: ignored: `timeout` is set too"]),
+    ({"timeout": None, "args": None}, ["timeout: null, treated as missing", "args: null, treated as missing"]),
 ]
 
 
@@ -411,15 +411,15 @@ def only_problem(path: Path) -> str:
         ("a.json", b'"\\ud800" x', "not valid JSON at 1:10: Extra data"),
         ("a.json", b"[" * 100_000, "nested too deeply"),
         ("a.json", b"\xff\xfe{\x00", "not valid UTF-8"),
-        ("a.json", b" " * (4 * 1024 * 1024 + 1), "larger than the 4194304 bytes that are read"),
+        ("a.json", b" " * (4 * 1024 * 1024 + 1), "larger than 4194304 bytes"),
         ("a.toml", b"x = 1", "expected a file named .json, .md, .yaml or .yml, not '.toml'"),
-        ("a.md", b"---\nhooks:\n  Stop: x\n", "the frontmatter that line 1 opens is not closed by a line ---"),
+        ("a.md", b"---\nhooks:\n  Stop: x\n", "the frontmatter opened in line 1 has no closing line ---"),
         ("a.yaml", b"- hooks", "expected an object, got a list"),
         ("a.yaml", b"hooks: !!int x", "not valid YAML: invalid literal for int() with base 10: 'x'"),
         ("a.yaml", b"hooks: !x y", "not valid YAML at 1:8: could not determine a constructor for the tag '!x'"),
         ("a.yaml", b"? [a]\n: b", "not valid YAML at 1:3: found unhashable key"),
         ("a.yaml", b"hooks: " + b"[" * 100_000, "nested too deeply"),
-        ("a.yaml", b"hooks: &h\n  Stop: [*h]", "the alias *h stands inside of what it repeats"),
+        ("a.yaml", b"hooks: &h\n  Stop: [*h]", "the alias *h is inside the value that it repeats"),
     ],
 )
 def test_a_broken_file_is_one_problem(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -440,7 +440,7 @@ def test_a_file_that_cannot_be_read_is_one_problem(tmp_path: Path) -> None:
 def test_aliases_that_multiply_are_refused_before_they_do(tmp_path: Path, bomb: str) -> None:
     lines = ["a0: &a0 {x: 1, y: 2}", *(f"a{n + 1}: &a{n + 1} {bomb.format(f'a{n}')}" for n in range(20)), "hooks: *a20"]
     path = written(tmp_path / "bomb.yaml", "\n".join(lines))
-    assert only_problem(path) == "holds more than 100000 values, with what its aliases repeat"
+    assert only_problem(path) == "contains more than 100000 values, including those that aliases repeat"
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.md", "a.yaml", "a.yml"])

@@ -90,7 +90,7 @@ def twin_says(twin: Any, answer: bytes) -> str:
 
 def by_places(env: Mapping[str, str], cwd: Path) -> str:
     """What Fairlead's own module says; `none` where it needs the password database."""
-    program = "import sys; sys.path.insert(0, sys.argv[1]); from fairlead import places; print(places.runtime_folder())"
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from fairlead import paths; print(paths.runtime_folder())"
     words = [sys.executable, "-I", "-c", program, str(ROOT / "src")]
     done = subprocess.run(words, env=env, cwd=cwd, capture_output=True, check=True)
     return os.fsdecode(done.stdout.removesuffix(b"\n"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sessions.playing import IDLE, START, Play
+from sessions.fake_client import IDLE, START, FakeClient
 
 from fairlead.sessions import (
     Registry,
@@ -23,7 +23,7 @@ from fairlead.sessions import (
     session_of,
     snapshot,
 )
-from fairlead.sessions._registry import MOST_SESSIONS
+from fairlead.sessions._registry import MAX_SESSIONS
 from fairlead.sessions._status_line import LARGEST_STATUS
 
 RECORDED = Path(__file__).with_name("status_lines")
@@ -69,7 +69,7 @@ def test_what_is_known_of_the_session_fills_what_one_line_leaves_out() -> None:
 
 def test_a_name_cannot_give_orders_to_the_terminal() -> None:
     name = "\x1b]0;owned\x07Op\nus\r\u202e \u2028\x00\ud800" + "x" * 100
-    assert line_of(recorded(model={"display_name": name})).startswith("]0;ownedOpus " + "x" * 27 + "  ")
+    assert line_of(recorded(model={"display_name": name})).startswith("␛]0;owned␇Op us � ␀�" + "x" * 19 + "…  ")
     assert line_of({"model": {"id": "claude-x"}}) == "claude-x"
     assert line_of({"model": "opus"}) == ""
 
@@ -120,34 +120,34 @@ def told(name: str) -> Session:
 
 def test_a_session_that_nobody_told_of_becomes_known() -> None:
     registry = Registry()
-    (change,) = registry.measure("new", read_usage(recorded()), told("new"))
+    (change,) = registry.update_usage("new", read_usage(recorded()), told("new"))
     assert (change.session.state, change.session.evidence, change.session.model) == (IDLE, None, "claude-opus-5-5")
-    assert registry.measure("new", read_usage(recorded()), told("new")) == [], "and the same again is no news"
-    assert registry.measure("other", read_usage(recorded())) == []
+    assert registry.update_usage("new", read_usage(recorded()), told("new")) == [], "and the same again is no news"
+    assert registry.update_usage("other", read_usage(recorded())) == []
     assert list(registry.by_id) == ["new"]
 
 
 def test_what_was_measured_survives_the_daemon() -> None:
     registry = Registry()
-    registry.measure("new", read_usage(recorded(cost={"total_cost_usd": 3.5})), told("new"))
+    registry.update_usage("new", read_usage(recorded(cost={"total_cost_usd": 3.5})), told("new"))
     usage = restore(snapshot(registry)).by_id["new"].usage
     assert usage is not None
     assert usage.cost_usd == 3.5
 
 
 def test_a_session_that_began_by_clear_is_linked_though_its_status_line_came_first() -> None:
-    play = Play()
-    play("SessionStart")
-    play("SessionEnd", reason="clear")
-    play.registry.measure("second", read_usage(recorded()), told("second"))
-    play("SessionStart", source="clear", session="second")
-    second = play.registry.by_id["second"]
+    client = FakeClient()
+    client("SessionStart")
+    client("SessionEnd", reason="clear")
+    client.registry.update_usage("second", read_usage(recorded()), told("second"))
+    client("SessionStart", source="clear", session="second")
+    second = client.registry.by_id["second"]
     assert second.previous == ("abc123",)
-    assert play.registry.get("abc123") == second
+    assert client.registry.get("abc123") == second
 
 
 def test_there_are_never_too_many() -> None:
     registry = Registry()
-    for number in range(MOST_SESSIONS + 3):
-        registry.measure(f"s{number}", Usage(cost_usd=1.0), told(f"s{number}"))
-    assert len(registry.by_id) == MOST_SESSIONS
+    for number in range(MAX_SESSIONS + 3):
+        registry.update_usage(f"s{number}", Usage(cost_usd=1.0), told(f"s{number}"))
+    assert len(registry.by_id) == MAX_SESSIONS

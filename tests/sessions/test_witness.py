@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from sessions.playing import IDLE, START, Play
+from sessions.fake_client import IDLE, START, FakeClient
 
-from fairlead.process import dead_processes, is_alive, process_start_time
 from fairlead.sessions import (
     AttentionNeeded,
     ClientSessionFile,
@@ -145,52 +141,26 @@ def test_a_file_about_another_process_is_no_witness() -> None:
 
 
 def test_an_interrupt_ends_what_ran_in_front_and_leaves_what_runs_in_the_background() -> None:
-    play = Play()
-    play("UserPromptSubmit")
-    play.post("Agent", tool_response={"status": "async_launched", "agentId": "back"}, tool_input={})
-    play("SubagentStart", agent_id="front", agent_type="Explore")
-    play.registry.look([ClientSessionFile(42, "abc123", 1000, "idle", "", play.now + 1)], play.now + 10)
+    client = FakeClient()
+    client("UserPromptSubmit")
+    client.post("Agent", tool_response={"status": "async_launched", "agentId": "back"}, tool_input={})
+    client("SubagentStart", agent_id="front", agent_type="Explore")
+    client.registry.reconcile([ClientSessionFile(42, "abc123", 1000, "idle", "", client.now + 1)], client.now + 10)
 
-    assert play.state == Working("general-purpose in background")
-    assert (play.child("front").state, play.child("back").ended) == (IDLE, None)
+    assert client.state == Working("general-purpose in background")
+    assert (client.child("front").state, client.child("back").ended) == (IDLE, None)
 
 
 def test_sessions_that_began_before_us_are_discovered() -> None:
-    play = Play()
+    client = FakeClient()
     found = read_session_file(FILE)
     assert found is not None
-    changes = play.registry.look([found, ClientSessionFile(1, "old"), ClientSessionFile(2, "nostart", 0, "busy")], NOW)
+    changes = client.registry.reconcile(
+        [found, ClientSessionFile(1, "old"), ClientSessionFile(2, "nostart", 0, "busy")], NOW
+    )
 
-    (session,) = play.registry.sessions()
+    (session,) = client.registry.sessions()
     assert (session.id, session.pid, session.cwd) == ("s", 12345, "/home/user/project")
     assert session.state == AttentionNeeded("Permission prompt")
     assert [change.session for change in changes] == [session]
-    assert play.registry.look([found], NOW) == []
-
-
-# -- processes -----------------------------------------------------------------------------------------
-
-
-def test_a_process_is_known_by_its_pid_and_its_start() -> None:
-    own = process_start_time(os.getpid())
-
-    assert own > 0
-    assert is_alive(os.getpid(), own)
-    assert is_alive(os.getpid())
-    assert not is_alive(os.getpid(), own + 1)
-    assert is_alive(0)
-
-
-def test_a_process_that_was_killed_is_dead_even_while_nobody_waited_for_it() -> None:
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    pair = (process.pid, process_start_time(process.pid))
-    try:
-        assert dead_processes([pair]) == []
-        process.send_signal(signal.SIGKILL)
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert dead_processes([pair]) == [pair]
-    finally:
-        process.wait()
-        if process.stdin:
-            process.stdin.close()
-    assert dead_processes([pair]) == [pair]
+    assert client.registry.reconcile([found], NOW) == []

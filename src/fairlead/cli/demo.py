@@ -19,7 +19,7 @@ from fairlead.cli.demostage import ended_by_signals, scratch, wait
 from fairlead.cli.demoteam import DONE_MEANWHILE, FILES, LEFT_BEHIND, POLICY, TEAM
 from fairlead.clients.claude._programs import find_launcher, launcher_folders
 from fairlead.errors import FairleadError, UsageError
-from fairlead.journal import CommandsRecord, EventRecord, Reader
+from fairlead.journal import CommandsRecord, EventRecord, JournalReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,7 +172,7 @@ class _Demo:
         """Hold what was written down against what was played: every event, once, with its verdict."""
         wait(lambda: (status := self._stage.status()) is None or not status["spool"])
         found: dict[str, list[str]] = {}
-        for _, record in Reader(f"{self._stage.folder}/fairlead/journal").read():
+        for _, record in JournalReader(f"{self._stage.folder}/fairlead/journal").read():
             if isinstance(record, EventRecord):
                 found[record.id] = [record.event, record.verdict]
             elif isinstance(record, CommandsRecord) and record.id in found:

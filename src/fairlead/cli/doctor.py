@@ -11,13 +11,14 @@ from fairlead import __version__
 from fairlead.clients.claude._install import SCOPES
 from fairlead.clients.claude._install_events import read_version, show_version
 from fairlead.doctor import Options as Probing
-from fairlead.doctor import gather, harmless
+from fairlead.doctor import gather
 from fairlead.doctor.checks import _daemon as _check_daemon
 from fairlead.doctor.checks import _programs as _check_programs
 from fairlead.doctor.checks import _runs as _check_runs
 from fairlead.doctor.checks import _settings as _check_settings
 from fairlead.doctor.checks import _state as _check_state
 from fairlead.errors import UsageError
+from fairlead.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,7 +76,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def examine(facts: Facts) -> list[tuple[str, list[Finding]]]:
-    """Judge the facts, in the order of the road that an event takes."""
+    """Judge the facts, in the order of the route that an event takes."""
     settings = _check_settings
     found: list[tuple[str, list[Finding]]] = [
         ("client", [*settings.check_client(facts.client)]),
@@ -121,7 +122,7 @@ def _options(args: Sequence[str]) -> Options:
 
 
 def _shown(facts: Facts, groups: Sequence[tuple[str, Sequence[Finding]]]) -> Iterator[str]:
-    yield harmless(f"Fairlead {facts.version}, in {facts.cwd}")
+    yield printable(f"Fairlead {facts.version}, in {facts.cwd}")
     for title, findings in groups:
         yield ""
         yield title
@@ -137,7 +138,7 @@ def _closing(facts: Facts, findings: Sequence[Finding]) -> str:
     """Say in one line how it is, and what to do first."""
     faults = [finding for finding in findings if finding.level == "wrong"]
     doubts = [finding for finding in findings if finding.level == "warning"]
-    runs = [run for run in facts.played.runs if run.is_ours and run.road is not None]
+    runs = [run for run in facts.hook_runs.runs if run.is_ours and run.route is not None]
     ran = f"{len(runs)} {'hook' if len(runs) == 1 else 'hooks'} ran" if runs else "no hook ran"
     if not faults:
         return f"nothing is wrong: {ran}, {len(doubts)} to look at"
@@ -156,22 +157,22 @@ def _document(facts: Facts, findings: Sequence[Finding]) -> dict[str, Any]:
         "version": facts.version,
         "client": "claude",
         "client_version": show_version(facts.client.version) if facts.client.version else None,
-        "cwd": harmless(facts.cwd),
+        "cwd": printable(facts.cwd),
         "scopes": facts.scopes,
         "healthy": "wrong" not in levels,
         "counts": {level: levels.count(level) for level in _SIGNS},
         "findings": findings,
         "runs": [
             {
-                "event": harmless(run.event),
+                "event": printable(run.event),
                 "scope": run.scope,
-                "program": harmless(run.program),
+                "program": printable(run.program),
                 "ours": run.is_ours,
                 "level": _check_runs.level_of(run),
-                "road": run.road,
-                "ms": round(run.seconds * 1000, 3) if run.road is not None else None,
+                "road": run.route,
+                "ms": round(run.seconds * 1000, 3) if run.route is not None else None,
                 "exit_code": run.exit_code,
             }
-            for run in facts.played.runs
+            for run in facts.hook_runs.runs
         ],
     }

@@ -11,7 +11,7 @@ import msgspec
 
 from fairlead import __version__
 from fairlead.clients import CLIENTS
-from fairlead.decide import GUARDED_EVENTS, Settled, decide, find_policy, read_event, verdict_of
+from fairlead.decide import GUARDED_EVENTS, Settled, decide_with_hooks, find_policy, read_event, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
@@ -178,7 +178,7 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
             from fairlead.policy import register_guards
 
             register_guards(manager, policy.layers)
-        decision = decide(event, policy, manager, ctx)
+        decision = decide_with_hooks(event, policy, manager, ctx)
         return execute(event, payload, decision, cancellation=token, deadline=deadline)
 
 
@@ -197,7 +197,7 @@ def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
         return
     from fairlead.daemon import start_on_demand
     from fairlead.decide import event_record
-    from fairlead.journal import Caller, put, spool_folder
+    from fairlead.journal import Caller, spool_folder, spool_record
 
     environ = os.environ
     caller = Caller(
@@ -215,7 +215,7 @@ def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
         payload,
         event,
         client=options.client,
-        road="cold",
+        route="cold",
         verdict=verdict,
         exit_code=code,
         reason=reason,
@@ -223,7 +223,7 @@ def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
         caller=caller,
     )
     try:
-        put(spool_folder(), record)
+        spool_record(spool_folder(), record)
     except (FairleadError, OSError) as error:
         print(f"fairlead: the event is answered, but not written down: {error}", file=sys.stderr)
     start_on_demand()

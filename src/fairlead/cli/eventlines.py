@@ -49,7 +49,8 @@ class Printer:
 def as_json(record: Record) -> str:
     """Write a record on one line, with every field, also where it has its usual value."""
     config = record.__struct_config__
-    return msgspec.json.encode({config.tag_field: config.tag, **msgspec.structs.asdict(record)}).decode()
+    fields = {field.encode_name: getattr(record, field.name) for field in msgspec.structs.fields(record)}
+    return msgspec.json.encode({config.tag_field: config.tag, **fields}).decode()
 
 
 def as_text(record: Record, event: EventRecord | None, *, width: int | None = None, colour: bool = False) -> str:

@@ -19,11 +19,11 @@ from fairlead.journal import (
     CommandsRecord,
     EventRecord,
     JournalError,
+    JournalReader,
     Position,
-    Reader,
     Verdict,
+    count_spooled,
     journal_folder,
-    pending,
     spool_folder,
 )
 
@@ -95,7 +95,7 @@ def run(args: Sequence[str]) -> int:
         print(USAGE, end="")
         return 0
     wishes = _wishes(args, time())
-    reader = Reader(journal_folder())
+    reader = JournalReader(journal_folder())
     try:
         _show(reader, wishes)
     except KeyboardInterrupt:
@@ -111,7 +111,7 @@ def run(args: Sequence[str]) -> int:
 # -- what is shown -------------------------------------------------------------------------------------
 
 
-def _show(reader: Reader, wishes: Wishes) -> None:
+def _show(reader: JournalReader, wishes: Wishes) -> None:
     printer = Printer(as_json=wishes.as_json)
     found, end = _find(reader, wishes)
     for record, event in found:
@@ -124,16 +124,16 @@ def _show(reader: Reader, wishes: Wishes) -> None:
             sys.stdout.flush()
 
 
-def _find(reader: Reader, wishes: Wishes) -> tuple[list[tuple[Record, EventRecord | None]], Position]:
+def _find(reader: JournalReader, wishes: Wishes) -> tuple[list[tuple[Record, EventRecord | None]], Position]:
     """Find what is wanted, in the order of time, each event with what its commands came to; and the journal's end."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     turns: list[Record] = []
     ends: dict[str, list[CommandsRecord]] = {}
     most = wishes.last if wishes.last is not None else (sys.maxsize if wishes.since else 20)
-    for position, record in reader.backwards():
+    for position, record in reader.read_backwards():
         end = max(end, position)
-        if len(events) >= most or (record.at < wishes.since - _LATE and getattr(record, "road", "daemon") == "daemon"):
+        if len(events) >= most or (record.at < wishes.since - _LATE and getattr(record, "route", "daemon") == "daemon"):
             break
         if isinstance(record, CommandsRecord):
             ends.setdefault(record.id, []).insert(0, record)
@@ -152,7 +152,7 @@ def _find(reader: Reader, wishes: Wishes) -> tuple[list[tuple[Record, EventRecor
 
 
 def _following(
-    reader: Reader, wishes: Wishes, end: Position, shown: list[tuple[Record, EventRecord | None]]
+    reader: JournalReader, wishes: Wishes, end: Position, shown: list[tuple[Record, EventRecord | None]]
 ) -> Iterator[tuple[Record, EventRecord | None]]:
     """Give what comes; what an event's commands came to, with the event if that was not long ago."""
     recent = {event.id: event for _, event in shown if event is not None}
@@ -171,12 +171,12 @@ def _following(
             yield record, None
 
 
-def _remark(reader: Reader, *, is_empty: bool) -> None:
+def _remark(reader: JournalReader, *, is_empty: bool) -> None:
     if is_empty:
         print("fairlead: no such events in the journal", file=sys.stderr)
-    if reader.broken:
-        print(f"fairlead: lines of the journal that cannot be read: {reader.broken}", file=sys.stderr)
-    if waiting := pending(spool_folder()):
+    if reader.broken_lines:
+        print(f"fairlead: lines of the journal that cannot be read: {reader.broken_lines}", file=sys.stderr)
+    if waiting := count_spooled(spool_folder()):
         hint = "`fairlead daemon start` takes them in"
         print(f"fairlead: events that wait in the spool, and are not shown: {waiting}; {hint}", file=sys.stderr)
     sys.stderr.flush()

@@ -75,11 +75,11 @@ def _saved(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _restored(document: dict[str, Any]) -> Iterator[str]:
-    from fairlead.mail import harmless
+    from fairlead.text import printable_block
 
     yield document["text"]
     if document["saved"]:
-        yield f"You saved: {harmless(document['saved'])}"
+        yield f"You saved: {printable_block(document['saved'])}"
 
 
 def _renamed(document: dict[str, Any]) -> Iterator[str]:

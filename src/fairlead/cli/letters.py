@@ -9,8 +9,9 @@ from time import localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.eventlines import fit
-from fairlead.mail import FAIRLEAD, FRAME, USER, harmless
-from fairlead.text import span
+from fairlead.mail import FAIRLEAD, PEER_WARNING, USER
+from fairlead.text import duration as span
+from fairlead.text import printable_block as harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -149,7 +150,7 @@ def message_lines(document: Row) -> Iterator[str]:
         yield from quoted(message["body"])
     if message["from"] not in {USER.name, FAIRLEAD.name, document["you"]} and document["you"] != USER.name:
         yield ""
-        yield FRAME
+        yield PEER_WARNING
     if document["owed"]:
         yield f'It asks for an answer: fairlead reply {message["id"]} "…"'
 

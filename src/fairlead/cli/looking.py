@@ -8,7 +8,16 @@ import msgspec
 
 from fairlead.clients.claude import _render as claude
 from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
-from fairlead.policy import Guards, RuleCheck, context_rule_applies, merged, patterns_of, plan, shortened
+from fairlead.policy import (
+    Guards,
+    RuleCheck,
+    check_patterns,
+    context_rule_applies,
+    merge_layers,
+    plan_commands,
+    shorten,
+)
+from fairlead.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
     from fairlead.policy import Layer, Plan, Step, Verdict
 
 _SHOWN = 200
+_SHOWN_SUBJECT = 40
 _ABOUT = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subagent_type")
 """What says most of a tool's input."""
 _UNPARSABLE = "(preToolUse.bash.unparsable): "
@@ -55,7 +65,7 @@ def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
 
 def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
     """RuleCheck at an event under a policy, but run no command."""
-    planned = plan(event, layers)
+    planned = plan_commands(event, layers)
     output, looked = _judged(event, layers, planned)
     condition, otherwise = _conditions(planned) if not output.permission else (None, None)
     return Explanation(
@@ -77,8 +87,7 @@ def _named(event: Event) -> str:
     """Name the event and what it is about, on one line."""
     about = getattr(event, "tool_input", {})
     detail = next((about[key] for key in _ABOUT if about.get(key)), getattr(event, "prompt", None) or "")
-    line = " ".join(f"{event.event_name} {event.subject} {detail}".split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return one_line(f"{event.event_name} {event.subject} {detail}", _SHOWN)
 
 
 # -- rules ---------------------------------------------------------------------------------------------
@@ -101,12 +110,12 @@ def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
     for at, look in enumerate(verdict.looked):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
         named = subject and not look.matched
-        yield msgspec.structs.replace(look, why=f"{look.why}: {shortened(subject)}") if named else look
+        yield msgspec.structs.replace(look, why=f"{look.why}: {shorten(subject)}") if named else look
 
 
 def _doubts(output: HookOutput, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     """Show the setting by which a command that cannot be understood is asked about, or denied."""
-    setting, doubts = merged(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
+    setting, doubts = merge_layers(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
     if doubts and output.permission == setting:
         file = next((layer.file for layer in layers if _sets_unparsable(layer)), "")
         why = doubts.partition(". Write ")[0].rstrip(".")
@@ -127,7 +136,7 @@ def _at_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterator[R
 
 
 def _at_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
-    for found in patterns_of(event, layers):
+    for found in check_patterns(event, layers):
         names = " and ".join(map(repr, found.subjects)) or "no name"
         why = "matches everything" if found.pattern == "*" else f"held against {names}"
         yield RuleCheck(f"{found.section}.commands", found.pattern, found.file, matched=found.matched, why=why)

@@ -153,15 +153,17 @@ def _send_away(error: _Outdated) -> None:
 
 def read_text(source: str) -> str:
     """Read a body from a file, or from stdin if the name is a dash."""
-    from fairlead.mail import LONGEST_BODY
+    from fairlead.mail import MAX_BODY_BYTES
 
     try:
         with open(0 if source == "-" else source, "rb", closefd=source != "-") as file:
-            content = file.read(LONGEST_BODY + 1)
+            content = file.read(MAX_BODY_BYTES + 1)
     except OSError as error:
         raise FairleadError(f"{source}: the text cannot be read: {error.strerror}") from None
-    if len(content) > LONGEST_BODY:
-        raise FairleadError(f"{source}: more than the {LONGEST_BODY} bytes that a message holds; send the file's path")
+    if len(content) > MAX_BODY_BYTES:
+        raise FairleadError(
+            f"{source}: more than the {MAX_BODY_BYTES} bytes that a message holds; send the file's path"
+        )
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -41,12 +41,12 @@ def run(args: Sequence[str]) -> int:
     if "--json" in given:
         return print_json(document)
     from fairlead.cli.letters import message_lines, say
-    from fairlead.mail import harmless
+    from fairlead.text import printable_block
 
     if "--body" not in given:
         say(*message_lines(document))
     elif sys.stdout.isatty():
-        say(harmless(document["message"]["body"]))
+        say(printable_block(document["message"]["body"]))
     else:
         sys.stdout.buffer.write(document["message"]["body"].encode(errors="replace"))
     return 0

@@ -13,7 +13,7 @@ import msgspec
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, request, stream_events
 from fairlead.sessions import AttentionNeeded, Idle, Session, Working
-from fairlead.text import span
+from fairlead.text import duration, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -83,7 +83,7 @@ def kind_of(session: Session) -> str:
 
 def line_of(sessions: Iterable[Session]) -> str:
     """Say on one line who needs the person, and how many do what; nothing if there is nothing to say."""
-    from fairlead.tui import plain_text, project_of
+    from fairlead.tui import project_of
 
     live = [session for session in sessions if session.ended is None]
     needing = [session for session in live if isinstance(session.state, AttentionNeeded)]
@@ -96,7 +96,7 @@ def line_of(sessions: Iterable[Session]) -> str:
         first = needing[0]
         why = first.state.reason if isinstance(first.state, AttentionNeeded) else ""
         more = f" and {len(needing) - 1} more" if len(needing) > 1 else ""
-        parts.insert(0, f"! {project_of(first)}: {plain_text(why)}{more}")
+        parts.insert(0, f"! {project_of(first)}: {one_line(why)}{more}")
     return " | ".join(parts)
 
 
@@ -118,7 +118,7 @@ def _print_tree(sessions: list[Session], *, ended: bool) -> None:
 
 def _print_list(sessions: list[Session], now: float) -> None:
     """Print a line for each, what needs the person first."""
-    from fairlead.tui import plain_text, project_of, row_texts
+    from fairlead.tui import project_of, row_texts
 
     if not sessions:
         print("no session is running")
@@ -126,8 +126,8 @@ def _print_list(sessions: list[Session], now: float) -> None:
     order = list(_SIGNS)
     for session in sorted(sessions, key=lambda s: (order.index(kind_of(s)), s.since)):
         name, what, seen = row_texts(session)
-        shown_id = plain_text(session.agent_id if session.is_child else session.id)[:_SHOWN_ID]
-        lasts = span(session.in_state(now))
+        shown_id = one_line(session.agent_id if session.is_child else session.id)[:_SHOWN_ID]
+        lasts = duration(session.in_state(now))
         print(f"{_SIGNS[kind_of(session)]:<11}  {lasts:>7}  {shown_id:<8}  {project_of(session):<16}  {name}")
         if what or seen:
             print(f"{'':<31}{what}{'  ' if what else ''}[{seen}]")

@@ -12,13 +12,13 @@ from fairlead.errors import UsageError
 from fairlead.policy import (
     MAX_MISTAKES,
     Command,
-    Mistake,
+    Diagnostic,
     PolicyError,
-    find_files,
+    find_hints,
     find_layers,
-    hints_on,
-    load,
-    merged,
+    find_policy_files,
+    load_policy,
+    merge_layers,
     read_layer,
 )
 
@@ -59,8 +59,8 @@ class Result(msgspec.Struct, frozen=True):
 
     valid: bool
     files: tuple[Checked, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
-    hints: tuple[Mistake, ...] = ()
+    mistakes: tuple[Diagnostic, ...] = ()
+    hints: tuple[Diagnostic, ...] = ()
     guards: tuple[str, ...] = ()
     """The single settings of `preToolUse` that are in force, by the files or by default."""
     warnings: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ def _options(args: Sequence[str]) -> tuple[str, bool]:
 def _check(target: str) -> Result:
     try:
         layers = _layers(target)
-        hints = tuple(hint for layer in layers for hint in hints_on(layer.file))
+        hints = tuple(hint for layer in layers for hint in find_hints(layer.file))
     except PolicyError as error:
         return Result(valid=False, mistakes=error.mistakes)
     return Result(
@@ -109,12 +109,12 @@ def _check(target: str) -> Result:
 def _layers(target: str) -> Sequence[Layer]:
     if not os.path.isdir(target):
         if not os.path.lexists(target):
-            raise PolicyError((Mistake(target, 0, 0, "no such file or folder; `fairlead init` writes a policy"),))
+            raise PolicyError((Diagnostic(target, 0, 0, "no such file or folder; `fairlead init` writes a policy"),))
         return (read_layer(target),)
     layers = find_layers(target)
     if not layers:
         message = "no policy here or in the folders above; `fairlead init` writes one"
-        raise PolicyError((Mistake(os.path.abspath(target), 0, 0, message),))
+        raise PolicyError((Diagnostic(os.path.abspath(target), 0, 0, message),))
     return layers
 
 
@@ -125,10 +125,10 @@ def _kept(target: str) -> tuple[str, ...]:
     """
     folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
     try:
-        nearest = next((file for file, _ in find_files(folder)), None)
+        nearest = next((file for file, _ in find_policy_files(folder)), None)
         if folder != target and nearest != os.path.abspath(target):
             return ()
-        return load(folder, tried=True).warnings
+        return load_policy(folder, validating=True).warnings
     except PolicyError as error:
         return tuple(map(str, error.mistakes))
 
@@ -168,7 +168,7 @@ def _commands(value: Any) -> int:
 
 def _guards(layers: Sequence[Layer]) -> Iterator[str]:
     """Name the guards that no list of rules holds: most are on unless the file says otherwise."""
-    tools = merged(layers).pre_tool_use
+    tools = merge_layers(layers).pre_tool_use
     switches = {
         "protectOwnFiles": tools.protect_own_files,
         "preventRootAdditions": tools.prevent_root_additions and _has_root(layers[0]),
@@ -204,7 +204,7 @@ def _show(result: Result) -> None:
         print(f"in force beside the rules: {', '.join(result.guards)}")
 
 
-def _marked(hint: Mistake) -> str:
+def _marked(hint: Diagnostic) -> str:
     return str(msgspec.structs.replace(hint, message=f"hint: {hint.message}"))
 
 

@@ -84,7 +84,7 @@ def _what_is_lacking() -> str:
 
 
 def _watch(wishes: Wishes) -> int:
-    from fairlead.tui import Source, WatchApp
+    from fairlead.tui import SessionSource, WatchApp
 
     for size in ("COLUMNS", "LINES"):  # where a shell exports them, the view would keep that size for ever
         os.environ.pop(size, None)
@@ -92,29 +92,29 @@ def _watch(wishes: Wishes) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
     gc.set_threshold(*_COLLECTED)
-    app = WatchApp(Source(socket_file()), _view(wishes), theme=wishes.theme or _usual_theme())
+    app = WatchApp(SessionSource(socket_file()), _view(wishes), theme=wishes.theme or _usual_theme())
     app.run()
     return app.return_code or 0
 
 
 def _print(wishes: Wishes) -> int:
-    from fairlead.tui import fetch_once, plain_view
+    from fairlead.tui import fetch_sessions, plain_view
 
     now = time()
     columns = shutil.get_terminal_size((_PIPE, 24)).columns
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a sign that its encoding has not is no reason to fall
-    for line in plain_view(fetch_once(socket_file()), _view(wishes), now, columns):
+    for line in plain_view(fetch_sessions(socket_file()), _view(wishes), now, columns):
         print(line)
     return 0
 
 
 def _view(wishes: Wishes) -> View:
-    from fairlead.tui import View, find_place
+    from fairlead.tui import View, find_location
 
     day = localtime()
     today = mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))
-    project = find_place(os.path.abspath(wishes.project)).project if wishes.project else ""
+    project = find_location(os.path.abspath(wishes.project)).project if wishes.project else ""
     return View(project=project, show_ended=wishes.all, today=today)
 
 

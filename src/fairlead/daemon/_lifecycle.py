@@ -1,11 +1,10 @@
-"""One daemon for each user: the lock, the socket, the log, and who may connect."""
+"""One daemon for each user: the lock, the socket, the log."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import socket
-import struct
 import sys
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
@@ -24,10 +23,6 @@ _RETRY_INTERVAL = 0.05
 _MIN_LOCK_TIMEOUT = 0.2
 """Seconds: a process that only checks whether a daemon runs (`ipc.daemon_pid`) holds the lock for a moment."""
 _MAX_LOG_SIZE = 1024 * 1024
-_SOL_SOCKET = socket.SOL_SOCKET
-_PEERCRED: int | None = getattr(socket, "SO_PEERCRED", None)
-_CREDENTIALS = struct.Struct("3i")
-"""Of the process at the other end: pid, uid, gid."""
 
 
 class DaemonError(FairleadError):
@@ -154,23 +149,3 @@ def rotate_log(log: str) -> None:
         os.dup2(new, 1)
         os.dup2(new, 2)
         os.close(new)
-
-
-def peer_pid(connection: socket.socket) -> int:
-    """Return the pid of the process that connected; 0 if the system does not tell."""
-    if connection.family != socket.AF_UNIX:
-        return 0
-    with suppress(OSError):
-        if _PEERCRED is not None:
-            return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[0])
-        return int(struct.unpack("i", connection.getsockopt(0, 2, 4))[0])  # LOCAL_PEERPID
-    return 0
-
-
-def peer_uid(connection: socket.socket) -> int | None:
-    """Return the user of the process that connected; `None` if the system does not tell."""
-    if _PEERCRED is not None:
-        return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[1])
-    with suppress(OSError):  # LOCAL_PEERCRED: version, uid, number of groups, groups
-        return int(struct.unpack_from("2I", connection.getsockopt(0, 1, 76))[1])
-    return None

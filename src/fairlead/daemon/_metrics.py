@@ -8,10 +8,14 @@ from bisect import bisect_left
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.journal import EventRecord
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fairlead.journal import EventRecord
+    from fairlead.events import Event
+    from fairlead.journal import Record
 
 _BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0)
 """Upper bounds in seconds of the histogram of decisions."""
@@ -23,12 +27,12 @@ MAX_LAG = 0.05
 """Seconds after which the loop counts as blocked."""
 
 
-class Metrics:
+class Metrics(EventExtension):
     """Counters. Several threads write them without a lock: a count that is lost in a race does no harm."""
 
     def __init__(self) -> None:
         self.started_at = monotonic()
-        self.events: dict[tuple[str, str], int] = {}
+        self._counts: dict[tuple[str, str], int] = {}
         self.answered = 0
         self.seconds = 0.0
         self._histogram_counts = [0] * (len(_BUCKETS) + 1)
@@ -40,12 +44,14 @@ class Metrics:
         """The longest delay of the event loop in the last minute, in seconds."""
         self.blocked = 0
 
-    def count(self, record: EventRecord) -> None:
-        """Count a decided event."""
+    def after_record(self, record: Record, event: Event | None) -> None:  # noqa: ARG002 - the interface has it
+        """Count an event by its name and verdict."""
+        if not isinstance(record, EventRecord):
+            return
         key = record.event, record.verdict
-        if key not in self.events and len(self.events) >= _MAX_NAMES:
+        if key not in self._counts and len(self._counts) >= _MAX_NAMES:
             key = "other", record.verdict
-        self.events[key] = self.events.get(key, 0) + 1
+        self._counts[key] = self._counts.get(key, 0) + 1
         self.answered += 1
         self.seconds += record.seconds
         self._histogram_counts[bisect_left(_BUCKETS, record.seconds)] += 1
@@ -58,7 +64,7 @@ class Metrics:
     @property
     def total(self) -> int:
         """The number of recorded events."""
-        return sum(self.events.values())
+        return sum(self._counts.values())
 
     def text(self, *, version: str, more: Mapping[str, float]) -> str:
         """Return all counters and the gauges in `more`, in Prometheus' text format."""
@@ -68,7 +74,7 @@ class Metrics:
         yield from _head("fairlead_info", "gauge", "The version of the daemon.")
         yield f'fairlead_info{{version="{_escaped(version)}"}} 1'
         yield from _head("fairlead_events_total", "counter", "Events decided, by name and verdict.")
-        for (event, verdict), count in sorted(self.events.items()):
+        for (event, verdict), count in sorted(self._counts.items()):
             yield f'fairlead_events_total{{event="{_escaped(event)}",verdict="{verdict}"}} {count}'
         yield from self._histogram()
         for name, kind, value, about in (

@@ -21,7 +21,7 @@ from fairlead.daemon.sessions._attention import AttentionNotifier
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
 from fairlead.decide import prepare_decoders
-from fairlead.journal import Journal, journal_folder, pending, spool_folder
+from fairlead.journal import Journal, count_spooled, journal_folder, spool_folder
 
 if TYPE_CHECKING:
     from fairlead.store import StoredEvent
@@ -112,7 +112,7 @@ class Daemon:
             "memory": resident_memory(),
             "loop_lag": round(self.metrics.lag, 6),
             "loop_blocked": self.metrics.blocked,
-            "spool": pending(spool_folder()),
+            "spool": count_spooled(spool_folder()),
             "waiting": self.mail.waiters.count,
             "troubles": self.metrics.troubles,
             "attention": self.attention.status(),
@@ -121,5 +121,5 @@ class Daemon:
 
     def metrics_text(self) -> str:
         """Return the metrics in Prometheus' text format."""
-        more = {"spool_pending": pending(spool_folder()), "store_behind_bytes": self.store.bytes_behind()}
+        more = {"spool_pending": count_spooled(spool_folder()), "store_behind_bytes": self.store.bytes_behind()}
         return self.metrics.text(version=self.version, more=more)

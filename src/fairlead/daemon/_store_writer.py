@@ -63,7 +63,7 @@ class StoreWriter:
         """Return whether an event is stored; False without a store."""
         try:
             with self._lock:
-                return event_id in self._opened().known((event_id,))
+                return event_id in self._opened().stored_ids((event_id,))
         except Exception:  # noqa: BLE001 - `write_batch` runs into it too, and reports it
             return False
 
@@ -89,7 +89,7 @@ class StoreWriter:
         """Return how many bytes of the journal are not in the store yet. Reads no file: the event loop asks."""
         position = self._position
         try:
-            files = {number: self._journal.path(number) for number in self._journal.segments()}
+            files = {number: self._journal.segment_path(number) for number in self._journal.segments()}
             sizes = {number: os.stat(path).st_size for number, path in files.items() if number >= position.segment}
         except OSError:  # deleted meanwhile
             return 0
@@ -123,7 +123,7 @@ class StoreWriter:
             if len(records) == size:
                 break
         if records:
-            self._stored += store.take(records, position)
+            self._stored += store.add_records(records, position)
             self._position = position
         elif monotonic() - self._last_prune > _PRUNE_INTERVAL:
             self._prune(store)
@@ -134,10 +134,10 @@ class StoreWriter:
         """Delete what is old: first in the store, then in the journal what the store has durably."""
         self._last_prune = monotonic()
         oldest = time() - MAX_AGE
-        store.retain(older_than=oldest, at_most_bytes=MAX_STORE_BYTES)
-        settled = store.settle()
+        store.prune(older_than=oldest, max_bytes=MAX_STORE_BYTES)
+        settled = store.sync()
         if settled is not None:
-            self._journal.sweep(older_than=oldest, at_most_bytes=MAX_JOURNAL_BYTES, keep_from=settled)
+            self._journal.prune(older_than=oldest, max_bytes=MAX_JOURNAL_BYTES, keep_from=settled)
 
     def _handle_failure(self, error: Exception) -> None:
         delay = _RETRY_DELAYS[min(self._failures, len(_RETRY_DELAYS) - 1)]

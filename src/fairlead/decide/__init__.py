@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         idle_settings,
         prepare_decoders,
     )
-    from fairlead.decide._decision import GUARDED_EVENTS, Decision, decide, read_event
+    from fairlead.decide._decision import GUARDED_EVENTS, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._record import event_record
     from fairlead.decide._results import StepResult, blocks
     from fairlead.decide._settle import Outcome, Settled, plan_outcome, settle, verdict_of
@@ -35,6 +35,7 @@ __all__ = [
     "StepResult",
     "blocks",
     "decide",
+    "decide_with_hooks",
     "event_record",
     "find_policy",
     "idle_settings",
@@ -56,7 +57,7 @@ __getattr__ = lazy_exports(
             "idle_settings",
             "prepare_decoders",
         ),
-        "_decision": ("GUARDED_EVENTS", "Decision", "decide", "read_event"),
+        "_decision": ("GUARDED_EVENTS", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_record": ("event_record",),
         "_results": ("StepResult", "blocks"),
         "_settle": ("Outcome", "Settled", "plan_outcome", "settle", "verdict_of"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.events import HookEvent, OtherEvent
-from fairlead.policy import Stay
+from fairlead.policy import StayMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ STAY_VARIABLE = "FAIRLEAD_STAY"
 DEFAULT_WAIT = 570
 """Seconds: less than the ten minutes that a client gives a hook by default."""
 
-_STAYS: tuple[Stay, ...] = ("always", "wake", "no")
+_STAYS: tuple[StayMode, ...] = ("always", "wake", "no")
 
 
 class PolicyContext(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class PolicyContext(msgspec.Struct, frozen=True):
 class IdleSettings(msgspec.Struct, frozen=True):
     """How mail reaches an agent that has nothing left to do."""
 
-    stay: Stay = "no"
+    stay: StayMode = "no"
     wait: int = DEFAULT_WAIT
     """Seconds of one wait."""
     max_reminders: int = 0
@@ -46,10 +46,10 @@ class IdleSettings(msgspec.Struct, frozen=True):
 
 def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
     """Load the policy files that apply in a folder. With `cached_only`, raise `NotCached` instead of reading a file."""
-    from fairlead.policy import PolicyError, load
+    from fairlead.policy import PolicyError, load_policy
 
     try:
-        loaded = load(cwd, cached_only=cached_only)
+        loaded = load_policy(cwd, cached_only=cached_only)
     except PolicyError as error:
         return PolicyContext(broken=f"{error}\nOnly a person can fix the policy; `fairlead validate` lists its errors.")
     return PolicyContext(loaded.layers, loaded.warnings)
@@ -57,11 +57,11 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
 
 def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:
     """Return how the agent of an event waits when idle: by the nearest file that says so, else by the environment."""
-    from fairlead.policy import merged
+    from fairlead.policy import merge_layers
 
     if event.session_id == DOCTOR_SESSION:
         return IdleSettings()
-    rules = merged(policy.layers)
+    rules = merge_layers(policy.layers)
     stay = rules.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
     return IdleSettings(stay or "no", rules.mail.wait or DEFAULT_WAIT, rules.stop.max_blocks)
 

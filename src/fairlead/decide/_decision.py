@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from fairlead.decide._context import PolicyContext
     from fairlead.events import Event
     from fairlead.hooks import HookContext, HookManager
+    from fairlead.policy import Guards
 
 GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards are registered for."""
 
+_NOTHING = HookOutput()
 _WARNS_THE_USER = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
 
 
@@ -46,46 +48,60 @@ def read_event(payload: bytes, kind: str) -> Event:
     return parse(payload, kind)
 
 
-def decide(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:
-    """Fire the event at its hooks, then plan the commands of the policy.
+def decide(event: Event, policy: PolicyContext, guards: Guards) -> Decision:
+    """Ask the guards of the policy about an event, then plan the policy's commands."""
+    if event.event_name not in GUARDED_EVENTS or _denies_everything(event, policy):
+        return _decision(event, policy, HookOutput())
+    return _decision(event, policy, guards.answer(event))
 
-    `hooks` holds the guards of the policy already, where the event is guarded.
+
+def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:
+    """Fire an event at hooks, then plan the policy's commands.
+
+    `hooks` holds the guards of the policy too: hooks may rewrite the input, and the guards check what they made of it.
     """
-    output, log = _policy_problems(event, policy)
-    notifications = _notifications(policy)
-    if output.blocked:
-        return Decision(output=output, log=log, notifications=notifications)
+    if _denies_everything(event, policy):
+        return _decision(event, policy, HookOutput())
     result = hooks.fire_sync(event, context)
-    output = output.merge(result.output)
-    plan = None if output.blocked else _plan(result.event, policy)
-    return Decision(output=output, log=log, plan=plan, notifications=notifications)
+    return _decision(result.event, policy, result.output)
+
+
+def _decision(event: Event, policy: PolicyContext, answer: HookOutput) -> Decision:
+    output, log = _policy_problems(event, policy)
+    output = answer if output == _NOTHING else output.merge(answer)
+    plan = None if output.blocked else _plan(event, policy)
+    return Decision(output=output, log=log, plan=plan, notifications=_notifications(policy))
+
+
+def _denies_everything(event: Event, policy: PolicyContext) -> bool:
+    return policy.broken is not None and event.event_name == "PreToolUse"
 
 
 def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, tuple[str, ...]]:
     """Return the output and log that the state of the policy asks for: an unreadable policy denies every tool call."""
     log: tuple[str, ...] = policy.warnings
     if policy.broken is not None:
-        if event.event_name == "PreToolUse":
+        if _denies_everything(event, policy):
             return HookOutput.deny(f"The policy cannot be read, so nothing is allowed: {policy.broken}"), ()
         log = (policy.broken, *log)
     if policy.warnings and event.event_name in _WARNS_THE_USER:
         return HookOutput(system_message="\n".join(policy.warnings)), log
-    return HookOutput.allow(), log
+    return _NOTHING, log
 
 
 def _notifications(policy: PolicyContext) -> Notifications | None:
     if not any(layer.policy.notifications.enabled for layer in policy.layers):
         return None
-    from fairlead.policy import merged
+    from fairlead.policy import merge_layers
 
-    return merged(policy.layers).notifications
+    return merge_layers(policy.layers).notifications
 
 
 def _plan(event: Event, policy: PolicyContext) -> Plan | None:
     if not policy.layers:
         return None
-    from fairlead.policy import plan
+    from fairlead.policy import plan_commands
 
-    planned = plan(event, policy.layers)
+    planned = plan_commands(event, policy.layers)
     asks_for_something = planned.steps or planned.context or planned.infinite or planned.log
     return planned if asks_for_something else None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING
 
-from fairlead.journal import LONGEST_REASON, Caller, EventRecord, record_payload
+from fairlead.journal import MAX_REASON_LENGTH, Caller, EventRecord, record_payload
 
 if TYPE_CHECKING:
     from fairlead.events import Event
-    from fairlead.journal import Road, Verdict
+    from fairlead.journal import Route, Verdict
 
 _TIME_DIGITS = 16
 
@@ -21,7 +21,7 @@ def event_record(  # noqa: PLR0913 - one parameter a field
     event: Event | None,
     *,
     client: str,
-    road: Road,
+    route: Route,
     verdict: Verdict,
     exit_code: int,
     reason: str = "",
@@ -40,10 +40,10 @@ def event_record(  # noqa: PLR0913 - one parameter a field
         agent=(event.agent_id or "") if event else "",
         tool=getattr(event, "tool_name", None) or "",
         cwd=(event.cwd or "") if event else "",
-        road=road,
+        route=route,
         verdict=verdict,
         exit=exit_code,
-        reason=reason[:LONGEST_REASON],
+        reason=reason[:MAX_REASON_LENGTH],
         seconds=round(seconds, 6),
         steps=steps,
         caller=caller,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from fairlead.decide import _stop_counter
 from fairlead.decide._results import StepResult, block_reason, blocks, failure_log, shown_streams
 from fairlead.events import HookOutput
 
@@ -117,6 +116,8 @@ def _shown(results: Iterable[StepResult]) -> list[str]:
 
 def _stop_output(plan: Plan, blocking: StepResult | None, log: list[str]) -> HookOutput:
     """Keep the agent going while a check fails, up to `maxBlocks` times in a row; with `infinite`, always."""
+    from fairlead.decide import _stop_counter
+
     session = plan.session_id
     if blocking is None:
         _stop_counter.reset(session)
@@ -144,13 +145,13 @@ def _worktree_output(results: tuple[StepResult, ...]) -> HookOutput:
 
 
 def _notes(event: Event, output: HookOutput, status: Status, notifications: Notifications) -> tuple[Note, ...]:
-    from fairlead.notify import is_system_event_hook, note_for
+    from fairlead.notify import event_note, is_system_event_hook
 
     statuses: list[Status] = ["blocked" if output.blocked else status]
     if is_system_event_hook(event.event_name) and not output.blocked:
         statuses.append("success")  # that the subagent has stopped is true even if a command failed
     for shown in statuses:
-        note = note_for(
+        note = event_note(
             event,
             status=shown,
             detail=output.reason,

@@ -8,7 +8,7 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.doctor._facts import Facts
-    from fairlead.doctor._findings import Finding, Level, harmless
+    from fairlead.doctor._findings import Finding, Level
     from fairlead.doctor._gather import Options, gather
 
 __all__ = [
@@ -17,21 +17,13 @@ __all__ = [
     "Level",
     "Options",
     "gather",
-    "harmless",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "_facts": ("Facts",),
-        "_findings": (
-            "Finding",
-            "Level",
-            "harmless",
-        ),
-        "_gather": (
-            "Options",
-            "gather",
-        ),
+        "_findings": ("Finding", "Level"),
+        "_gather": ("Options", "gather"),
     },
 )

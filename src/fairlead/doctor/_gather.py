@@ -1,4 +1,4 @@
-"""Gathers all facts: the one place of the doctor that knows every part."""
+"""Gathers all facts, from every probe."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fairlead.clients.claude._install_events import OLDEST
 from fairlead.clients.claude._status import status
 from fairlead.doctor._facts import Facts
 from fairlead.doctor.probes import _settings as settings
-from fairlead.doctor.probes._daemon import look_at_daemon
-from fairlead.doctor.probes._policy import is_in_use, look_at_policy
-from fairlead.doctor.probes._programs import look_at_client, look_at_programs, others_on_path, own_launcher
-from fairlead.doctor.probes._run_hooks import Stage, own_and_foreign, play
-from fairlead.doctor.probes._state import look_at_state
+from fairlead.doctor.probes._daemon import probe_daemon
+from fairlead.doctor.probes._policy import is_in_use, probe_policy
+from fairlead.doctor.probes._programs import others_on_path, own_launcher, probe_client, probe_programs
+from fairlead.doctor.probes._run_hooks import RunContext, run_hooks, select_hooks
+from fairlead.doctor.probes._state import probe_state
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What the command line asked for."""
+    """What to check."""
 
     scope: str | None = None
     run_foreign: bool = False
     client_version: tuple[int, int, int] | None = None
 
 
-def gather(wish: Options, version: str) -> Facts:
-    """Look at everything, then run the hooks: they start a daemon, and what was there before is to be told."""
-    cwd, environ = _here(), dict(os.environ)
-    scopes = (wish.scope,) if wish.scope else SCOPES
-    files = settings.look_at_settings(cwd, environ, settings.MANAGED)
+def gather(options: Options, version: str) -> Facts:
+    """Return all facts. The hooks are run last: they may start a daemon, and the report is about the state before."""
+    cwd, environ = _current_folder(), dict(os.environ)
+    scopes = (options.scope,) if options.scope else SCOPES
+    files = settings.probe_settings(cwd, environ, settings.MANAGED)
     hooks = [hook for file in files for hook in file.hooks]
-    own, client = own_launcher(), look_at_client(wish.client_version)
+    own, client = own_launcher(), probe_client(options.client_version)
     moved = settings.settles(files, environ)
-    policy, layers = look_at_policy(str(cwd))
-    daemon, state = look_at_daemon(environ), look_at_state()
-    chosen = list(own_and_foreign(hooks, scopes))
-    stage = Stage(
+    policy, layers = probe_policy(str(cwd))
+    daemon, state = probe_daemon(environ), probe_state()
+    chosen = list(select_hooks(hooks, scopes))
+    context = RunContext(
         cwd=str(cwd),
         environ=environ | settings.environment(files),
         layers=layers,
         may_run_here=not moved and is_in_use(policy.files),
-        run_foreign=wish.run_foreign,
+        run_foreign=options.run_foreign,
         daemon_hangs=daemon.state == "silent",
     )
     return Facts(
@@ -60,22 +60,22 @@ def gather(wish: Options, version: str) -> Facts:
         files=files,
         statuses=tuple(_status(scope, cwd, own, client.version) for scope in scopes),
         client=client,
-        programs=look_at_programs(hook for hook in chosen if hook.is_ours),
-        own=own,
+        programs=probe_programs(hook for hook in chosen if hook.is_ours),
+        own_launcher=own,
         on_path=others_on_path(),
-        settles=moved,
+        moved_variables=moved,
         daemon=daemon,
         state=state,
         policy=policy,
-        played=play(chosen, stage),
+        hook_runs=run_hooks(chosen, context),
     )
 
 
-def _here() -> Path:
+def _current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise FairleadError("this folder is gone; go to another, and run the doctor there") from None
+        raise FairleadError("this folder no longer exists; run the doctor in another one") from None
 
 
 def _status(scope: str, cwd: Path, own: str, version: tuple[int, int, int] | None) -> Status:

@@ -12,7 +12,7 @@ from fairlead.decide import StepResult, blocks
 from fairlead.errors import CommandFailed
 from fairlead.execute._git_changes import Changes
 from fairlead.policy import command_environment
-from fairlead.process import CancellationToken, run_script
+from fairlead.process import MAX_LINES, CancellationToken, run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,14 +93,14 @@ class _PlanRun:
             return StepResult(step=step, status="not started", error="no time was left")
         self._watch(step, None)
         try:
-            ended = run_script(
+            ended = run_process(
                 script_argv(step),
                 self._payload,
                 cwd=step.cwd,
                 env=command_environment(self._plan.env, os.environ, step.folder, self._payload),
                 deadline=started + limit,
                 cancellation=self._cancellation,
-                max_lines=step.max_output_lines,
+                max_lines=step.max_output_lines or MAX_LINES,
             )
         except CommandFailed as error:
             return StepResult(step=step, status="not started", error=str(error))
@@ -109,8 +109,8 @@ class _PlanRun:
             step=step,
             status="timed out" if code is None else "failed" if code else "passed",
             exit_code=128 - code if code is not None and code < 0 else code,
-            stdout=ended.stdout,
-            stderr=ended.stderr,
+            stdout=ended.stdout.decode(errors="replace"),
+            stderr=ended.stderr.decode(errors="replace"),
             seconds=round(limit, 1) if code is None else monotonic() - started,
         )
 

@@ -61,11 +61,11 @@ def _notifier(
     """Return what notifies the user of each command that asks for it (`notifyPerCommand`)."""
     if notifications is None or not any(step.notify for step in plan.steps):
         return None
-    from fairlead.notify import note_of_command, send
+    from fairlead.notify import command_note, send
 
     def notify(step: Step, result: StepResult | None) -> None:
         if step.notify:
             status: CommandStatus = "running" if result is None else "failure" if result.failed else "success"
-            send(note_of_command(event, step.run if step.show_command else None, status), notifications.channels)
+            send(command_note(event, step.run if step.show_command else None, status), notifications.channels)
 
     return notify

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from time import monotonic
 
-from fairlead.errors import CommandFailed, HookTimeout
+from fairlead.errors import CommandFailed
 from fairlead.process import CancellationToken, run_process
 
 _GIT_TIMEOUT = 10.0  # seconds
@@ -28,16 +28,19 @@ class Changes:
         changed = self._known[folder]
         if changed is None:
             return True
-        from pathspec import GitIgnoreSpec
+        from fairlead.policy import PatternError, PatternList
 
-        return any(GitIgnoreSpec.from_lines(patterns).match_files(changed))
+        try:
+            return PatternList(patterns, folder).matches_any(changed)
+        except PatternError:
+            return True
 
     def _list_changes(self, folder: str) -> list[str] | None:
         try:
             prefix = os.fsdecode(self._git(folder, "rev-parse", "--show-prefix")).removesuffix("\n")
             listed = self._git(folder, "status", "--porcelain", "-z", "--untracked-files=all", "--", ".")
             committed = self._committed(folder)
-        except (CommandFailed, HookTimeout):
+        except CommandFailed:
             return None
         names = [*_names(os.fsdecode(listed)), *os.fsdecode(committed).split("\0")]
         return [name.removeprefix(prefix) for name in names if name]
@@ -56,7 +59,7 @@ class Changes:
             deadline=min(self._deadline, monotonic() + _GIT_TIMEOUT),
             cancellation=self._cancellation,
         )
-        if done.exit_code:
+        if done.exit_code != 0:
             raise CommandFailed(f"git {args[0]} ended with exit code {done.exit_code}")
         return done.stdout
 

@@ -18,7 +18,7 @@ from fairlead.decide import Decision, read_event, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.execute._execute import execute
 from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
-from fairlead.journal import LONGEST_REASON, CommandResult, CommandsRecord, put, spool_folder
+from fairlead.journal import MAX_REASON_LENGTH, CommandResult, CommandsRecord, spool_folder, spool_record
 from fairlead.process import CancellationToken
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _record(event_id: str, settled: Settled, code: int, seconds: float) -> None:
         at=time(),
         verdict=verdict_of(settled.output),
         exit=code,
-        reason=(settled.output.reason or "")[:LONGEST_REASON],
+        reason=(settled.output.reason or "")[:MAX_REASON_LENGTH],
         seconds=seconds,
         steps=tuple(
             CommandResult(r.step.run if r.step.show_command else "", r.status, r.exit_code, r.seconds)
@@ -110,6 +110,6 @@ def _record(event_id: str, settled: Settled, code: int, seconds: float) -> None:
         ),
     )
     try:
-        put(spool_folder(), record)
+        spool_record(spool_folder(), record)
     except (FairleadError, OSError) as error:
         print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - the log of a hook

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.execute._stdio import write_answer
-from fairlead.paths import socket_file
 
 if TYPE_CHECKING:
     from fairlead.events import Event
@@ -67,11 +66,11 @@ def resume_wait(agent: StoppedAgent) -> None:
 
 def try_request(method: str, path: str, body: bytes = b"", *, timeout: float) -> Response | None:
     """Send one request to the daemon. Returns `None` if there is no proper answer."""
-    from fairlead.ipc import exchange
+    from fairlead.ipc import DaemonUnavailable, exchange
 
     try:
-        return exchange(socket_file(), method, path, body, timeout=timeout)
-    except (OSError, ValueError):
+        return exchange(method, path, body, timeout=timeout)
+    except DaemonUnavailable:
         return None
 
 

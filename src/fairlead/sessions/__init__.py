@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.sessions._attention import Asked, AttentionLog, AttentionSettings, decide
+    from fairlead.sessions._attention import AttentionLog, AttentionRequest, AttentionSettings, decide_notification
     from fairlead.sessions._changes import Change
-    from fairlead.sessions._limits import LONGEST_PATH, clean
-    from fairlead.sessions._panes import Terminals
+    from fairlead.sessions._limits import LONGEST_PATH, MAX_PATH_LENGTH, clean
+    from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._registry import Registry
     from fairlead.sessions._session import STALE_AFTER, Agent, Counters, OpenCall, Session, SessionMemory, Task
     from fairlead.sessions._session_files import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         reconcile,
         sessions_folder,
     )
-    from fairlead.sessions._snapshot import SnapshotError, rebuild, restore, snapshot, take_record
+    from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
     from fairlead.sessions._states import AttentionNeeded, Evidence, Idle, State, Working
     from fairlead.sessions._status_line import LARGEST_STATUS, STATUS_LINE, line_of, read_status, session_of
     from fairlead.sessions._transcripts import Transcripts
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 __all__ = [
     "LARGEST_STATUS",
     "LONGEST_PATH",
+    "MAX_PATH_LENGTH",
     "STALE_AFTER",
     "STATUS_LINE",
     "Agent",
-    "Asked",
     "AttentionLog",
     "AttentionNeeded",
+    "AttentionRequest",
     "AttentionSettings",
     "Change",
     "ClientSessionFile",
@@ -52,13 +53,14 @@ __all__ = [
     "SnapshotError",
     "State",
     "Task",
-    "Terminals",
+    "TmuxClients",
     "Transcripts",
     "Usage",
     "Working",
     "apply",
+    "apply_record",
     "clean",
-    "decide",
+    "decide_notification",
     "find_session_files",
     "line_of",
     "read_duration",
@@ -71,24 +73,24 @@ __all__ = [
     "session_of",
     "sessions_folder",
     "snapshot",
-    "take_record",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "_attention": (
-            "Asked",
             "AttentionLog",
+            "AttentionRequest",
             "AttentionSettings",
-            "decide",
+            "decide_notification",
         ),
         "_changes": ("Change",),
         "_limits": (
             "LONGEST_PATH",
+            "MAX_PATH_LENGTH",
             "clean",
         ),
-        "_panes": ("Terminals",),
+        "_panes": ("TmuxClients",),
         "_registry": ("Registry",),
         "_session": (
             "Agent",
@@ -108,10 +110,10 @@ __getattr__ = lazy_exports(
         ),
         "_snapshot": (
             "SnapshotError",
+            "apply_record",
             "rebuild",
             "restore",
             "snapshot",
-            "take_record",
         ),
         "_states": (
             "AttentionNeeded",

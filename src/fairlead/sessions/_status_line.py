@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.events import decode_json
 from fairlead.sessions._limits import LONGEST_ID, clean
 from fairlead.sessions._usage import Usage, read_duration, read_usage
-from fairlead.text import money, span
+from fairlead.text import duration, money, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,7 +57,7 @@ def _parts(status: Mapping[str, Any], usage: Usage, others: int) -> Iterator[str
     if usage.cost_usd is not None:
         yield money(usage.cost_usd)
     if (seconds := read_duration(status)) is not None:
-        yield span(seconds)
+        yield duration(seconds)
     if usage.lines_added or usage.lines_removed:
         yield f"+{usage.lines_added or 0} -{usage.lines_removed or 0}"
     if others:
@@ -69,4 +69,4 @@ def _model(status: Mapping[str, Any], usage: Usage) -> str:
     model = status.get("model")
     name = model.get("display_name") if isinstance(model, dict) else None
     text = name if isinstance(name, str) and name else usage.model or ""
-    return "".join(character for character in text if character.isprintable())[:_LONGEST_NAME]
+    return one_line(text, _LONGEST_NAME)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from fairlead.clients._settings_file import InstallError
 from fairlead.clients.claude._hook_entries import Launcher
 from fairlead.clients.claude._install_events import VersionError, read_version
 from fairlead.clients.claude._ownership import LAUNCHER
+from fairlead.errors import CommandFailed
+from fairlead.process import run_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.clients.claude._install_events import Version
+    from fairlead.process import ProcessResult
 
 PATIENCE = 10.0
 """Seconds for a program that only says something about itself."""
@@ -54,7 +57,7 @@ def client_version(path: str | None = None) -> Version | None:
         return None
     said = _run([program, "--version"], env={**os.environ, "DISABLE_AUTOUPDATER": "1"})
     try:
-        return read_version(said.stdout) if said and said.returncode == 0 else None
+        return read_version(said.stdout.decode(errors="replace")) if said and said.exit_code == 0 else None
     except VersionError:
         return None
 
@@ -63,20 +66,11 @@ def is_ignored(file: Path) -> bool | None:
     """Ask git whether it ignores a file; `None` if there is no git, or no repository."""
     folder = next((folder for folder in file.parents if folder.is_dir()), Path("/"))
     said = _run(["git", "-C", str(folder), "check-ignore", "--quiet", str(file)])
-    return {0: True, 1: False}.get(said.returncode) if said else None
+    return {0: True, 1: False}.get(said.exit_code) if said and said.exit_code is not None else None
 
 
-def _run(command: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str] | None:
+def _run(command: list[str], env: dict[str, str] | None = None) -> ProcessResult | None:
     try:
-        return subprocess.run(  # noqa: S603 - the person's own programs, without a shell
-            command,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return run_process(command, env=env, deadline=monotonic() + PATIENCE)
+    except CommandFailed:
         return None

@@ -12,8 +12,16 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fairlead.daemon.events._extension import NotThisDaemon
-from fairlead.daemon.events._reply import NOT_THIS_DAEMON, UNAVAILABLE, UPGRADE_REQUIRED, HookReply, error_reply
-from fairlead.daemon.events._request import home_of, is_newer, is_same_home
+from fairlead.daemon.events._messages import (
+    NOT_THIS_DAEMON,
+    UNAVAILABLE,
+    UPGRADE_REQUIRED,
+    HookReply,
+    error_reply,
+    home_of,
+    is_newer,
+    is_same_home,
+)
 from fairlead.daemon.events._status_line import answer_status_line
 from fairlead.errors import FairleadError
 from fairlead.sessions import STATUS_LINE
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from fairlead.daemon._metrics import Metrics
     from fairlead.daemon._shutdown import Shutdown
     from fairlead.daemon.events._handler import EventHandler
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.sessions._tracker import SessionTracker
 
 _THREADS = 4

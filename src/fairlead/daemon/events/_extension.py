@@ -23,8 +23,7 @@ from fairlead.policy import Notifications, Plan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.daemon.events._reply import HookReply
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookReply, HookRequest
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
     from fairlead.journal import Record

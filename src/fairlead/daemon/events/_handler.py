@@ -10,7 +10,7 @@ import msgspec
 from fairlead.clients import CLIENTS
 from fairlead.clients.claude._render import to_json
 from fairlead.daemon.events._extension import EventContext, NotThisDaemon, Reaction
-from fairlead.daemon.events._reply import OK, PLAN, HookReply
+from fairlead.daemon.events._messages import OK, PLAN, HookReply
 from fairlead.decide import Decision, event_record, read_event, settle, verdict_of
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
@@ -18,8 +18,8 @@ from fairlead.policy import NotCached
 
 if TYPE_CHECKING:
     from fairlead.daemon.events._extension import ExtensionRegistry
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.events._recorder import EventRecorder
-    from fairlead.daemon.events._request import HookRequest
     from fairlead.events import Event
 
 _MAX_INLINE_PAYLOAD = 16 * 1024
@@ -128,7 +128,7 @@ class EventHandler:
             payload,
             event,
             client=request.client,
-            road="daemon",
+            route="daemon",
             verdict=reply.verdict,
             exit_code=reply.exit,
             reason=reply.reason,

@@ -12,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fairlead.daemon._lifecycle import peer_pid, peer_uid
-from fairlead.daemon.events._reply import PLAN
+from fairlead.daemon.events._messages import PLAN
 from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply, parse_wait_request
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
     from fairlead.daemon._runtime import Daemon
-    from fairlead.daemon.events._reply import HookReply
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookReply, HookRequest
 
 _READ_SIZE = 256 * 1024
 _ACCEPT_BATCH = 16
@@ -37,6 +37,10 @@ _ACCEPT_PAUSE = 0.1
 """Seconds, if no connection can be accepted: there are too many open files."""
 _DONTWAIT = socket.MSG_DONTWAIT
 _ALLOWED_UIDS = {os.getuid(), None}
+_SOL_SOCKET = socket.SOL_SOCKET
+_PEERCRED: int | None = getattr(socket, "SO_PEERCRED", None)
+_CREDENTIALS = struct.Struct("3i")
+"""Of the process at the other end: pid, uid, gid."""
 
 
 class UnixListener:
@@ -280,3 +284,26 @@ class HookConnection:
 
         task.add_done_callback(on_reply)
         self._watch(on_close)
+
+
+# -- the process at the other end ------------------------------------------------------------------------
+
+
+def peer_pid(connection: socket.socket) -> int:
+    """Return the pid of the process that connected; 0 if the system does not tell."""
+    if connection.family != socket.AF_UNIX:
+        return 0
+    with suppress(OSError):
+        if _PEERCRED is not None:
+            return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[0])
+        return int(struct.unpack("i", connection.getsockopt(0, 2, 4))[0])  # LOCAL_PEERPID
+    return 0
+
+
+def peer_uid(connection: socket.socket) -> int | None:
+    """Return the user of the process that connected; `None` if the system does not tell."""
+    if _PEERCRED is not None:
+        return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[1])
+    with suppress(OSError):  # LOCAL_PEERCRED: version, uid, number of groups, groups
+        return int(struct.unpack_from("2I", connection.getsockopt(0, 1, 76))[1])
+    return None

@@ -6,7 +6,7 @@ from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from fairlead.journal import EventRecord, name_of, pending, remove, spool_folder, take
+from fairlead.journal import EventRecord, count_spooled, read_spool, record_key, remove_spooled, spool_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,20 +34,20 @@ class EventRecorder:
 
     def open(self) -> None:
         """Remember the last ids of the journal: what an earlier daemon has recorded may still be in the spool."""
-        self._recent.load(self._journal.ids(_MAX_RECENT))
+        self._recent.load(self._journal.recent_keys(_MAX_RECENT))
 
     def write(self, record: Record, event: Event | None = None) -> bool:
         """Write a record unless the journal has it already. Returns whether it was written.
 
         Raises `FairleadError` or `OSError` if it cannot be written.
         """
-        name = name_of(record)
+        name = record_key(record)
         with self._lock:
             is_duplicate = name in self._recent
             if not is_duplicate:
                 self._journal.append(record)
                 self._recent.add((name,) if name else ())
-        if isinstance(record, EventRecord) and (is_duplicate or record.road == "cold"):
+        if isinstance(record, EventRecord) and (is_duplicate or record.route == "cold"):
             self._extensions.undo(record.id)  # another process has answered the event
         if is_duplicate:
             self._metrics.doubles += 1
@@ -58,7 +58,7 @@ class EventRecorder:
     @staticmethod
     def is_spooled() -> bool:
         """Return whether there are records in the spool."""
-        return pending(spool_folder()) > 0
+        return count_spooled(spool_folder()) > 0
 
     def take_spool(self, is_stored: Callable[[str], bool]) -> None:
         """Record the events that reached no daemon, in their order. Raises nothing: what cannot be taken stays.
@@ -66,7 +66,7 @@ class EventRecorder:
         `is_stored` tells whether the store has an event whose id is no longer remembered here.
         """
         try:
-            for name, record in take(spool_folder()):
+            for name, record in read_spool(spool_folder()):
                 is_known = (
                     isinstance(record, EventRecord)
                     and self._recent.may_have_dropped(record.id)
@@ -74,7 +74,7 @@ class EventRecorder:
                 )
                 if not is_known and self.write(record):
                     self._metrics.spooled += 1
-                remove(spool_folder(), name)
+                remove_spooled(spool_folder(), name)
         except Exception as error:  # noqa: BLE001 - the daemon goes on; the records stay where they are
             self._errors.report(f"the spool cannot be read: {error}")
 

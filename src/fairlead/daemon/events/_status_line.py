@@ -8,7 +8,7 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from fairlead.daemon.events._reply import OK, HookReply
+from fairlead.daemon.events._messages import OK, HookReply
 from fairlead.sessions import (
     LONGEST_PATH,
     AttentionNeeded,
@@ -24,7 +24,7 @@ from fairlead.sessions import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.sessions._tracker import SessionTracker
 
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from fairlead.daemon.events._request import read_request, read_target
+from fairlead.daemon.events._messages import read_request, read_target
 
 if TYPE_CHECKING:
-    from fairlead.daemon.events._reply import HookReply
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookReply, HookRequest
 
 _EVENT = b"POST /v1/events/"
 _REQUEST_LINE = re.compile(rb"POST /v1/events/([A-Za-z]+)(?:\?([^ #\r]*))? HTTP/1\.1")

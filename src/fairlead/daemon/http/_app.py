@@ -13,8 +13,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
-from fairlead.daemon.events._reply import error_reply
-from fairlead.daemon.events._request import read_request
+from fairlead.daemon.events._messages import error_reply, read_request
 from fairlead.daemon.http._auth import is_allowed
 from fairlead.daemon.http._mail_routes import mail_routes
 from fairlead.daemon.http._session_routes import session_routes
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from fairlead.daemon._runtime import Daemon
-    from fairlead.daemon.events._reply import HookReply
+    from fairlead.daemon.events._messages import HookReply
 
     Scope = MutableMapping[str, Any]
     Message = MutableMapping[str, Any]

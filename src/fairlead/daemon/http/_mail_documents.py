@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from fairlead.mail import USER, Standing
+from fairlead.mail import USER, MailCounts
 from fairlead.sessions import Idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fairlead.mail import Agent, Delivery, Message, Sent
+    from fairlead.mail import Agent, Delivery, Message, SendResult
     from fairlead.sessions import Session
 
     Sessions = Callable[[str], Session | None]
@@ -23,7 +23,7 @@ _ACTIVE = 300.0
 _OFFLINE = 1800.0
 """Seconds without activity. An agent that waits for mail shows none, so one whose process is alive is never offline."""
 _PREVIEW = 200
-_NONE = Standing()
+_NONE = MailCounts()
 
 
 def presence(agent: Agent, session: Session | None, now: float) -> Presence:
@@ -48,7 +48,7 @@ def session_of(agent: Agent, sessions: Sessions) -> Session | None:
     return sessions(f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session)
 
 
-def agent_document(agent: Agent, standing: Standing, session: Session | None, now: float) -> dict[str, Any]:
+def agent_document(agent: Agent, standing: MailCounts, session: Session | None, now: float) -> dict[str, Any]:
     """Return the document of an agent."""
     return {
         "name": agent.name,
@@ -68,7 +68,7 @@ def agent_document(agent: Agent, standing: Standing, session: Session | None, no
 
 
 def agent_documents(
-    agents: Iterable[Agent], standings: dict[int, Standing], sessions: Sessions, now: float
+    agents: Iterable[Agent], standings: dict[int, MailCounts], sessions: Sessions, now: float
 ) -> list[dict[str, Any]]:
     """Return the documents of agents."""
     return [agent_document(one, standings.get(one.id, _NONE), session_of(one, sessions), now) for one in agents]
@@ -103,7 +103,7 @@ def inbox_document(delivery: Delivery, message: Message) -> dict[str, Any]:
     return message_document(message, whole=False) | {key: getattr(delivery, key) for key in keys}
 
 
-def sent_document(sent: Sent, sessions: Sessions, now: float) -> dict[str, Any]:
+def sent_document(sent: SendResult, sessions: Sessions, now: float) -> dict[str, Any]:
     """Return the document of a message that was sent."""
     return {
         "id": sent.message.id,

@@ -122,7 +122,7 @@ class _MailApi:
                 return Response()
             document = await mail.run(_run, partial(operations.poll, started=started), call, poll)
             if await request.is_disconnected():
-                await mail.run(call.service.unshow, poll.id)
+                await mail.run(call.service.requeue, poll.id)
             return _json(document)
         except MailError as error:
             return _error(error)
@@ -131,7 +131,7 @@ class _MailApi:
 
     async def _wait(self, request: Request, call: operations.MailCall, seconds: float) -> bool:
         """Wait until there is mail or the time is up. Returns whether the caller is still connected."""
-        if call.service.waiting(call.agent):
+        if call.service.queued_count(call.agent):
             return True
         mail = asyncio.ensure_future(self._mail.until_mail(call.agent, seconds))
         disconnect = asyncio.ensure_future(_disconnected(request))
@@ -168,7 +168,7 @@ class _MailApi:
         )
         caller = await mail.run(identify, service, observed, claim)
         now = time()
-        service.seen(USER if caller.is_person else caller.agent, now)
+        service.mark_seen(USER if caller.is_person else caller.agent, now)
         message = request.path_params.get("id", 0)
         if message > requests.MAX_ID:
             raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")

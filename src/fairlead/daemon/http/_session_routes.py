@@ -43,7 +43,7 @@ def session_routes(daemon: Daemon) -> list[Route]:
         session_id, _, agent = request.path_params["id"].partition("/")
         loop = asyncio.get_running_loop()
         stored = await loop.run_in_executor(None, daemon.events_of, session_id, limit)
-        rows = [_row(event) for event in reversed(stored) if not agent or event.happened.agent == agent]
+        rows = [_row(event) for event in reversed(stored) if not agent or event.event.agent == agent]
         return _json({"events": rows})
 
     async def stream(request: Request) -> Response:
@@ -84,16 +84,16 @@ def _event(revision: int, kind: str, data: object) -> bytes:
 
 
 def _row(event: StoredEvent) -> dict[str, Any]:
-    happened, done = event.happened, event.done
+    recorded, commands = event.event, event.commands
     return {
-        "at": happened.at,
-        "event": happened.event,
-        "tool": happened.tool,
-        "agent": happened.agent,
-        "verdict": done.verdict if done else happened.verdict,
-        "reason": (done.reason if done else "") or happened.reason,
-        "exit": done.exit if done else happened.exit,
-        "seconds": happened.seconds + (done.seconds if done else 0.0),
+        "at": recorded.at,
+        "event": recorded.event,
+        "tool": recorded.tool,
+        "agent": recorded.agent,
+        "verdict": commands.verdict if commands else recorded.verdict,
+        "reason": (commands.reason if commands else "") or recorded.reason,
+        "exit": commands.exit if commands else recorded.exit,
+        "seconds": recorded.seconds + (commands.seconds if commands else 0.0),
     }
 
 

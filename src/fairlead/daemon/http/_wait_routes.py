@@ -14,8 +14,17 @@ import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairlead.daemon.events._reply import BAD_REQUEST, NOT_THIS_DAEMON, UNAVAILABLE, HookReply, error_reply
-from fairlead.daemon.events._request import HookRequest, home_of, is_same_home, read_request
+from fairlead.daemon.events._messages import (
+    BAD_REQUEST,
+    NOT_THIS_DAEMON,
+    UNAVAILABLE,
+    HookReply,
+    HookRequest,
+    error_reply,
+    home_of,
+    is_same_home,
+    read_request,
+)
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:

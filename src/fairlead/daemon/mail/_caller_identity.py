@@ -103,7 +103,7 @@ def _in_session(service: MessageService, own: tuple[Session, ...], claim: Claim)
     chosen = ids.get(claim.session or claim.variable, own[-1])
     if not claim.name:
         return _agent_of(service, chosen)
-    asked = service.find(claim.name)
+    asked = service.find_by_name(claim.name)
     if all(asked.session != _agent_of(service, session).session for session in own):
         raise NotYours(
             f"this command runs in the session of {_agent_of(service, chosen).name}, so it cannot speak for "
@@ -114,7 +114,7 @@ def _in_session(service: MessageService, own: tuple[Session, ...], claim: Claim)
 
 def _at_terminal(service: MessageService, observed: Observation, claim: Claim) -> Agent:
     if claim.name:
-        asked = service.find(claim.name)
+        asked = service.find_by_name(claim.name)
         if asked.id == FAIRLEAD.id:
             raise NotYours(f"nobody speaks for {FAIRLEAD.name}: what it writes are notices")
         return asked
@@ -131,7 +131,7 @@ def _by_id(service: MessageService, observed: Observation, claim: Claim) -> Agen
     mine = _known(service, observed, claim)
     if not claim.name:
         return mine
-    asked = service.find(claim.name)
+    asked = service.find_by_name(claim.name)
     if asked.session != mine.session:
         raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot speak for {asked.name}")
     return asked
@@ -139,7 +139,7 @@ def _by_id(service: MessageService, observed: Observation, claim: Claim) -> Agen
 
 def _may_be(service: MessageService, claimed: Session | None, wanted: str) -> bool:
     """Return whether the session that a variable names can be the caller's."""
-    return not _runs_here(claimed) if claimed is not None else service.known(wanted) is not None
+    return not _runs_here(claimed) if claimed is not None else service.find_by_session(wanted) is not None
 
 
 def _runs_here(session: Session) -> bool:
@@ -153,13 +153,13 @@ def _known(service: MessageService, observed: Observation, claim: Claim) -> Agen
     name = claim.session or claim.variable
     if observed.claimed is not None:
         return _agent_of(service, observed.claimed)
-    agent = service.known(name)
+    agent = service.find_by_session(name)
     if agent is None and claim.is_start:
-        agent = service.agent_for(name, project=claim.cwd)
+        agent = service.ensure_agent(name, project=claim.cwd)
     if agent is None:
         raise NoSuchAgent(f"no session {name!r} is known here; its first event makes it known")
     return agent
 
 
 def _agent_of(service: MessageService, session: Session) -> Agent:
-    return service.agent_for(session.id, project=session.project or session.cwd)
+    return service.ensure_agent(session.id, project=session.project or session.cwd)

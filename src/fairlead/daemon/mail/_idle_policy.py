@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from fairlead.clients import CLIENTS
 from fairlead.daemon.events._extension import EventContext
-from fairlead.daemon.events._reply import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
+from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
 from fairlead.decide import idle_settings, read_event
 from fairlead.events import HookOutput, Stop, encode_json
-from fairlead.journal import LONGEST_REASON, CommandsRecord
+from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
 from fairlead.mail import MailError, config_folder, incomplete, render
 from fairlead.policy import NotCached
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon.events._extension import StartWait
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.events._recorder import EventRecorder
-    from fairlead.daemon.events._request import HookRequest
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.mail._waiters import Mode, Waiter, WaitToken
     from fairlead.decide import IdleSettings
@@ -74,7 +74,7 @@ class IdlePolicy:
     def waits_always(self, event: Stop) -> bool:
         """Return whether the agent of an event was to wait when it last stopped."""
         service = self._mail.service_within(0)
-        agent = service.known(event.session_id) if service else None
+        agent = service.find_by_session(event.session_id) if service else None
         return agent is not None and self._mail.stay_of(agent) == "always"
 
     # -- at the end of a turn, in a thread -------------------------------------------------------------
@@ -101,7 +101,7 @@ class IdlePolicy:
         service, output = self._mail.service_within(_OPEN_TIMEOUT), None
         try:
             if service is not None:
-                service.unshow(request.id)
+                service.requeue(request.id)
                 output = None if wakes else self.show_mail(service, event, context)
         except MailError as error:
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
@@ -125,11 +125,11 @@ class IdlePolicy:
     def mark_idle(self, event: Stop) -> None:
         """Notify those who wait for an answer of this agent that it is idle, unless its subagents still work."""
         service = self._mail.service_within(0)
-        agent = service.known(event.session_id) if service else None
+        agent = service.find_by_session(event.session_id) if service else None
         if service is None or agent is None or _has_running_subagents(event):
             return
         try:
-            service.went_idle(agent)
+            service.notify_idle(agent)
         except MailError as error:
             self._errors.report(f"those who wait for {agent.name} could not be notified: {error}")
 
@@ -188,7 +188,7 @@ class IdlePolicy:
     ) -> HookReply:
         end = "mail" if wait.mode == "stop" else await waiter.wait(_WAKE_DELAY)
         while end in {"mail", "time"}:
-            if service.waiting(agent):
+            if service.queued_count(agent):
                 reply = await self._deliver(service, agent, wait, is_disconnected)
                 if reply is not None:
                     return reply
@@ -239,7 +239,7 @@ class IdlePolicy:
             id=wait.request.id,
             at=time(),
             verdict="blocked",
-            reason=reason[:LONGEST_REASON],
+            reason=reason[:MAX_REASON_LENGTH],
             seconds=round(monotonic() - wait.issued_at, 6),
         )
         try:

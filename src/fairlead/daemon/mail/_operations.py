@@ -19,18 +19,18 @@ from fairlead.daemon.http._mail_documents import (
     session_of,
 )
 from fairlead.mail import (
-    MOST_SHOWN,
+    MAX_SHOWN_MESSAGES,
     STAGES,
     USER,
     Draft,
+    MailCounts,
     NoSuchAgent,
     NotYours,
-    Standing,
     incomplete,
     session_context,
     stop_reason,
 )
-from fairlead.mail import identity as identity_text
+from fairlead.mail import identity_context as identity_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _PAGE = 200
 _MAX_THREAD = 100
 _UNREAD: tuple[Stage, ...] = ("queued", "shown")
-_NONE = Standing()
+_NONE = MailCounts()
 
 
 class MailCall(msgspec.Struct, frozen=True):
@@ -147,8 +147,8 @@ def _searched(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
 
 def poll(call: MailCall, request: requests.Poll, started: float) -> dict[str, Any]:
     """Return the mail that was not shown yet, and mark it as shown."""
-    messages = call.service.show(call.agent, "poll", request.id, most=MOST_SHOWN)
-    left = call.service.waiting(call.agent)
+    messages = call.service.show(call.agent, "poll", request.id, limit=MAX_SHOWN_MESSAGES)
+    left = call.service.queued_count(call.agent)
     text = session_context if request.format == "context" else stop_reason
     return {
         "how": call.caller.how,
@@ -162,7 +162,7 @@ def poll(call: MailCall, request: requests.Poll, started: float) -> dict[str, An
 
 def undo_poll(call: MailCall, request: requests.Poll) -> dict[str, Any]:
     """Queue the mail of a poll again that was not printed."""
-    return {"undone": call.service.unshow(request.undo)}
+    return {"undone": call.service.requeue(request.undo)}
 
 
 def read(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def _party(call: MailCall) -> Agent:
     try:
         service.ledger(caller, call.message)
     except NotYours:
-        for agent in service.agents(ended=True):
+        for agent in service.agents(include_ended=True):
             if agent.parent == caller.id:
                 with suppress(NotYours):
                     service.ledger(agent, call.message)
@@ -215,10 +215,10 @@ def _party(call: MailCall) -> Agent:
 def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
     """List the agents of this project, or of all."""
     project = None if request.all else request.project or call.project(request.cwd)
-    agents = call.service.agents(project, ended=request.all)
+    agents = call.service.agents(project, include_ended=request.all)
     if not request.all:
         agents = [agent for agent in agents if not has_ended(agent, session_of(agent, call.sessions))]
-    rows = agent_documents(agents, call.service.standings(), call.sessions, call.now)
+    rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now)
     return {"project": project, "agents": rows}
 
 
@@ -229,17 +229,17 @@ def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
     return {
         "how": call.caller.how,
         "agent": agent_document(service.current(agent), standing, session_of(agent, call.sessions), call.now),
-        "urgent": service.waiting(agent, urgent_only=True),
-        "owes": [inbox_document(*owed) for owed in service.owed_by(agent)],
-        "owed": [inbox_document(*owed) for owed in service.owed_to(agent)],
+        "urgent": service.queued_count(agent, urgent_only=True),
+        "owes": [inbox_document(*owed) for owed in service.unanswered_by(agent)],
+        "owed": [inbox_document(*owed) for owed in service.unanswered_from(agent)],
     }
 
 
 def heartbeat(call: MailCall, request: requests.Heartbeat) -> dict[str, Any]:
     """Mark a session as alive; one that starts again after its end is revived."""
     if request.start and call.service.current(call.agent).ended:
-        call.service.revived(call.agent)
-    call.service.seen(call.agent, call.now)
+        call.service.revive(call.agent)
+    call.service.mark_seen(call.agent, call.now)
     return {"seen": call.now}
 
 
@@ -260,9 +260,9 @@ def identity(call: MailCall, request: requests.Identity) -> dict[str, Any]:
     if request.action == "rename":
         agent = service.rename(agent, request.new)
     elif request.action == "save":
-        agent = service.save(agent, request.status)
+        agent = service.save_status(agent, request.status)
     agent = service.current(agent)
-    owed = [message for _, message in service.owed_by(agent)]
+    owed = [message for _, message in service.unanswered_by(agent)]
     text = identity_text(agent, _standing(call).unread, owed)
     return {"name": agent.name, "session": agent.session, "saved": agent.saved, "text": text}
 
@@ -289,5 +289,5 @@ def listen(call: MailCall, request: requests.Listen) -> dict[str, Any]:
     return {"topic": topic.name, "subscribers": list(topic.subscribers)}
 
 
-def _standing(call: MailCall) -> Standing:
-    return call.service.standings().get(call.agent.id, _NONE)
+def _standing(call: MailCall) -> MailCounts:
+    return call.service.mail_counts().get(call.agent.id, _NONE)

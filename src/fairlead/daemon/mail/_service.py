@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.daemon._store_writer import OPENING
 from fairlead.daemon.mail._waiters import WaiterRegistry
-from fairlead.mail import MOST_SHOWN, MailError, MailUnreachable, MessageService, TasksHeard
+from fairlead.mail import MAX_SHOWN_MESSAGES, MailError, MailUnreachable, MessageService, TasksHeard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fairlead.daemon._error_log import ErrorLog
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.events import Event
     from fairlead.journal import EventRecord
     from fairlead.mail import Agent, Message
-    from fairlead.policy import Stay
+    from fairlead.policy import StayMode
     from fairlead.sessions import Session
     from fairlead.store import MailStore
 
@@ -78,7 +78,7 @@ class MailService:
         self._active: dict[tuple[str, str], float] = {}
         self._undone: deque[str] = deque(maxlen=_MAX_UNDONE)
         """Events whose reply was not delivered: mail that was shown at them must be queued again."""
-        self._stays: dict[int, Stay] = {}
+        self._stays: dict[int, StayMode] = {}
         self._revision = -1
         self._last_flush = self._last_prune = self._last_deadlines = monotonic()
         self.tasks = TasksHeard()
@@ -187,16 +187,16 @@ class MailService:
         """Wait until there is mail for an agent. Returns whether there is."""
         service, until = await self.service(), monotonic() + seconds
         with self.waiters.waiting(agent.id) as waiter:
-            while not service.waiting(agent):
+            while not service.queued_count(agent):
                 if await waiter.wait(until - monotonic()) != "mail":
-                    return service.waiting(agent) > 0
+                    return service.queued_count(agent) > 0
         return True
 
-    def stay_of(self, agent: Agent) -> Stay | None:
+    def stay_of(self, agent: Agent) -> StayMode | None:
         """Return the setting under which an agent last stopped; `None` if it has not yet."""
         return self._stays.get(agent.id)
 
-    def set_stay(self, agent: Agent, stay: Stay) -> None:
+    def set_stay(self, agent: Agent, stay: StayMode) -> None:
         """Remember the setting under which an agent stops."""
         if len(self._stays) >= _MAX_STAYS:
             self._stays.clear()
@@ -224,8 +224,8 @@ class MailService:
         urgent_only: bool = False,
     ) -> tuple[list[Message], int]:
         """Mark the mail of an agent as shown at this event. Returns it, and how much is left."""
-        messages = service.show(agent, event.event_name, request.id, urgent_only=urgent_only, most=MOST_SHOWN)
-        return messages, service.waiting(agent, urgent_only=urgent_only)
+        messages = service.show(agent, event.event_name, request.id, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
+        return messages, service.queued_count(agent, urgent_only=urgent_only)
 
     def undo_delivery(self, event_id: str) -> None:
         """Queue the mail again that was shown at an event; done by the next thread that may write."""
@@ -244,7 +244,7 @@ class MailService:
             except IndexError:  # another thread was faster
                 return
             try:
-                service.unshow(event_id)
+                service.requeue(event_id)
             except MailError:
                 self._undone.appendleft(event_id)
                 raise
@@ -252,17 +252,17 @@ class MailService:
     def agent_of(self, service: MessageService, event: Event, request: HookRequest) -> Agent:
         """Return the agent of an event; makes one if there is none."""
         key = event.session_id, event.agent_id or ""
-        is_known = service.known(*key) is not None and event.event_name != "SessionStart"
+        is_known = service.find_by_session(*key) is not None and event.event_name != "SessionStart"
         project = "" if is_known else request.caller.project or event.cwd or request.cwd  # its folder may change later
         return self._agent_for(service, *key, event.agent_type or "", project)
 
     def _agent_for(self, service: MessageService, session: str, agent_id: str, agent_type: str, project: str) -> Agent:
         """Return the agent of a session or a subagent; one that had ended is alive again."""
-        agent = service.agent_for(session, agent_id=agent_id, agent_type=agent_type, project=project)
+        agent = service.ensure_agent(session, agent_id=agent_id, agent_type=agent_type, project=project)
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         self._known.add((session, agent_id))
-        return service.revived(agent) if agent.ended else agent
+        return service.revive(agent) if agent.ended else agent
 
     # -- synchronization, in a thread ------------------------------------------------------------------
 
@@ -280,7 +280,7 @@ class MailService:
             return
         self._catch_up(service)
         self._follow(service, sessions)
-        service.due(time())
+        service.process_deadlines(time())
         if monotonic() - self._last_flush > _FLUSH_INTERVAL:
             self._last_flush = monotonic()
             service.flush()
@@ -290,7 +290,7 @@ class MailService:
 
     def _prune(self, service: MessageService) -> None:
         try:
-            service.retain(time() - MAX_AGE)
+            service.prune(time() - MAX_AGE)
         except MailError as error:
             self._errors.report(f"old messages could not be deleted: {error}")
 
@@ -300,25 +300,25 @@ class MailService:
         for session, agent_id in list(self._new):
             agent_type, project = self._new.pop((session, agent_id), ("", ""))
             if not (agent_id and not agent_type):  # a compaction looks like a subagent without a type
-                is_known = service.known(session, agent_id) is not None
+                is_known = service.find_by_session(session, agent_id) is not None
                 self._agent_for(service, session, agent_id, agent_type, "" if is_known else project)
         for session, agent_id in list(self._active):
             at = self._active.pop((session, agent_id), 0.0)
-            agent = service.known(session, agent_id)
+            agent = service.find_by_session(session, agent_id)
             if agent is not None:
-                service.seen(agent, at)
+                service.mark_seen(agent, at)
 
     def _follow(self, service: MessageService, sessions: Iterable[Session]) -> None:
         """End the agents of sessions that have ended, and revive those that are back."""
         for session in sessions:
             root = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
-            agent = service.known(root, session.agent_id)
+            agent = service.find_by_session(root, session.agent_id)
             if session.ended is not None and not session.is_child:
                 self.waiters.release(root, "stop", "wake")
                 self.tasks.forget(root)
             if agent is None:
                 continue
             if session.ended is None and agent.ended:
-                service.revived(agent)
+                service.revive(agent)
             elif session.ended is not None and not agent.ended and session.end_reason not in _AGENT_CONTINUES:
-                service.ended(agent, session.end_reason or "it has ended")
+                service.end(agent, session.end_reason or "it has ended")

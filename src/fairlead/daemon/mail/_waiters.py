@@ -18,7 +18,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.events import Stop
 
 Mode = Literal["stop", "wake"]

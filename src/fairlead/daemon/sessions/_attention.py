@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
-from fairlead.notify import NO_DESKTOP, Waiting, has_desktop, note_of_waiting, send
+from fairlead.notify import NO_DESKTOP, WaitingSession, attention_note, has_desktop, send
 from fairlead.paths import state_folder
 from fairlead.policy import Attention, is_within_hours, load_user_wide
-from fairlead.sessions import Asked, AttentionLog, AttentionSettings, Terminals, decide
+from fairlead.sessions import AttentionLog, AttentionRequest, AttentionSettings, TmuxClients, decide_notification
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class _Item(NamedTuple):
     session: Session
     root: Session
     """The main session, which has the pane and the project."""
-    asked: Asked
+    request: AttentionRequest
 
 
 class AttentionNotifier:
@@ -53,7 +53,7 @@ class AttentionNotifier:
         self._tracker = tracker
         self._errors = errors
         self._log = AttentionLog()
-        self._saved: dict[str, Asked] = {}
+        self._saved: dict[str, AttentionRequest] = {}
         """What the file has of it."""
         self._revision = -1
         self._next = 0.0
@@ -66,7 +66,7 @@ class AttentionNotifier:
         """Load which notifications an earlier daemon has sent."""
         try:
             with open(_file(), "rb") as file:
-                self._saved = msgspec.json.decode(file.read(), type=dict[str, Asked])
+                self._saved = msgspec.json.decode(file.read(), type=dict[str, AttentionRequest])
         except FileNotFoundError:
             pass
         except (OSError, ValueError) as error:
@@ -86,11 +86,11 @@ class AttentionNotifier:
     @property
     def is_pending(self) -> bool:
         """Whether a notification is due and can be sent."""
-        return self._can_notify and self._log.untold > 0
+        return self._can_notify and self._log.pending_count > 0
 
     def status(self) -> dict[str, Any]:
         """Return how many sessions need the user, and how many notifications were sent or held."""
-        counts = {"waiting": self._log.waiting, "held": self._log.held(time()), "told": self._count}
+        counts = {"waiting": self._log.waiting_count, "held": self._log.deferred_count(time()), "told": self._count}
         return {**counts, "can_tell": self._can_notify}
 
     # -- in the event loop -----------------------------------------------------------------------------------
@@ -100,12 +100,12 @@ class AttentionNotifier:
         due = [] if monotonic() < self._next else self._log.due(time())
         if not due:
             return await self._save_changes()
-        items = [_Item(one, self._tracker.root_of(one), asked) for one, asked in due]
+        items = [_Item(one, self._tracker.root_of(one), request) for one, request in due]
         in_thread = asyncio.get_running_loop().run_in_executor
         settings = await in_thread(None, self._settings)
         decided = await in_thread(None, _decide, items, settings, self._can_notify)
         self._observe()
-        news = [i for i, after in zip(items, decided, strict=True) if self._log.take(i.session, i.asked, after)]
+        news = [i for i, after in zip(items, decided, strict=True) if self._log.record(i.session, i.request, after)]
         await self._save_changes()
         if news:
             self._next = monotonic() + _MIN_INTERVAL
@@ -114,7 +114,7 @@ class AttentionNotifier:
         return None
 
     async def _save_changes(self) -> None:
-        sent = self._log.told()
+        sent = self._log.notified()
         if sent != self._saved:
             self._saved = sent
             await asyncio.get_running_loop().run_in_executor(None, self._save, sent)
@@ -123,13 +123,13 @@ class AttentionNotifier:
         changes, now = self._tracker.changes_since(self._revision), time()
         self._revision = self._tracker.revision
         if changes is None:
-            self._log.see_all(filter(_is_real, self._tracker.live()), now)
+            self._log.update_all(filter(_is_real, self._tracker.live()), now)
             return
         for change in changes:
             if change.gone:
-                self._log.forget(change.session.id)
+                self._log.remove(change.session.id)
             elif _is_real(change.session):
-                self._log.see((change.session,), now)
+                self._log.update((change.session,), now)
 
     # -- in a thread -----------------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class AttentionNotifier:
         self._can_notify = settings.desktop or bool(settings.channels)
         return settings
 
-    def _save(self, sent: Mapping[str, Asked]) -> None:
+    def _save(self, sent: Mapping[str, AttentionRequest]) -> None:
         beside = f"{_file()}.{os.getpid()}"
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -158,7 +158,7 @@ class AttentionNotifier:
     def _send(self, news: Sequence[_Item], settings: Attention) -> None:
         names = [_waiting(item) for item in news]
         notes = [names] if len(names) > MAX_NOTES else [[one] for one in names]
-        for note in map(note_of_waiting, notes):
+        for note in map(attention_note, notes):
             send(note, settings.channels, desktop=settings.desktop, then=self._on_sent)
 
     def _on_sent(self, failed: int) -> None:
@@ -179,21 +179,24 @@ def _is_real(session: Session) -> bool:
     return session.id.partition("/")[0] != DOCTOR_SESSION
 
 
-def _decide(due: Sequence[_Item], wanted: Attention, can_notify: bool) -> list[Asked]:  # noqa: FBT001 - for a thread
+def _decide(due: Sequence[_Item], wanted: Attention, can_notify: bool) -> list[AttentionRequest]:  # noqa: FBT001 - for a thread
     now = time()
-    here, terminals = localtime(now), Terminals(now)
+    here, terminals = localtime(now), TmuxClients(now)
     spans = [wanted.quiet_hours] if isinstance(wanted.quiet_hours, str) else wanted.quiet_hours
     is_quiet = is_within_hours(spans, here.tm_hour * 60 + here.tm_min)
     settings = AttentionSettings(wanted.grace, can_notify and not is_quiet, wanted.when_in_front)
-    return [decide(item.asked, now, settings, partial(terminals.show, item.root.tmux, item.root.pane)) for item in due]
+    return [
+        decide_notification(item.request, now, settings, partial(terminals.show, item.root.tmux, item.root.pane))
+        for item in due
+    ]
 
 
-def _waiting(item: _Item) -> Waiting:
+def _waiting(item: _Item) -> WaitingSession:
     session, root, evidence = item.session, item.root, item.session.evidence
     folder = (root.project or root.cwd).rstrip("/").rpartition("/")[2]
     path = evidence.path.rpartition("/")[2] if evidence else ""
     agent = (session.agent_type or "subagent") if session.is_child else ""
-    return Waiting(folder or root.title or root.id[:8], item.asked.reason, agent, path)
+    return WaitingSession(folder or root.title or root.id[:8], item.request.reason, agent, path)
 
 
 def _file() -> str:

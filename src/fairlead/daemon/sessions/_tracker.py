@@ -1,7 +1,7 @@
 """Keeps the registry of sessions up to date: from events, from the client's own files, from the process table.
 
-The registry belongs to the event loop. Threads that handle events only queue them (`add`); facts from the disk are
-collected in a thread and applied in the loop.
+The registry belongs to the event loop. Threads that handle events only queue them; facts from the disk are collected in
+a thread and applied in the loop.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.daemon.events._extension import EventExtension
 from fairlead.errors import FairleadError
 from fairlead.journal import EventRecord, Position
 from fairlead.paths import state_folder
@@ -22,10 +23,10 @@ from fairlead.sessions import (
     Registry,
     SessionMemory,
     SnapshotError,
+    apply_record,
     find_session_files,
     restore,
     snapshot,
-    take_record,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.events import Event
-    from fairlead.journal import Reader
+    from fairlead.journal import JournalReader, Record
     from fairlead.process import Process
     from fairlead.sessions import Change, ClientSessionFile, Session, Usage
 
@@ -54,10 +55,10 @@ class _SavedState(msgspec.Struct, frozen=True):
     registry: msgspec.Raw
 
 
-class SessionTracker:
+class SessionTracker(EventExtension):
     """The sessions of this daemon."""
 
-    def __init__(self, journal: Reader, errors: ErrorLog) -> None:
+    def __init__(self, journal: JournalReader, errors: ErrorLog) -> None:
         self._journal = journal
         self._errors = errors
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -87,7 +88,7 @@ class SessionTracker:
         records = self._journal.read(position) if position else self._journal.tail(_MAX_REPLAYED)
         for _, record in records:
             if isinstance(record, EventRecord):
-                take_record(self._registry, record)
+                apply_record(self._registry, record)
 
     def start(self) -> None:
         """Apply queued events in the running event loop from now on."""
@@ -113,8 +114,10 @@ class SessionTracker:
 
     # -- updates ---------------------------------------------------------------------------------------
 
-    def add(self, record: EventRecord, event: Event | None) -> None:
-        """Queue an event, with its parsed payload if there is one. May be called from any thread."""
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Queue an event; it is applied after the reply was sent."""
+        if not isinstance(record, EventRecord):
+            return
         self._queue.append((record, event))
         if not self._is_scheduled and self._loop is not None:
             self._is_scheduled = True
@@ -124,7 +127,7 @@ class SessionTracker:
         """Apply the queued events."""
         before = self._registry.revision
         while self._queue:
-            take_record(self._registry, *self._queue.popleft())
+            apply_record(self._registry, *self._queue.popleft())
         if self._registry.revision != before:
             self._notify()
 
@@ -140,9 +143,9 @@ class SessionTracker:
         """Compare the sessions with the client's files and the process table."""
         before = self._registry.revision
         files, dead = facts
-        self._registry.look(files, time())
-        self._registry.bury(dead, time())
-        self._registry.sweep(time())
+        self._registry.reconcile(files, time())
+        self._registry.end_processes(dead, time())
+        self._registry.prune(time())
         self.is_checked = True
         if self._registry.revision != before:
             self._notify()
@@ -150,13 +153,13 @@ class SessionTracker:
     def set_usage(self, session: Session, usage: Usage) -> Session:
         """Store the usage of a session; `session` is added if it is not known. Returns the session as it is now."""
         self.apply_queued()
-        if self._registry.measure(session.id, usage, session):
+        if self._registry.update_usage(session.id, usage, session):
             self._notify()
         return self._registry.by_id[session.id]
 
     def set_subagent_usage(self, session_id: str, usage: Usage) -> None:
         """Store the usage of a subagent."""
-        if self._registry.measure(session_id, usage):
+        if self._registry.update_usage(session_id, usage):
             self._notify()
 
     def _notify(self) -> None:

@@ -1,4 +1,4 @@
-"""Judges the client and its settings: whether our hooks are there, are read, and are the last word. Pure."""
+"""Checks of the client and its settings: whether our hooks are installed, read, and not overridden."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEWEST = max(event.since for event in EVENTS.values())
 
 
 def check_client(client: Client) -> Iterator[Finding]:
-    """Say whether the client can start our hooks, and whether we know its events."""
+    """Yield whether the client can start our hooks, and whether its events are known."""
     version = client.version
     if version is None:
         where = f"{client.program} does not say its version" if client.program else "there is no claude on the PATH"
@@ -46,7 +46,7 @@ def check_client(client: Client) -> Iterator[Finding]:
 
 
 def check_install(facts: Facts) -> Iterator[Finding]:
-    """Say how far our hooks are there, in each scope that was asked about."""
+    """Yield how completely our hooks are installed, for each requested scope."""
     managed = {hook.event for hook in _hooks(facts) if hook.is_ours and hook.scope == "managed"}
     if managed:
         yield ok("install", f"managed: {len(managed)} events")
@@ -84,7 +84,7 @@ def _first(lines: tuple[str, ...]) -> tuple[str, str]:
 
 
 def check_double(facts: Facts) -> Iterator[Finding]:
-    """Say where an event is decided by us twice: the client runs different command lines each."""
+    """Yield the events that we decide twice: the client runs every different command line."""
     ours = [hook for hook in _hooks(facts) if hook.is_ours]
     lines: dict[str, set[tuple[str, ...]]] = {}
     for hook in ours:
@@ -104,7 +104,7 @@ def check_double(facts: Facts) -> Iterator[Finding]:
 
 
 def check_rivals(facts: Facts) -> Iterator[Finding]:
-    """Say which hooks of other programs decide the same events."""
+    """Yield the hooks of other programs that decide the same events."""
     found = dict.fromkeys((hook.rival, hook.scope, hook.file) for hook in _hooks(facts) if hook.rival)
     for name, scope, file in found:
         advice = f"fairlead hooks install --scope {scope} --replace {name}"
@@ -117,14 +117,14 @@ def check_rivals(facts: Facts) -> Iterator[Finding]:
 
 
 def check_status_line(facts: Facts) -> Iterator[Finding]:
-    """Say whether a status line that goes through our launcher can be shown at all."""
+    """Yield whether a status line that uses our launcher can be shown."""
     for file in facts.files:
         if file.status_line and file.line_there:
             yield ok("install.status_line", f"{file.scope}: the status line tells what sessions cost")
         elif file.status_line:
             yield wrong(
                 "install.status_line",
-                f"the status line of {file.file} starts {file.status_line}, which is not there: nothing is shown",
+                f"the status line of {file.file} starts {file.status_line}, which does not exist: nothing is shown",
                 f"fairlead hooks install --scope {file.scope}; or fairlead hooks uninstall --scope {file.scope}",
             )
 
@@ -133,10 +133,10 @@ def check_status_line(facts: Facts) -> Iterator[Finding]:
 
 
 def check_files(facts: Facts) -> Iterator[Finding]:
-    """Say which files the client skips, and which of them turn hooks off."""
+    """Yield the files that the client skips, and those that turn hooks off."""
     for file in facts.files:
         if file.problem:
-            yield wrong("settings.skipped", f"{file.scope}: {file.problem}", "mend it: the client may skip all of it")
+            yield wrong("settings.skipped", f"{file.scope}: {file.problem}", "fix it: the client may skip all of it")
         if file.disables_hooks:
             yield wrong(
                 "settings.disabled",
@@ -155,7 +155,7 @@ def check_files(facts: Facts) -> Iterator[Finding]:
 
 
 def check_gate(facts: Facts) -> Iterator[Finding]:
-    """Say whether a later definition of the same command line takes `onFailure` back: the last one counts."""
+    """Yield later definitions of our command line without `onFailure`: the last one counts."""
     last: dict[tuple[str, ...], Hook] = {}
     blocking: dict[tuple[str, ...], Hook] = {}
     for hook in _hooks(facts):

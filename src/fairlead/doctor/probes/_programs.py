@@ -1,4 +1,4 @@
-"""Looks at the programs that hooks start, and asks them for their versions."""
+"""Finds the programs that hooks start, and their versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fairlead.clients._settings_file import InstallError
 from fairlead.clients.claude import _programs as programs
 from fairlead.clients.claude._ownership import LAUNCHER
-from fairlead.doctor._facts import Client, Program, Ran
+from fairlead.doctor._facts import Client, Program, ProgramResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _PATIENCE = 10.0
 _LARGEST = 4 << 20
 _VERSIONS = (rb"fairlead-version: (\d[\w.+-]*)", rb'^VERSION = "(\d[\w.+-]*)"')
-"""How a launcher has its version in it: compiled, and in Python."""
+"""How a launcher has its version in it: the compiled one, and the one in Python."""
 _ASKS = "import fairlead; print(fairlead.__version__)"
 
 
-def look_at_programs(hooks: Iterable[Hook]) -> tuple[Program, ...]:
-    """Look at each launcher that an installed hook starts; if none does, at the one that an install would take."""
+def probe_programs(hooks: Iterable[Hook]) -> tuple[Program, ...]:
+    """Return each launcher that an installed hook starts; if none does, the one that an install would use."""
     pairs = dict.fromkeys(pair for hook in hooks if hook.is_ours and all(pair := _pair(words_of(hook))))
     if not pairs and (own := own_launcher()):
         pairs = {(own, sys.executable): None}
@@ -37,20 +37,20 @@ def look_at_programs(hooks: Iterable[Hook]) -> tuple[Program, ...]:
 
 
 def own_launcher() -> str:
-    """Give the launcher of this installation; nothing if there is none."""
+    """Return the launcher of this installation; "" if there is none."""
     try:
         return programs.find_launcher(programs.launcher_folders(), sys.executable).hook
     except InstallError:
         return ""
 
 
-def look_at_client(version: tuple[int, int, int] | None) -> Client:
-    """Find the client, and what it says its version is, unless that is known."""
+def probe_client(version: tuple[int, int, int] | None) -> Client:
+    """Return the client on the PATH and its version, which is asked for unless it is given."""
     return Client(shutil.which("claude") or "", version or programs.client_version())
 
 
 def others_on_path() -> tuple[str, ...]:
-    """List the programs named `fairlead` on the PATH that are not of this installation."""
+    """Return the programs `fairlead` on the PATH that belong to another installation."""
     own = {os.path.realpath(folder) for folder in programs.launcher_folders()}
     found = [Path(folder, "fairlead") for folder in os.get_exec_path() if folder.startswith("/")]
     theirs = [file for file in dict.fromkeys(found) if programs.is_program(str(file))]
@@ -73,7 +73,7 @@ def words_of(hook: Hook) -> list[str]:
 
 
 def _pair(words: Sequence[str]) -> tuple[str, str]:
-    """Name the launcher and its Python: the one that is told, or else the one beside it, as the launcher has it."""
+    """Return the launcher and its Python: the one of `--python`, or the one beside it, as the launcher does."""
     hook = words[0] if "/" in words[0] else shutil.which(words[0]) or words[0]
     if "--python" in words[:-1]:
         return hook, words[list(words).index("--python") + 1]
@@ -90,14 +90,16 @@ def _look(hook: str, python: str) -> Program:
         is_there=is_there,
         is_executable=programs.is_program(hook),
         version=_version_in(hook) if is_there else "",
-        start=_ask([hook, "--version", *options]) if programs.is_program(hook) else Ran(),
+        start=_ask([hook, "--version", *options]) if programs.is_program(hook) else ProgramResult(),
         python_there=python_there,
-        imports=_ask([python, "-E", "-P", "-c", _ASKS]) if python_there else Ran(),  # as the launcher starts it
+        imports=_ask([python, "-E", "-P", "-c", _ASKS])
+        if python_there
+        else ProgramResult(),  # as the launcher starts it
     )
 
 
 def _version_in(hook: str) -> str:
-    """Find the version in the file itself: asked for it, the launcher would have Python answer."""
+    """Return the version written in the file: asked for it, the launcher would have Python answer."""
     try:
         with Path(hook).open("rb") as stream:
             content = stream.read(_LARGEST)
@@ -107,14 +109,14 @@ def _version_in(hook: str) -> str:
     return found[1].decode("ascii") if found else ""
 
 
-def _ask(command: Sequence[str]) -> Ran:
+def _ask(command: Sequence[str]) -> ProgramResult:
     try:
         done = subprocess.run(  # noqa: S603 - what the person's own settings start, asked for its version
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False, cwd="/"
         )
     except OSError as error:
-        return Ran(trouble=error.strerror or str(error))
+        return ProgramResult(error=error.strerror or str(error))
     except subprocess.TimeoutExpired:
-        return Ran(trouble=f"it did not end within {_PATIENCE:g} s")
+        return ProgramResult(error=f"it did not end within {_PATIENCE:g} s")
     lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return Ran(done.returncode, done.stdout.decode(errors="replace").strip(), lines[-1] if lines else "")
+    return ProgramResult(done.returncode, done.stdout.decode(errors="replace").strip(), lines[-1] if lines else "")

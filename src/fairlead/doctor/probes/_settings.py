@@ -1,4 +1,4 @@
-"""Reads the settings files of Claude Code that hold in a folder, as far as they are about hooks. Writes nothing."""
+"""Reads the settings files of Claude Code that apply in a folder, as far as they concern hooks. Writes nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead.clients.claude._programs import is_program
 from fairlead.clients.claude._settings_rules import SettingsError, check
 from fairlead.clients.claude._status_line_entry import read_line
 from fairlead.doctor._facts import Hook, SettingsFile
-from fairlead.paths import SETTLING
+from fairlead.paths import FOLDER_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -32,14 +32,14 @@ _TEXT = re.compile(r"""the text ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 """A value that stands in the wrong place may be a secret."""
 
 
-def look_at_settings(folder: Path, environ: Mapping[str, str], managed: Path) -> tuple[SettingsFile, ...]:
-    """Read all files that hold in a folder, in the client's order: of what is said twice, the last counts."""
+def probe_settings(folder: Path, environ: Mapping[str, str], managed: Path) -> tuple[SettingsFile, ...]:
+    """Return all files that apply in a folder, in the client's order: of two definitions, the last one counts."""
     own = [(scope, settings_file(scope, folder, environ)) for scope in SCOPES]
     return tuple(read(scope, file) for scope, file in [*own, *_managed(managed)])
 
 
 def read(scope: str, file: Path) -> SettingsFile:
-    """Read one file; say why the client would skip it."""
+    """Return one file, with the reason if the client would skip it."""
     try:
         seen = files.look(file)
         text = files.text_of(seen)
@@ -73,7 +73,7 @@ def environment(settings: Iterable[SettingsFile]) -> dict[str, str]:
 def settles(settings: Iterable[SettingsFile], environ: Mapping[str, str]) -> tuple[str, ...]:
     """Name the variables by which hooks find other folders than this process does."""
     given = environment(settings)
-    return tuple(name for name in SETTLING if name in given and given[name] != environ.get(name, ""))
+    return tuple(name for name in FOLDER_VARIABLES if name in given and given[name] != environ.get(name, ""))
 
 
 def _managed(folder: Path) -> Iterator[tuple[str, Path]]:

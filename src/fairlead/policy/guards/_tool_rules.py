@@ -1,12 +1,13 @@
-"""The rules of `toolUsageValidation`: on a tool by the file it is used on, on Bash by each command in it."""
+"""The rules of `toolUsageValidation`: on a tool by its file, on Bash by each command of a call."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.policy._globs import any_glob_test, glob_test
 from fairlead.policy.guards._file_rules import is_conclaude
-from fairlead.policy.guards._verdict import RuleCheck, any_text, glob_test
-from fairlead.policy.paths._patterns import Pattern
+from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.paths._gitignore import Pattern
 from fairlead.policy.paths._resolve import Base
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _SAME_TOOL = {"Task": "Agent", "Agent": "Task"}
 
 
 class Spoken:
-    """A command in the ways it may be written; only those the shell itself would take for it can allow it."""
+    """The texts of a command that rules match. `loose` also has the program without its folder, which only denies."""
 
     __slots__ = ("exact", "loose")
 
@@ -36,7 +37,7 @@ class Spoken:
 
 
 class ToolRules:
-    """All rules in their order, the nearest file's first."""
+    """All rules in order, those of the nearest file first."""
 
     def __init__(self, layers: Iterable[Layer]) -> None:
         self._rules = tuple(rule for layer in layers for rule in _of_layer(layer))
@@ -59,9 +60,9 @@ class ToolRules:
         return None
 
     def check_commands(self, case: Evaluation, commands: Sequence[Spoken], whole: str) -> str | None:
-        """Check each command of a Bash call; an allow rule must hold for every one of them.
+        """Check each command of a Bash call; if there are allow rules, each command must match one.
 
-        The call as a whole can be forbidden too, by a glob that speaks of several commands: `*curl*|*sh`.
+        The whole call is checked too, for globs on several commands: `*curl*|*sh`.
         """
         chosen = self._of(case.tool, case.agent)
         rules = chosen.on_commands
@@ -96,14 +97,14 @@ class _Chosen:
     def __init__(self, rules: tuple[_Rule, ...]) -> None:
         self.on_files = tuple(rule for rule in rules if rule.command is None)
         self.with_files = tuple(rule for rule in rules if rule.command is None or rule.pattern)
-        """Also those on a command in some files, which hold for tools whose command is not looked into."""
+        """Also those on a command and a file, which apply to tools whose command is not analysed."""
         self.on_commands = tuple(rule for rule in rules if rule.command is not None)
         plain = all(rule.action != "allow" and not rule.prefix for rule in self.on_commands)
         globs = [rule.rule.command_pattern or "*" for rule in self.on_commands]
-        self._any = any_text(globs) if plain and globs else None
+        self._any = any_glob_test(globs) if plain and globs else None
 
     def are_silent(self, commands: Iterable[Spoken]) -> bool:
-        """Tell at once that no rule has anything to say, which is so for nearly every command."""
+        """Return whether certainly no rule matches: one test, which is enough for nearly every command."""
         test = self._any
         return test is not None and not any(test(way) for command in commands for way in command.loose)
 
@@ -157,7 +158,7 @@ def _of_layer(layer: Layer) -> Iterable[_Rule]:
 
 
 def _judge(case: Evaluation, rules: Sequence[_Rule], subject: Target | Spoken | None, on: str) -> str | None:
-    """Let the first rule that matches decide; where there are rules that allow, one of them must."""
+    """Apply rules: the first that matches decides; if there are allow rules, one of them must match."""
     wanted: _Rule | None = None
     case.about(on)
     for rule in rules:

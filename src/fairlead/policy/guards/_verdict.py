@@ -1,17 +1,16 @@
-"""What the guards found about one tool call, and every rule that they looked at on the way."""
+"""The evaluation of one tool call: every rule that was checked, and the verdict."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from fairlead.events import HookOutput
-from fairlead.policy.paths._resolve import Disk
+from fairlead.policy._globs import glob_test
+from fairlead.policy.paths._resolve import PathResolver
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+__all__ = ["Evaluation", "RuleCheck", "Verdict", "glob_test"]
 
 MAIN_AGENT = "main"
 _OF_FILES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "Grep"})
@@ -19,25 +18,25 @@ _OF_FILES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "Grep"})
 
 
 class RuleCheck(msgspec.Struct, frozen=True):
-    """One rule that was looked at."""
+    """One rule that was checked."""
 
     setting: str
-    """Where it stands: `preToolUse.uneditableFiles[2]`."""
+    """The setting of the rule: `preToolUse.uneditableFiles[2]`."""
     rule: str
-    """Its pattern, or its value."""
+    """The pattern or value of the rule."""
     file: str
-    """The policy file; empty for what holds without one."""
+    """The policy file; empty for a rule that applies without one."""
     matched: bool
     why: str
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What comes of a tool call, and why."""
+    """The answer to a tool call, and why."""
 
     output: HookOutput
     looked: tuple[RuleCheck, ...] = ()
     subjects: tuple[tuple[int, str], ...] = ()
-    """From which look on which file or command was looked at."""
+    """The file or command that was checked, each with the index of its first check."""
 
 
 class Evaluation:
@@ -49,7 +48,7 @@ class Evaluation:
         self.tool = tool
         self.agent = agent or MAIN_AGENT
         self.cwd = cwd
-        self.disk = Disk(cwd)
+        self.disk = PathResolver(cwd)
         self.looked: list[RuleCheck] = []
         self.subjects: list[tuple[int, str]] = []
         self.warnings: list[str] = []
@@ -86,27 +85,3 @@ def _doubted(tool: str, doubts: list[str]) -> str:
         f"This command cannot be checked against the policy (preToolUse.bash.unparsable): {shown}. "
         "Write it without what cannot be known beforehand, one plain command at a time."
     )
-
-
-def glob_test(pattern: str) -> Callable[[str], object] | None:
-    """Make a test from a glob on a name; `None` for `*`, which needs none. It is compiled when first asked."""
-    if pattern == "*":
-        return None
-    if not any(char in pattern for char in "*?["):
-        return pattern.__eq__
-    compiled: Callable[[str], object] | None = None
-
-    def test(text: str) -> object:
-        nonlocal compiled
-        if compiled is None:
-            compiled = any_text([pattern])
-        return compiled(text)
-
-    return test
-
-
-def any_text(patterns: Iterable[str]) -> Callable[[str], object]:
-    """Compile globs on a whole text, in which `*` takes everything; the test is whether any of them matches."""
-    from fnmatch import translate
-
-    return re.compile("|".join(map(translate, patterns))).match

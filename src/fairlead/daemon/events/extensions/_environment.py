@@ -8,7 +8,13 @@ from fairlead.daemon.events._extension import EventExtension
 from fairlead.execute import export_session
 
 if TYPE_CHECKING:
+    from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
+
+
+def create(_daemon: Daemon) -> SessionEnvironment:
+    """Return the extension."""
+    return SessionEnvironment()
 
 
 class SessionEnvironment(EventExtension):

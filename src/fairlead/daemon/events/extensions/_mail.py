@@ -25,11 +25,13 @@ from fairlead.events import (
 )
 from fairlead.journal import CommandsRecord, EventRecord
 from fairlead.mail import STAGES, MailError, Task, render
+from fairlead.text import printable_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
     from fairlead.daemon.mail._idle_policy import IdlePolicy
     from fairlead.daemon.mail._service import MailService
@@ -46,6 +48,11 @@ _MAX_REMEMBERED = 2000
 _MAX_UNREAD = 100
 _MAX_SAVED_LENGTH = 2000
 _OWN_TEXT = "You are the agent "
+
+
+def create(daemon: Daemon) -> MailDelivery:
+    """Return the extension."""
+    return MailDelivery(daemon.mail, daemon.idle, daemon.errors)
 
 
 class _Planned(NamedTuple):
@@ -82,12 +89,12 @@ class MailDelivery(EventExtension):
         service = self._mail.service_within(0)
         if service is None or self._mail.has_pending_undo:
             return service is not None or name != "PostToolUse"
-        agent = service.known(event.session_id, event.agent_id or "")
+        agent = service.find_by_session(event.session_id, event.agent_id or "")
         if name == "PostToolUse":
-            return agent is not None and service.waiting(agent, urgent_only=True) > 0
-        if name not in _RARELY_MAIL or agent is None or agent.ended or service.waiting(agent):
+            return agent is not None and service.queued_count(agent, urgent_only=True) > 0
+        if name not in _RARELY_MAIL or agent is None or agent.ended or service.queued_count(agent):
             return True
-        return isinstance(event, Stop) and (service.may_owe(agent) or self._idle.may_wait(agent, context))
+        return isinstance(event, Stop) and (service.may_owe_reply(agent) or self._idle.may_wait(agent, context))
 
     def before_reply(self, context: EventContext) -> Reaction | None:
         """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it."""
@@ -155,7 +162,7 @@ class MailDelivery(EventExtension):
         mail = self._context(service, agent, context, render.session_context)
         if event.source != "compact":
             return mail
-        saved = "" if agent.saved.startswith(_OWN_TEXT) else render.harmless(agent.saved[:_MAX_SAVED_LENGTH])
+        saved = "" if agent.saved.startswith(_OWN_TEXT) else printable_block(agent.saved[:_MAX_SAVED_LENGTH])
         if not (saved or mail or self._uses_mail(service, agent, context)):
             return None
         identity = HookOutput(additional_context=f"{_identity(service, agent)}\n{saved}".rstrip())
@@ -165,12 +172,12 @@ class MailDelivery(EventExtension):
         agent = self._mail.agent_of(service, context.event, context.request)
         identity = _identity(service, agent)
         if not agent.saved or agent.saved.startswith(_OWN_TEXT):  # a text that the agent saved itself stays
-            service.save(agent, identity)
+            service.save_status(agent, identity)
         return HookOutput(additional_context=identity) if self._uses_mail(service, agent, context) else None
 
     def _at_subagent_stop(self, service: MessageService, context: EventContext) -> HookOutput | None:
         event = context.event
-        agent = service.known(event.session_id, event.agent_id or "")
+        agent = service.find_by_session(event.session_id, event.agent_id or "")
         if agent is None:  # an agent that was never heard of has no mail
             return None
         messages, left = self._mail.show(service, agent, event, context.request)
@@ -206,7 +213,7 @@ class MailDelivery(EventExtension):
 
     def _remember_plan(self, record: EventRecord, event: Event) -> None:
         service = self._mail.service_within(0)
-        agent = service.known(event.session_id, event.agent_id or "") if service else None
+        agent = service.find_by_session(event.session_id, event.agent_id or "") if service else None
         if agent is not None:
             with self._lock:
                 if len(self._planned) >= _MAX_REMEMBERED:
@@ -222,13 +229,13 @@ class MailDelivery(EventExtension):
             return
         try:
             if record.verdict == "blocked" and planned.event_name == "UserPromptSubmit":
-                service.unshow(record.id)
+                service.requeue(record.id)
             elif (
                 record.verdict != "blocked"
                 and planned.event_name == "Stop"
                 and self._mail.stay_of(planned.agent) != "always"
             ):
-                service.went_idle(planned.agent)
+                service.notify_idle(planned.agent)
         except MailError as error:
             self._errors.report(f"mail could not follow the commands of an event: {error}")
 
@@ -246,11 +253,11 @@ class MailDelivery(EventExtension):
         event, caller = context.event, context.request.caller
         with self._lock:
             before = self._cleared.pop((caller.pid, caller.start), None)
-        is_new = service.known(event.session_id) is None
-        if before is not None and is_new and service.known(before) is not None:
-            service.continue_as(before, event.session_id)
+        is_new = service.find_by_session(event.session_id) is None
+        if before is not None and is_new and service.find_by_session(before) is not None:
+            service.change_session(before, event.session_id)
 
 
 def _identity(service: MessageService, agent: Agent) -> str:
     unread = len(service.inbox(agent, limit=_MAX_UNREAD))
-    return render.identity(agent, unread, [message for _, message in service.owed_by(agent, limit=10)])
+    return render.identity_context(agent, unread, [message for _, message in service.unanswered_by(agent, limit=10)])
