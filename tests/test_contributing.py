@@ -121,7 +121,7 @@ def test_a_capability_is_one_file_and_one_line(copy: Path) -> None:
     handle = """
         from fairlead.daemon._runtime import Daemon
         from fairlead.daemon.events._handler import EventHandler
-        from fairlead.daemon.events._request import HookRequest
+        from fairlead.daemon.events._messages import HookRequest
 
         daemon = Daemon("0.1.0")
         handler = EventHandler(daemon.extensions, daemon.recorder)
