@@ -137,6 +137,6 @@ def _check(here: Machine, run: Run, order: Sequence[str]) -> None:
     if (run.exit_code, run.stderr, run.asked) != (0, "", ["main"] * asked):
         raise RuntimeError(f"the session failed: {run.exit_code} {run.stderr} {len(run.asked)} of {asked} requests")
     ours = here.happened()[2:]  # without the call that started the daemon
-    roads = [event.route for event in ours]
-    if roads != ["daemon"] * 2 * order.count("ours"):
-        raise RuntimeError(f"the daemon answered {roads.count('daemon')} of {2 * order.count('ours')} events")
+    paths = [event.road for event in ours]
+    if paths != ["daemon"] * 2 * order.count("ours"):
+        raise RuntimeError(f"the daemon answered {paths.count('daemon')} of {2 * order.count('ours')} events")

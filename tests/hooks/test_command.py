@@ -1,4 +1,4 @@
-"""A hook that is a command: what it is told, what its answer means, and that it never outlives its time."""
+"""Command hooks: their input, what their answer means, and that they never outlive their timeout."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def open_files() -> int:
     return len(list(Path("/dev/fd").iterdir()))
 
 
-# -- what it is told -----------------------------------------------------------------------------------
+# -- its input -----------------------------------------------------------------------------------------
 
 
 def test_it_reads_the_documents_keys_and_the_clients_on_its_stdin(fire: Fire, tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_file_changed_keeps_its_own_event(tmp_path: Path) -> None:
 
     result_of("cat > stdin.json", event, HookContext("s1", cwd=str(tmp_path)))
 
-    told = json.loads((tmp_path / "stdin.json").read_text())
-    assert (told["event"], told["hook_event_name"]) == ("unlink", "FileChanged")
+    payload = json.loads((tmp_path / "stdin.json").read_text())
+    assert (payload["event"], payload["hook_event_name"]) == ("unlink", "FileChanged")
 
 
 def test_a_rewrite_by_a_hook_before_it_is_what_it_reads(fire: Fire, tmp_path: Path) -> None:

@@ -183,5 +183,5 @@ class RegistryMachine(RuleBasedStateMachine):
         assert rebuild(records).by_id == self.registry.by_id
 
 
-RegistryMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+RegistryMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestRegistryMachine = RegistryMachine.TestCase

@@ -70,16 +70,16 @@ def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Reg
     runs: list[HookRun] = []
     stops_at_block = event.can_block or event.keeps_going
     for hook in hooks:
-        wanted: Called | Literal[False] | None = None
+        matched: Called | Literal[False] | None = None
         observes = hook.phase == OBSERVE
         if not observes and stops_at_block and not output.continue_execution:
             runs.append(HookRun(hook.name, "skipped"))
             continue
         if not hook.on_subject:
-            wanted = _wants(hook, event)
-            if wanted is False:
+            matched = _match(hook, event)
+            if matched is False:
                 continue
-        called = wanted or (yield hook, event)
+        called = matched or (yield hook, event)
         answer, error = called.answer, called.error
         if error is None and answer is not None:
             error = _unusable(answer, may_rewrite=hook.may_rewrite)
@@ -94,10 +94,10 @@ def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Reg
     return HookResult(output, event, tuple(runs))
 
 
-def _wants(hook: Registered, event: Event) -> Called | Literal[False] | None:
+def _match(hook: Registered, event: Event) -> Called | Literal[False] | None:
     """Call a matcher that is a function: `False` skips the hook, `Called` reports that it raised."""
     try:
-        return None if hook.wants is None or hook.wants(event) else False
+        return None if hook.matches is None or hook.matches(event) else False
     except Exception as error:  # noqa: BLE001 - a matcher that fails counts as a hook that fails
         return Called(error=error)
 

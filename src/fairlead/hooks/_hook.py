@@ -59,7 +59,7 @@ class Registered(msgspec.Struct, frozen=True, eq=False):
     name: str
     call: Handler
     events: tuple[type[Event], ...]
-    wants: Callable[[Event], bool] | None
+    matches: Callable[[Event], bool] | None
     """A test of the event; `None` accepts all `events`."""
     on_subject: bool
     """The test depends on the subject only, so its result can be cached."""
@@ -98,7 +98,7 @@ def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
         name=name,
         call=call,
         events=types,
-        wants=compile_matcher(matcher),
+        matches=compile_matcher(matcher),
         on_subject=is_on_subject(matcher),
         priority=priority,
         timeout=seconds(timeout, owner),

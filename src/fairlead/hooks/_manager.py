@@ -106,7 +106,7 @@ class _Plans:
 
 
 def _may_match(hook: Registered, event: Event) -> bool:
-    return hook.wants is None or not hook.on_subject or hook.wants(event)
+    return hook.matches is None or not hook.on_subject or hook.matches(event)
 
 
 class HookManager:

@@ -62,7 +62,7 @@ def others_on_path() -> tuple[str, ...]:
 
 
 def words_of(hook: Hook) -> list[str]:
-    """Give the command line of a hook of ours as words."""
+    """Return the command line of a hook of ours as words."""
     command, args = str(hook.value.get("command", "")), hook.value.get("args")
     if isinstance(args, list):
         return [command, *map(str, args)]

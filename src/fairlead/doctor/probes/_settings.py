@@ -66,7 +66,7 @@ def read(scope: str, file: Path) -> SettingsFile:
 
 
 def environment(settings: Iterable[SettingsFile]) -> dict[str, str]:
-    """Give the variables that the client sets for its hooks."""
+    """Return the variables that the client sets for its hooks."""
     return {name: value for one in settings for name, value in one.env.items()}
 
 

@@ -168,7 +168,7 @@ _IN_ORDER: Mapping[type[Event], Handler] = {
     events.SubagentStop: _subagents.subagent_stop,
     events.TeammateIdle: _subagents.teammate_idle,
 }
-"""The handler of each event. Other events, and events that are newer than we are, only count as activity."""
+"""The handler of each event. Other events, and unknown events, only count as activity."""
 
 _DELAYED: Mapping[type[Event], Handler] = {
     events.PreToolUse: _tools.delayed_pre_tool_use,

@@ -249,7 +249,7 @@ class MailDelivery(EventExtension):
                 self._cleared[record.caller.pid, record.caller.start] = event.session_id
 
     def _continue_agent(self, service: MessageService, context: EventContext) -> None:
-        """Give a new session the agent of the session that /clear has ended in the same process."""
+        """Assign to a new session the agent of the session that /clear has ended in the same process."""
         event, caller = context.event, context.request.caller
         with self._lock:
             before = self._cleared.pop((caller.pid, caller.start), None)
