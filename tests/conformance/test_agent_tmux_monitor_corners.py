@@ -50,7 +50,7 @@ def test_01_the_status_line_arrives_after_stop() -> None:
     assert client.main.usage.cost_usd == 0.35
 
 
-def test_02_the_person_interrupts_and_no_stop_comes() -> None:
+def test_02_the_user_interrupts_and_no_stop_comes() -> None:
     client = FakeClient()
     client("UserPromptSubmit")
     client.pre()
