@@ -17,7 +17,7 @@ from fairlead.clients.claude._status_line import status_line_of
 from fairlead.clients.claude._status_line import usage_of as read_usage
 from fairlead.sessions import Registry, Session, Usage, restore, snapshot
 from fairlead.sessions._registry import MAX_SESSIONS
-from fairlead.sessions._status_line import LARGEST_STATUS
+from fairlead.sessions._status_line import MAX_STATUS_BYTES
 
 RECORDED = Path(__file__).with_name("status_lines")
 
@@ -101,7 +101,8 @@ def test_whatever_is_no_status_is_nothing(payload: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "payload", [b"", b"[]", b"null", b'"x"', b"{", b"[" * 100_000, b'{"a": "' + b"x" * LARGEST_STATUS + b'"}', b"\xff"]
+    "payload",
+    [b"", b"[]", b"null", b'"x"', b"{", b"[" * 100_000, b'{"a": "' + b"x" * MAX_STATUS_BYTES + b'"}', b"\xff"],
 )
 def test_this_is_no_status(payload: bytes) -> None:
     assert client_named("claude").read_status_line(payload) == StatusLine()

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 
 from fairlead.clients import DEFAULT_CLIENT, client_named
-from fairlead.sessions import LARGEST_STATUS, line_of
+from fairlead.sessions import MAX_STATUS_BYTES, line_of
 
 
 def run() -> int:
@@ -23,4 +23,4 @@ def run() -> int:
 def _payload() -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         return b""
-    return sys.stdin.buffer.read(LARGEST_STATUS + 1)
+    return sys.stdin.buffer.read(MAX_STATUS_BYTES + 1)

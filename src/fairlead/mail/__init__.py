@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         QueueSize,
         UnansweredRequest,
     )
-    from fairlead.mail._tasks import TasksHeard, incomplete
+    from fairlead.mail._task_lists import TaskLists, incomplete
     from fairlead.mail._types import (
         FAIRLEAD,
         FIRST_ID,
@@ -115,7 +115,7 @@ __all__ = [
     "QueueSize",
     "SendResult",
     "Stage",
-    "TasksHeard",
+    "TaskLists",
     "TooLarge",
     "Topic",
     "UnansweredRequest",
@@ -166,8 +166,8 @@ __getattr__ = lazy_exports(
             "NOTICE_OVERDUE",
             "QueueSize",
         ),
-        "_tasks": (
-            "TasksHeard",
+        "_task_lists": (
+            "TaskLists",
             "incomplete",
         ),
         "_types": (

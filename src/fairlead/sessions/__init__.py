@@ -13,20 +13,19 @@ if TYPE_CHECKING:
     from fairlead.clients import Usage
     from fairlead.sessions._attention import AttentionLog, AttentionRequest, AttentionSettings, decide_notification
     from fairlead.sessions._changes import Change
-    from fairlead.sessions._limits import LONGEST_PATH, MAX_PATH_LENGTH, clean
+    from fairlead.sessions._limits import MAX_PATH_LENGTH, clean
     from fairlead.sessions._panes import TmuxClients
+    from fairlead.sessions._reconcile import reconcile
     from fairlead.sessions._registry import Registry
     from fairlead.sessions._session import STALE_AFTER, Agent, Counters, OpenCall, Session, SessionMemory, Task
-    from fairlead.sessions._session_files import reconcile
     from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
     from fairlead.sessions._states import AttentionNeeded, Evidence, Idle, State, Working
-    from fairlead.sessions._status_line import LARGEST_STATUS, STATUS_LINE, line_of
+    from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
 
 __all__ = [
-    "LARGEST_STATUS",
-    "LONGEST_PATH",
     "MAX_PATH_LENGTH",
+    "MAX_STATUS_BYTES",
     "STALE_AFTER",
     "STATUS_LINE",
     "Agent",
@@ -70,7 +69,7 @@ __getattr__ = lazy_exports(
         ),
         "_changes": ("Change",),
         "_limits": (
-            "LONGEST_PATH",
+            "MAX_PATH_LENGTH",
             "MAX_PATH_LENGTH",
             "clean",
         ),
@@ -86,7 +85,7 @@ __getattr__ = lazy_exports(
             "Task",
             "Usage",
         ),
-        "_session_files": ("reconcile",),
+        "_reconcile": ("reconcile",),
         "_snapshot": (
             "SnapshotError",
             "apply_record",
@@ -102,7 +101,7 @@ __getattr__ = lazy_exports(
             "Working",
         ),
         "_status_line": (
-            "LARGEST_STATUS",
+            "MAX_STATUS_BYTES",
             "STATUS_LINE",
             "line_of",
         ),

@@ -20,9 +20,6 @@ MAX_RECENT_EVENTS = 8
 MAX_PREVIOUS_IDS = 8
 """Earlier ids of a session."""
 
-LONGEST_ID, LONGEST_PATH = MAX_ID_LENGTH, MAX_PATH_LENGTH
-"""The former names, for the modules about Claude Code's own files."""
-
 
 def clean(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
     """Cut a text to a length and replace unpaired surrogates, so that it can be written."""

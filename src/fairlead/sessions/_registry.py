@@ -42,8 +42,8 @@ from fairlead.events import (
 from fairlead.journal import Caller
 from fairlead.sessions._changes import Change, ChangeLog
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean
+from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
 from fairlead.sessions._session import Session
-from fairlead.sessions._session_files import discovered, reconcile, reconcile_child
 from fairlead.sessions._states import AttentionNeeded
 from fairlead.sessions._subagent_linker import SubagentLinker, end_session
 from fairlead.sessions.transitions._apply import apply

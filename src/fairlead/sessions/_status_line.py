@@ -1,4 +1,4 @@
-"""A status line of our own, for those who have none. Pure."""
+"""The status line that Fairlead shows for users who have none of their own. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from fairlead.clients import StatusLine, Usage
 
 STATUS_LINE = "StatusLine"
-"""What the launcher calls it. It is no event of the client's."""
-LARGEST_STATUS = 256 * 1024
+"""Its name in the launcher. It is not an event of the client."""
+MAX_STATUS_BYTES = 256 * 1024
 """Bytes: a hundred times what a client sends."""
 
-_LONGEST_NAME = 40
+_MAX_NAME_LENGTH = 40
 _BAR = 10
 
 
 def line_of(status: StatusLine, known: Usage | None = None, others: int = 0) -> str:
-    """Write a line: the model, how full its context is, what was used, and how many other sessions need the person.
+    """Return the line: the model, how full its context is, the usage, and how many other sessions need the user.
 
-    `known` is what is known of the session, with what this line tells; one alone does not tell everything.
+    `known` is the usage of the session including this payload: one payload alone may not have everything.
     """
     usage = known or status.usage
     return "  ".join(part for part in _parts(status, usage, others) if part)
@@ -45,5 +45,5 @@ def _parts(status: StatusLine, usage: Usage, others: int) -> Iterator[str]:
 
 
 def _model(status: StatusLine, usage: Usage) -> str:
-    """Name the model as the client does; whatever a terminal would obey is left out."""
-    return one_line(status.model or usage.model or "", _LONGEST_NAME)
+    """Return the client's name of the model, safe for a terminal."""
+    return one_line(status.model or usage.model or "", _MAX_NAME_LENGTH)

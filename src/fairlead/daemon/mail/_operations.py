@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon.http import _mail_requests as requests
     from fairlead.daemon.mail._caller_identity import Caller
-    from fairlead.mail import Agent, Message, MessageService, Stage, TasksHeard
+    from fairlead.mail import Agent, Message, MessageService, Stage, TaskLists
     from fairlead.sessions import Session
 
 _PAGE = 200
@@ -53,7 +53,7 @@ class MailCall(msgspec.Struct, frozen=True):
     service: MessageService
     caller: Caller
     sessions: Callable[[str], Session | None]
-    tasks: TasksHeard
+    tasks: TaskLists
     now: float
     message: int = 0
     """The id in the path."""

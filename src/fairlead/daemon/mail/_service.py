@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.daemon._store_writer import OPENING
 from fairlead.daemon.mail._waiters import WaiterRegistry
-from fairlead.mail import MAX_SHOWN_MESSAGES, MailError, MailUnreachable, MessageService, TasksHeard
+from fairlead.mail import MAX_SHOWN_MESSAGES, MailError, MailUnreachable, MessageService, TaskLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -81,7 +81,7 @@ class MailService:
         self._stays: dict[int, StayMode] = {}
         self._revision = -1
         self._last_flush = self._last_prune = self._last_deadlines = monotonic()
-        self.tasks = TasksHeard()
+        self.tasks = TaskLists()
         self.waiters = WaiterRegistry()
 
     # -- lifecycle -------------------------------------------------------------------------------------

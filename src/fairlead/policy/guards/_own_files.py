@@ -1,4 +1,4 @@
-"""The files that hold the guards up: the policy, the client's settings, Fairlead's own. No agent may change them."""
+"""The files that the guards depend on: the policy, the client's settings, Fairlead's own. No agent may change them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _ANYWHERE = (
     *("/fairlead-hook", "/bin/fairlead"),  # what the client's settings start, wherever it is installed
 )
 _HINTS = ("fairlead", "conclaude")
-_LOOK = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is no file of the policy")
+_RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
 
 class OwnFiles:
-    """Knows which files are not the agent's to change, wherever they are."""
+    """The files that no agent may change, wherever they are."""
 
     def __init__(self, layers: Iterable[Layer], environ: Mapping[str, str] = os.environ) -> None:
         layers = tuple(layers)
@@ -45,24 +45,24 @@ class OwnFiles:
         self._in_use = (*files, *folders, *in_folders)
 
     def check(self, case: Evaluation, target: Target, *, whole: bool) -> str | None:
-        """Refuse to change such a file, or (`whole`) a folder with one of those in use below."""
+        """Return why a file may not be changed; with `whole`, also a folder that contains one of the files in use."""
         case.about(target.given)
-        names = list(filter(self._holds, target.names))
+        names = list(filter(self._contains, target.names))
         if not names and whole and target.is_folder:
             names = list(self._below(target, case.cwd))
         elif not names and target.links > 1:
             names = list(self._same(target, case.cwd))
         if not names:
-            case.looked.append(_LOOK)
+            case.looked.append(_RULE)
             return None
-        return case.found(_LOOK, f"{names[0]} is one of them", "block", _refusal(case.tool, target.given))
+        return case.found(_RULE, f"{names[0]} is one of them", "block", _refusal(case.tool, target.given))
 
-    def _holds(self, name: str) -> bool:
-        lower = name.lower()  # on a disk that minds the case this protects a little more than is there
+    def _contains(self, name: str) -> bool:
+        lower = name.lower()  # on a case-sensitive disk this protects a little more than needed
         return lower.endswith(self._anywhere) or f"{lower}/".startswith(self._prefixes)
 
     def is_mentioned(self, text: str) -> bool:
-        """Tell whether a text that cannot be understood speaks of such files."""
+        """Return whether a command that cannot be parsed mentions such files."""
         lower = text.lower()
         return any(hint in lower for hint in self._hints)
 
@@ -73,7 +73,7 @@ class OwnFiles:
                 yield file
 
     def _same(self, target: Target, cwd: str) -> Iterable[str]:
-        """Find the file of which a hard link is another name."""
+        """Yield the files of which the target is a hard link."""
         for file in self._near(cwd):
             try:
                 there = os.stat(file)
@@ -101,7 +101,7 @@ def _upward(folder: str) -> Iterable[str]:
 
 
 def _folders(environ: Mapping[str, str]) -> Iterable[str]:
-    """Give the folders for config, state and sockets that Fairlead may use, on any system."""
+    """Yield the folders for config, state and sockets that Fairlead may use, on any system."""
     home = environ.get("HOME") or os.path.expanduser("~")
     if own := environ.get("FAIRLEAD_HOME"):
         yield own
@@ -115,7 +115,7 @@ def _folders(environ: Mapping[str, str]) -> Iterable[str]:
 
 
 def _programs() -> Iterable[str]:
-    """Give what decides: this Python, what it is a link to, and the code. Who could change them could say yes."""
+    """Yield the programs that decide: this Python and the code. Whoever changes them controls the answers."""
     python = sys.executable
     if python:
         beside = os.path.dirname(python)

@@ -40,7 +40,7 @@ class ToolRules:
         self._known: dict[tuple[str, str, str], _Chosen] = {}
 
     def concern_files(self, case: Evaluation) -> bool:
-        """Tell whether any rule is about the files that a tool is used on, and not only about commands."""
+        """Whether any rule is about the files that a tool is used on, and not only about commands."""
         return bool(self._of(case).on_files)
 
     def check_files(self, case: Evaluation, targets: Sequence[Target], *, is_command: bool = False) -> str | None:

@@ -121,7 +121,7 @@ class MailDelivery(EventExtension):
         self._mail.note_activity(record, event)
         if isinstance(event, TaskCreated | TaskCompleted):
             status = "pending" if isinstance(event, TaskCreated) else "completed"
-            self._mail.tasks.take(event.session_id, Task(event.task_id or "", status, event.task_subject or ""))
+            self._mail.tasks.update(event.session_id, Task(event.task_id or "", status, event.task_subject or ""))
         elif isinstance(event, SessionEnd):
             self._session_ended(record, event)
         elif record.verdict not in _NOT_ANSWERED:
