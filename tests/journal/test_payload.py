@@ -175,3 +175,11 @@ def test_a_key_identifies_a_record() -> None:
     assert record_key(EventRecord(id="1", at=1.0, event="Stop")) == "1"
     assert record_key(CommandsRecord(id="1", at=1.0)) == "1.done"
     assert record_key(DaemonRecord(at=1.0, what="started")) == ""
+
+
+def test_the_route_is_written_as_road() -> None:
+    """Journals and spools of earlier versions have that key, and older readers expect it."""
+    record = EventRecord(id="1", at=1.0, event="Stop", route="cold")
+
+    assert b'"road":"cold"' in encode(record)
+    assert decode(encode(record)) == record
