@@ -98,7 +98,7 @@ def test_05_a_permission_is_granted_and_the_tool_takes_long() -> None:
 
     assert client.state == Working("Bash")
     assert client.main.evidence is not None
-    assert client.main.evidence.why == "a permission that is granted fires no event"
+    assert client.main.evidence.why == "a granted permission fires no event"
 
 
 @pytest.mark.parametrize("tool", ["Bash", "AskUserQuestion"])

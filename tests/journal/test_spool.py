@@ -205,7 +205,7 @@ def test_an_unfinished_file_is_removed_after_a_minute(spool: Path) -> None:
 
 LOADED = """
 import sys
-import msgspec, fairlead.events, fairlead.lazy, fairlead.paths
+import msgspec, fairlead.events, fairlead.lazy, fairlead.paths, fairlead.text._unicode
 before = set(sys.modules)
 from fairlead.journal import EventRecord, record_payload, spool_record
 spool_record(sys.argv[1], EventRecord(id="1", at=1.0, event="Stop", payload=record_payload(b"{}")[0]))

@@ -625,7 +625,7 @@ def test_the_trace_names_every_rule_and_why(project: Path) -> None:
     looked = Guards([rules]).check(call("Edit", project, file_path=".env")).looked
 
     assert [(look.setting, look.rule, look.matched, look.why) for look in looked] == [
-        ("preToolUse.protectOwnFiles", "true", False, "it is no file of the policy"),
+        ("preToolUse.protectOwnFiles", "true", False, "it is not one of these files"),
         ("preToolUse.uneditableFiles[0]", "*.lock", False, "the pattern does not match"),
         ("preToolUse.uneditableFiles[1]", ".env", True, f"{project}/.env matches"),
     ]
