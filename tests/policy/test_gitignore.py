@@ -245,6 +245,13 @@ def test_repeated_slashes_count_as_one_and_a_tab_at_the_end_is_dropped(folder: P
     assert matched(["secret.txt\t"], "secret.txt", folder)
 
 
+def test_two_stars_beside_another_character_are_one_star(folder: Path) -> None:
+    """So gitignore(5) says. git 2.39 also matches `ab`, because it compares the `a` before it looks at the stars."""
+    assert matched(["a**/b"], "ax/b", folder)
+    assert matched(["a**/b"], "a/x/b", folder) is None
+    assert matched(["a**/b"], "ab", folder) is None
+
+
 @for_each(
     ("pattern", "path"),
     [("src/*.ts", "src/a/b.ts"), ("*.lock", "/else/x.lock"), ("/else/*", "/else/a/b"), ("src/?.ts", "src/a.ts")],

@@ -1,4 +1,4 @@
-"""Which files git ignores, from the files that git reads; no git process is started.
+"""Finds out whether git ignores a file, from the files that git reads; no git process is started.
 
 A tracked file that a pattern matches counts as ignored here: the index is not read.
 """

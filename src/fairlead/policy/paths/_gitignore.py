@@ -1,13 +1,14 @@
 r"""gitignore patterns: parsed, translated to regular expressions, and matched against every name of a file.
 
 The guards, `when:` and the reader of `.gitignore` all use this module, so that a pattern means the same everywhere.
-The dialect is git's; `tests/policy/test_gitignore.py` compares it with `git check-ignore`. It deliberately differs in
-three points: characters are compared, not bytes; repeated slashes count as one; tabs at the end are dropped.
+The dialect is git's; `tests/policy/test_gitignore.py` compares it with `git check-ignore`. It differs on purpose: it
+compares characters, not bytes; repeated slashes count as one; tabs at the end are dropped; and `a**/b` is `a*/b`, as
+gitignore(5) says, where git also matches `ab`.
 
 It is not taken from `pathspec` (1.1.1, measured with Python 3.11). Its import takes 13 ms, this one 3 ms, and a process
 without a daemon lives for one event. It backtracks: `*a*a*a*a*a*a*a*a*a*ab` took 10 s on a name of 40 characters, and
-takes 0.3 ms here, as no expression retries what it has matched (atomic groups). Of 400 random lists of patterns it read
-79 differently from git, classes such as `[[:digit:]]` and `[\]]` among them. It cannot ignore case.
+takes 0.3 ms here, as no expression retries what it has matched (atomic groups). Of 1000 random lists of patterns it
+read 150 differently from git, with classes such as `[[:digit:]]` and `[\]]` among them. It cannot ignore case.
 """
 
 from __future__ import annotations
