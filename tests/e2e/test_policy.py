@@ -134,7 +134,7 @@ def refused_to_change(tool: str, file: str | Path) -> str:
     """What the model reads when it is after a file that decides about it."""
     return (
         f"PreToolUse:{tool} hook error: Blocked {tool} operation: preToolUse.protectOwnFiles protects the policy, "
-        f"the client's settings and Fairlead's own files. Only a person may change them. File: {file}"
+        f"the client's settings and Fairlead's own files. Only the user may change them. File: {file}"
     )
 
 

@@ -97,7 +97,7 @@ def _judged(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[Hoo
         return verdict.output, (*_with_subjects(verdict), *_doubts(verdict.output, layers))
     if isinstance(event, PermissionRequest):
         verdict = Guards(layers).check_permission(event)
-        return verdict.output, verdict.looked
+        return verdict.output, verdict.checks
     output = HookOutput.allow() if planned.infinite is None else HookOutput.block(planned.infinite)
     looks = _at_prompt(event, layers) if isinstance(event, UserPromptSubmit) else _at_patterns(event, layers)
     return output, tuple(looks)
@@ -105,7 +105,7 @@ def _judged(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[Hoo
 
 def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
     """Name in each look that missed what was looked at."""
-    for at, look in enumerate(verdict.looked):
+    for at, look in enumerate(verdict.checks):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
         named = subject and not look.matched
         yield msgspec.structs.replace(look, why=f"{look.why}: {shorten(subject)}") if named else look
