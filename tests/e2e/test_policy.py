@@ -171,7 +171,7 @@ def test_a_command_that_nobody_can_judge_is_denied_where_nobody_can_be_asked(age
     (text,) = run.requests[-1].results
     assert text == (
         "This command cannot be checked against the policy (preToolUse.bash.unparsable): which file > writes is only "
-        "known when it runs: $(ls -A | grep env). Write it without what cannot be known beforehand, one plain command "
+        "known when it runs: $(ls -A | grep env). Write it without variables and substitutions, one plain command "
         "at a time."
     )
     assert agent.file(".env").read_text() == "KEY=1\n"
