@@ -12,7 +12,7 @@ import msgspec
 
 from fairlead.clients import CLIENTS
 from fairlead.decide import Decision, read_event
-from fairlead.errors import FairleadError, UsageError
+from fairlead.errors import FairleadError, UsageError, failure_exit_code
 from fairlead.execute._settle import Settled, settle, tell, verdict_of
 from fairlead.execute._stdio import answers_alone_on_stdout, cancelled_by_signals, printed, read_stdin
 from fairlead.hooks import CancellationToken
@@ -31,7 +31,7 @@ def main() -> None:
         code = _run(words[0] if words else "", dict(zip(words[1::2], words[2::2], strict=False)))
     except Exception as error:  # noqa: BLE001 - the boundary: a plan that cannot be carried out must not open a gate
         print(f"fairlead: {error if isinstance(error, FairleadError) else repr(error)}", file=sys.stderr)  # noqa: T201
-        code = 2 if words[:1] == ["PreToolUse"] else 1
+        code = failure_exit_code(*words[:1])
     sys.exit(code)
 
 

@@ -12,7 +12,7 @@ import msgspec
 from fairlead.clients import CLIENTS
 from fairlead.clients.claude._render import to_json
 from fairlead.decide import GUARDED_EVENTS, Decision, decide, event_record, find_policy, post_guards, read_event
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, failure_exit_code
 from fairlead.events import HookOutput
 from fairlead.execute import settle, verdict_of
 from fairlead.hooks import HookContext, HookManager
@@ -185,7 +185,7 @@ class EventHandler:
         return manager
 
     def _refused(self, ask: HookRequest, payload: bytes, error: FairleadError, begun: float) -> HookReply:
-        exit_code = 2 if b'"PreToolUse"' in payload or ask.event == "PreToolUse" else 1
+        exit_code = failure_exit_code(ask.event, payload=payload)
         stderr = f"fairlead: {error}\n".encode(errors="replace")
         reply = HookReply(200, exit_code, stderr=stderr, verdict="failed", reason=str(error))
         self._write_down(ask, payload, None, reply, 0, begun)
