@@ -69,7 +69,7 @@ def test_the_wheel_holds_the_package_its_types_its_samples_its_launcher_and_its_
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
     meta = {name for name in names if ".dist-info/" in name}
     scripts = {name for name in names if ".data/scripts/" in name}
-    data = {"py.typed", "clients/skill.md", "policy/schema.json", "policy/template.yaml", "testing/samples.json"}
+    data = {"py.typed", "clients/skill.md", "policy/schema.json", "policy/init/template.yaml", "testing/samples.json"}
     assert names - meta - scripts == sources | {f"fairlead/{name}" for name in data}
     assert [name.rpartition("/")[2] for name in scripts] == ["fairlead-hook"]
     assert any(name.endswith("licenses/LICENSE") for name in meta)

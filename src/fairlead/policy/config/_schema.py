@@ -13,7 +13,7 @@ import msgspec
 
 from fairlead.policy.config import _types
 
-SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.json")
+SCHEMA_FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schema.json")
 SCHEMA_ID = "urn:fairlead:policy"
 
 _NEW = "New."
