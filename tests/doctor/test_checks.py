@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from fairlead.cli.doctor import examine
+from fairlead.doctor import examine
 from fairlead.doctor._facts import (
     Client,
     Daemon,
@@ -85,7 +85,7 @@ def test_what_is_kept(changes: dict[str, Any], check: str, level: str, found: st
         (Run("Stop", "user", "x", road="daemon", seconds=0.051, exit_code=0), "warning", "daemon: over 50 ms"),
         (Run("Stop", "user", "x", road="cold", seconds=0.3, exit_code=0), "ok", "  300.0 ms  no daemon"),
         (Run("Stop", "user", "x", road="cold", seconds=2.1, exit_code=0), "warning", "no daemon: over 2 s"),
-        (Run("Stop", "user", "x", road="apart", exit_code=2), "ok", "apart  blocked"),
+        (Run("Stop", "user", "x", road="apart", exit_code=2), "ok", "isolated, no daemon  blocked"),
         (Run("Stop", "user", "x", road="cold", exit_code=1, stderr=b"no\nmore"), "wrong", "exit code 1: no"),
         (Run("Stop", "user", "x", road="cold", exit_code=2, stderr=b"fairlead cannot go"), "wrong", "cannot go"),
         (Run("Stop", "user", "x", road="cold", exit_code=0, stdout=b"[1]"), "wrong", "would not be heard"),

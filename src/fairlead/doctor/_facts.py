@@ -97,6 +97,8 @@ class Program(msgspec.Struct, frozen=True):
     is_executable: bool = True
     version: str = ""
     """What was compiled in; empty if that is not to be found."""
+    is_python: bool = False
+    """Whether it is the slower launcher, for machines without a C compiler."""
     start: Ran = Ran()
     """How `--version` ended, which takes the launcher's own road to Python."""
     python_there: bool = True

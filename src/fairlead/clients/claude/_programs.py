@@ -42,6 +42,21 @@ def find_launcher(folders: Iterable[Path], python: str) -> Launcher:
     return Launcher(str(found), os.path.abspath(python))
 
 
+PYTHON_LAUNCHER = "written in Python, about 10 ms slower per event: no C compiler was found when fairlead was installed"
+COMPILE_LAUNCHER = "install a C compiler, then run: pip install --force-reinstall --no-cache-dir fairlead"
+"""What to do about a launcher in Python."""
+
+
+def is_python_launcher(file: str) -> bool:
+    """Return whether a launcher is the Python script that stands in for the compiled program."""
+    try:
+        with open(file, "rb") as stream:
+            first_line = stream.readline(256)
+    except OSError:
+        return False
+    return first_line.startswith(b"#!") and b"python" in first_line
+
+
 def is_program(file: str) -> bool:
     """Tell whether a file can be started."""
     return Path(file).is_file() and os.access(file, os.X_OK)

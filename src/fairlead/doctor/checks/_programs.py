@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.clients.claude._programs import COMPILE_LAUNCHER, PYTHON_LAUNCHER
 from fairlead.doctor._findings import ok, warning, wrong
 
 if TYPE_CHECKING:
@@ -69,4 +70,6 @@ def _start(program: Program, version: str) -> Iterator[Finding]:
         yield wrong("launcher.start", f"{program.hook} does not reach its Python: {said}", _AGAIN)
     else:
         yield ok("launcher", f"{program.hook}, version {program.version or version}")
+        if program.is_python:
+            yield warning("launcher.python", f"{program.hook} is {PYTHON_LAUNCHER}", COMPILE_LAUNCHER)
         yield ok("python", f"{program.python}, with fairlead {program.imports.said}")

@@ -20,7 +20,7 @@ SLOW_COLD = 2.0
 
 _BLOCKED = 2
 _CANNOT = ("fairlead cannot ", "The policy cannot be read", "fairlead: internal error")
-_ROADS = {"daemon": "daemon", "cold": "no daemon", "apart": "apart"}
+_ROADS = {"daemon": "daemon", "cold": "no daemon", "apart": "isolated, no daemon"}
 
 
 def check_runs(facts: Facts) -> Iterator[Finding]:

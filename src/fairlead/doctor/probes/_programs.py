@@ -90,6 +90,7 @@ def _look(hook: str, python: str) -> Program:
         is_there=is_there,
         is_executable=programs.is_program(hook),
         version=_version_in(hook) if is_there else "",
+        is_python=programs.is_python_launcher(hook),
         start=_ask([hook, "--version", *options]) if programs.is_program(hook) else Ran(),
         python_there=python_there,
         imports=_ask([python, "-E", "-P", "-c", _ASKS]) if python_there else Ran(),  # as the launcher starts it
