@@ -52,6 +52,7 @@ NEVER_ON_THE_COLD_ROAD = {
     "asyncio",
     "alembic",
     "claude_agent_sdk",
+    "click",
     "dataclasses",
     "email",
     "http",
@@ -179,3 +180,39 @@ def test_the_cold_road_imports_nothing_heavy(tmp_path: Path) -> None:
     loaded = loaded_by(road, str(hooks), stdin=payload)
     assert "guards" in loaded
     assert {name for name in NEVER_ON_THE_COLD_ROAD if name in loaded} == set()
+
+
+def test_the_status_line_imports_no_click() -> None:
+    """It is printed several times a second at worst."""
+    loaded = loaded_by("from fairlead.cli.main import main; main(['StatusLine'])", stdin="{}")
+    assert "fairlead.cli.status_line" in loaded
+    assert {name for name in NEVER_ON_THE_COLD_ROAD if name in loaded} == set()
+
+
+def test_a_command_imports_its_own_module_and_no_other() -> None:
+    """Also not the subcommands of another group, the screen, or what only the completion of a shell needs."""
+    code = "import sys; from fairlead.cli.main import main; main(['inbox', '--limit', 'x'])"
+    loaded = loaded_by(code)
+    commands = {name for name in loaded if name.startswith("fairlead.cli.") and ".support" not in name}
+    assert commands == {f"fairlead.cli.{name}" for name in ("main", "app", "commands", "mail", "mail.inbox")}
+    assert not {"click.shell_completion", "textual", "rich", "sqlalchemy", "yaml", "fairlead.daemon.command"} & loaded
+
+
+def test_loading_a_command_imports_nothing_heavy() -> None:
+    """Not even to show its help. What needs more than Click and msgspec is imported when the command runs."""
+    code = (
+        "from fairlead.cli.commands import SECTIONS\n"
+        "from fairlead.cli.support.command import load\n"
+        "entries = [entry for section in SECTIONS for entry in section.entries]\n"
+        "for entry in (*entries, *(below for entry in entries for below in entry.subcommands)): load(entry)\n"
+    )
+    loaded = loaded_by(code)
+    heavy = {"alembic", "asyncio", "rich", "sqlalchemy", "starlette", "textual", "tree_sitter", "typing_extensions"}
+    assert heavy & loaded == set()
+
+
+def test_no_command_depends_on_the_global_state_of_click() -> None:
+    """So that a daemon can run the commands of several callers."""
+    for path in (SRC / "cli").rglob("*.py"):
+        names = {getattr(node, "attr", "") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))}
+        assert not names & {"get_current_context", "pass_context", "pass_obj", "echo"}, path
