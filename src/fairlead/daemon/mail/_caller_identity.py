@@ -31,7 +31,7 @@ class Claim(msgspec.Struct, frozen=True):
     name: str = ""
     """`--as`."""
     session: str = ""
-    """`--session-id`."""
+    """`--session`."""
     variable: str = ""
     """The session that the client's variable names, in the caller's environment."""
     cwd: str = ""

@@ -251,7 +251,7 @@ def identity(visit: Visit, ask: asks.Identity) -> dict[str, Any]:
     """Save or restore what one wants to be told, or take another name."""
     office, agent = visit.office, visit.agent
     if ask.action != "restore" and not agent.session:
-        raise NoSuchAgent(f"{agent.name} is no session, so it has nothing to {ask.action}; name one: --session-id ID")
+        raise NoSuchAgent(f"{agent.name} is no session, so it has nothing to {ask.action}; name one: --session ID")
     if ask.action == "rename":
         agent = office.rename(agent, ask.new)
     elif ask.action == "save":
