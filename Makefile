@@ -1,37 +1,64 @@
-# Needs Python 3.11 or newer and make; everything else is installed into .venv.
+# Needs make and Python 3.11 or newer. Everything else is installed into .venv.
 PYTHON ?= python3
+# Arguments for pytest: make test TESTS="tests/policy -k glob"
+TESTS ?=
 BIN := .venv/bin
-STAMP := .venv/.installed
+LOWEST := .venv-lowest
 
-.PHONY: run test check bench docs clean
+define require_python
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+  echo "Fairlead needs Python 3.11 or newer. $(PYTHON) is: $$($(PYTHON) -V 2>&1 | head -n 1)" >&2; \
+  echo "Name another one: make PYTHON=python3.12" >&2; exit 1; }
+endef
+
+.PHONY: run test test-lowest check bench walk docs clean
 .DEFAULT_GOAL := run
 
-run: $(STAMP) ## a team of agents under a policy, in a scratch home
+run: .venv/.installed ## a team of agents under a policy, in a scratch home
 	@$(BIN)/fairlead demo
 
-test: $(STAMP) ## run all tests
+test: .venv/.dev ## run all tests, or those of TESTS
 	@tests/tools.sh
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TESTS)
 
-check: $(STAMP) ## lint, formatting, types
+test-lowest: $(LOWEST)/.dev ## the same on the lowest version of each requirement
+	@tests/tools.sh
+	@echo "On the lowest versions:" $$($(LOWEST)/bin/python tools/requirements.py)
+	$(LOWEST)/bin/python -m pytest $(TESTS)
+
+check: .venv/.dev ## lint, formatting, types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: $(STAMP) ## measure, print the table, keep bench/results.json
-	@$(BIN)/python -c "import pluggy, cchooks" 2>/dev/null || $(BIN)/python -m pip install --quiet -e '.[bench]'
+bench: .venv/.bench ## measure, print the table, keep bench/results.json
 	@$(BIN)/python -m bench $(BENCH)
 
-docs: $(STAMP) ## write the generated parts of the reference again
+walk: .venv/.dev ## trace four events through the packages
+	@$(BIN)/python bench/walk.py
+
+docs: .venv/.dev ## write the generated parts of the reference again
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf .venv
+	rm -rf .venv $(LOWEST)
 
-$(STAMP): pyproject.toml hatch_build.py $(wildcard launcher/*.*)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Fairlead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12" >&2; exit 1; }
-	@echo "Setting up .venv: about half a minute, only the first time" >&2
-	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+# What the product needs, and nothing else.
+.venv/.installed: pyproject.toml hatch_build.py $(wildcard launcher/*.*)
+	$(require_python)
+	@$(PYTHON) tools/setup_venv.py .venv
+	@touch $@
+
+.venv/.dev: .venv/.installed
+	@$(BIN)/python tools/setup_venv.py .venv --add dev
+	@touch $@
+
+.venv/.bench: .venv/.dev
+	@$(BIN)/python tools/setup_venv.py .venv --add bench
+	@touch $@
+
+$(LOWEST)/.dev: pyproject.toml hatch_build.py $(wildcard launcher/*.*)
+	$(require_python)
+	@$(PYTHON) tools/setup_venv.py $(LOWEST) --lowest
+	@$(LOWEST)/bin/python tools/setup_venv.py $(LOWEST) --add dev --lowest
 	@touch $@

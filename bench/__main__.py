@@ -1,4 +1,4 @@
-"""Run every benchmark, print the table on stdout and keep the figures as JSON."""
+"""Run every benchmark, print the table to stdout and save the figures as JSON."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from bench import (
-    cold_road,
     commands,
     daemon,
-    firing,
-    firing_sync,
+    daemon_kills,
+    fire,
+    fire_sync,
     imports,
     in_client,
-    kills,
     launcher,
     mail,
     mail_store,
@@ -29,6 +28,7 @@ from bench import (
     sessions,
     values,
     watch,
+    without_daemon,
 )
 from bench._harness import Effort
 from bench._table import table
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from bench._table import Row
 
 SUBJECTS = {
-    "fire": firing.rows,
-    "fire_sync": firing_sync.rows,
+    "fire": fire.rows,
+    "fire_sync": fire_sync.rows,
     "parse, encode, merge": values.rows,
     "command": commands.rows,
     "import": imports.rows,
-    "cold road": cold_road.rows,
+    "without a daemon": without_daemon.rows,
     "policy": policy.rows,
     "launcher": launcher.rows,
     "in the client": in_client.rows,
@@ -53,11 +53,11 @@ SUBJECTS = {
     "watch": watch.rows,
     "mail": mail.rows,
     "mail store": mail_store.rows,
-    "kills": kills.rows,
+    "daemon kills": daemon_kills.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")
 PACKAGES = ("fairlead", "msgspec", "typing_extensions", "pluggy", "cchooks", "hcom")
-"""What the figures depend on. `msgspec` imports `typing_extensions` where it is installed."""
+"""Packages that the figures depend on. `msgspec` imports `typing_extensions` if it is installed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,9 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     seconds = perf_counter() - start
     print(table(rows))
-    print("\nminimum (median) of all rounds, of a rate the maximum; a target is reached if both reach it")
-    _keep(options.json, rows, quick=options.quick)
-    _say(f"{seconds:.0f} s; kept in {_shown(options.json)}\n")
+    print("\nminimum (median) of all rounds, of a rate the maximum; a target is reached if both meet it")
+    _save(options.json, rows, quick=options.quick)
+    _print_progress(f"{seconds:.0f} s; saved in {_shown(options.json)}\n")
     return 0
 
 
@@ -88,19 +88,19 @@ def _measured(number: int, subject: str, *, quick: bool) -> list[Row]:
     label = f"{number}/{len(SUBJECTS)} {subject}"
     tick = _ticker(label)
     effort = Effort(3, 0.001, 2, tick, is_quick=True) if quick else Effort(60, 0.01, 60, tick)
-    found = SUBJECTS[subject](effort)
-    _say(f"{label}: done\n")
-    return found
+    rows = SUBJECTS[subject](effort)
+    _print_progress(f"{label}: done\n")
+    return rows
 
 
 def _ticker(label: str) -> Callable[[str], None]:
-    """Show each round on a terminal; elsewhere the line at the end is enough."""
+    """Return a function that shows each round on a terminal; elsewhere only the end is shown."""
     if not sys.stderr.isatty():
         return lambda _: None
-    return lambda text: _say(f"{label}: {text}\r")
+    return lambda text: _print_progress(f"{label}: {text}\r")
 
 
-def _say(text: str) -> None:
+def _print_progress(text: str) -> None:
     erase = "\x1b[K" if sys.stderr.isatty() else ""
     print(erase + text, end="", file=sys.stderr, flush=True)
 
@@ -109,13 +109,13 @@ def _shown(path: Path) -> str:
     return os.path.relpath(path)
 
 
-def _keep(path: Path, rows: Sequence[Row], *, quick: bool) -> None:
-    kept = {"machine": _machine(), "quick": quick, "rows": [row.as_json() for row in rows]}
-    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+def _save(path: Path, rows: Sequence[Row], *, quick: bool) -> None:
+    document = {"machine": _machine(), "quick": quick, "rows": [row.as_json() for row in rows]}
+    path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _machine() -> dict[str, Any]:
-    """Describe where it ran, without its name or anything of its user."""
+    """Describe the machine, without its host name or anything about its user."""
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""What is measured with: a PreToolUse payload as the client sends it, its command lengthened to 1 KB."""
+"""The data of the measurements: a PreToolUse payload as the client sends it, its command lengthened to 1 KB."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ PAYLOAD_FILE = Path(__file__).with_name("payload.json")
 PAYLOAD = PAYLOAD_FILE.read_bytes().strip()
 HOOKS = 10
 ANSWER = HookOutput.allow()
-"""Made once: what is measured is who calls the hooks, not what they do."""
+"""Created once: the callers of the hooks are measured, not the hooks."""

@@ -1,4 +1,4 @@
-"""Times variants side by side: every round runs each once, in random order, so a slow moment hits all alike."""
+"""Times variants side by side: every round runs each once, in random order, so a slow moment affects all of them."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Variant = Callable[[], float]
-    """Runs one sample and gives the seconds of one operation."""
+    """Runs one sample and returns the seconds of one operation."""
 
 ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8"}
-"""All that a measured process sees of this one's environment."""
+"""The environment of measured processes."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one operation over all rounds. Noise only ever adds, so the minimum is the steadier figure."""
+    """Seconds of one operation over all rounds. Noise only adds time, so the minimum is the more stable figure."""
 
     minimum: float
     median: float
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Timing:
-        """Sum up the rounds."""
+        """Summarize the rounds."""
         return cls(min(samples), median(samples))
 
     def per(self, parts: int) -> Timing:
-        """Share the time among the parts of one operation."""
+        """Return the time of each of the equal parts of one operation."""
         return Timing(self.minimum / parts, self.median / parts)
 
     def above(self, floor: Timing) -> Timing:
-        """Leave out what both have to pay for; 0 if that leaves nothing which can be told from noise."""
+        """Return the time above a floor; 0 if the difference is within the noise."""
         return Timing(max(0.0, self.minimum - floor.minimum), max(0.0, self.median - floor.median))
 
 
@@ -54,16 +54,16 @@ class Effort:
     sample: float
     process_rounds: int
     tick: Callable[[str], None]
-    """Told how far it is."""
+    """Called with the progress."""
     is_quick: bool = False
-    """Only to show that it runs."""
+    """Few rounds, to show that everything runs."""
 
     def compare(self, variants: Mapping[str, Variant]) -> dict[str, Timing]:
         """Time variants that run in this process."""
         return self._interleaved(variants, self.rounds)
 
     def compare_processes(self, variants: Mapping[str, Variant]) -> dict[str, Timing]:
-        """Time variants that are processes of their own; the first round warms the caches and does not count."""
+        """Time variants that start processes; the first round warms the caches and is not counted."""
         for run in variants.values():
             run()
         return self._interleaved(variants, self.process_rounds)
@@ -71,7 +71,7 @@ class Effort:
     def _interleaved(self, variants: Mapping[str, Variant], rounds: int) -> dict[str, Timing]:
         samples: dict[str, list[float]] = {name: [] for name in variants}
         order = list(variants)
-        shuffled = random.Random(2)  # noqa: S311 - an order, no secret; the same in every run
+        shuffled = random.Random(2)  # noqa: S311 - not a secret; the same order in every run
         for done in range(rounds):
             self.tick(f"round {done + 1} of {rounds}")
             shuffled.shuffle(order)
@@ -81,13 +81,13 @@ class Effort:
         return {name: Timing.of(times) for name, times in samples.items()}
 
     def looped(self, call: Callable[[], object]) -> Variant:
-        """Make a variant of a plain call: often enough in a row to fill a sample."""
+        """Return a variant of a sync call, repeated until it fills a sample."""
         timer = timeit.Timer(call)
-        number = self._enough(timer.timeit)
+        number = self._calls_per_sample(timer.timeit)
         return lambda: timer.timeit(number) / number
 
     def looped_async(self, call: Callable[[], Awaitable[object]], runner: asyncio.Runner) -> Variant:
-        """Make a variant of an awaited call; the loop's own start and end do not count."""
+        """Return a variant of an async call; the start and end of the event loop are not counted."""
 
         async def repeat(number: int) -> float:
             start = perf_counter()
@@ -95,10 +95,10 @@ class Effort:
                 await call()
             return perf_counter() - start
 
-        number = self._enough(lambda number: runner.run(repeat(number)))
+        number = self._calls_per_sample(lambda number: runner.run(repeat(number)))
         return lambda: runner.run(repeat(number)) / number
 
-    def _enough(self, run: Callable[[int], float]) -> int:
+    def _calls_per_sample(self, run: Callable[[int], float]) -> int:
         number = 1
         while (took := run(number)) < self.sample / 2:
             number *= 2
@@ -107,7 +107,7 @@ class Effort:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Collect garbage before, not while, the clock runs."""
+    """Collect garbage before the measurement, not during it."""
     gc.collect()
     gc.disable()
     try:
@@ -117,20 +117,20 @@ def _no_collection() -> Iterator[None]:
 
 
 def wall_time(command: Sequence[str], **options: Any) -> Variant:
-    """Make a variant of a whole process: from the call to its end, as whoever waits for it sees it."""
+    """Return a variant of a whole process: the wall time from the call to its end."""
     return lambda: _run(command, **options)[0]
 
 
 def cpu_time(command: Sequence[str], **options: Any) -> Variant:
-    """Make a variant of a whole process: the processor's time, which other programs disturb least."""
+    """Return a variant of a whole process: its CPU time, which other programs disturb least."""
     return lambda: _run(command, **options)[1]
 
 
 def _run(
     command: Sequence[str], *, stdin: Path | None = None, home: Path | None = None, env: Mapping[str, str] | None = None
 ) -> tuple[float, float]:
-    """Start it and wait. `posix_spawn` is the least that Python can do: what it costs is paid by every variant."""
-    seen = {**ENVIRONMENT, **({} if home is None else {"HOME": str(home)}), **(env or {})}
+    """Start a process and wait. `posix_spawn` is the cheapest way in Python; every variant pays for it."""
+    environment = {**ENVIRONMENT, **({} if home is None else {"HOME": str(home)}), **(env or {})}
     with TemporaryFile() as errors:
         files = [
             (os.POSIX_SPAWN_OPEN, 0, str(stdin or os.devnull), os.O_RDONLY, 0),
@@ -138,11 +138,11 @@ def _run(
             (os.POSIX_SPAWN_DUP2, errors.fileno(), 2),
         ]
         start = perf_counter()
-        pid = os.posix_spawn(command[0], list(command), seen, file_actions=files)
+        pid = os.posix_spawn(command[0], list(command), environment, file_actions=files)
         _, status, usage = os.wait4(pid, 0)
         wall = perf_counter() - start
         if code := os.waitstatus_to_exitcode(status):
             errors.seek(0)
-            said = errors.read().decode(errors="replace").strip()
-            raise RuntimeError(f"{' '.join(command)}: exit {code}: {said}")
+            message = errors.read().decode(errors="replace").strip()
+            raise RuntimeError(f"{' '.join(command)}: exit {code}: {message}")
     return wall, usage.ru_utime + usage.ru_stime

@@ -1,4 +1,4 @@
-"""A home that is thrown away, with projects under a policy of twenty rules, and daemons that answer in it."""
+"""A temporary home with projects that have a policy of twenty rules, and the daemons of that home."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from fairlead.ipc import DaemonUnavailable, request
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 NO_COMPILER = "not measured: needs a C compiler"
-_TURN = 0.01
+_POLL_INTERVAL = 0.01
 
 
 @dataclass(frozen=True)
 class Home:
-    """Where the measured processes live."""
+    """The home of the measured processes."""
 
     folder: Path
 
     def environment(self, state: str = "state") -> dict[str, str]:
-        """What they see: all that Fairlead keeps lies in the folder `state`."""
+        """Return the environment of processes; all files of Fairlead are in the folder `state`."""
         return {**ENVIRONMENT, "HOME": str(self.folder), "FAIRLEAD_HOME": str(self.folder / state)}
 
     def project(self, number: int = 0) -> Path:
-        """Give a project, made at the first call."""
+        """Return a project, created at the first call."""
         folder = self.folder / f"project{number}"
         if not folder.exists():
             for name in ("src", "nested"):
@@ -50,41 +50,41 @@ class Home:
 
     @property
     def socket(self) -> str:
-        """The daemon's."""
+        """The path of the daemon's socket."""
         return str(self.folder / "state/run/daemon.sock")
 
 
 @dataclass(frozen=True)
 class Daemon:
-    """A server that runs, and what the system says of it."""
+    """A running server, and its resource usage."""
 
     pid: int
     socket: str
 
     def status(self) -> dict[str, Any]:
-        """Ask it."""
-        found: dict[str, Any] = request("GET", "/v1/status", at=self.socket)
-        return found
+        """Request its status."""
+        status: dict[str, Any] = request("GET", "/v1/status", at=self.socket)
+        return status
 
     def behind(self) -> int:
-        """Bytes of its journal that are not in its store yet; one that has neither is not behind."""
-        found = re.search(
+        """Return the bytes of its journal that are not in its store yet; 0 for a server without a journal."""
+        match = re.search(
             r"^fairlead_store_behind_bytes (\d+)$", request("GET", "/metrics", at=self.socket), re.MULTILINE
         )
-        return int(found[1]) if found else 0
+        return int(match[1]) if match else 0
 
     def cpu(self) -> float:
-        """Seconds of the processor that its threads have had: other programs disturb them less than the clock's."""
-        files = Path(f"/proc/{self.pid}/task").glob("*/schedstat")  # to the nanosecond, where `stat` has 10 ms
+        """Return the CPU seconds of its threads: other programs disturb them less than wall time."""
+        files = Path(f"/proc/{self.pid}/task").glob("*/schedstat")  # in nanoseconds; `stat` has a resolution of 10 ms
         return sum(int(file.read_text().split()[0]) for file in files) / 1e9
 
     def memory(self) -> int:
-        """Bytes that it holds in memory."""
+        """Return its resident memory in bytes."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Clients:
-    """Processes that stand for clients, one for each session: a daemon looks whether they are there."""
+    """Processes in place of clients, one for each session: the daemon checks whether they are alive."""
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -98,15 +98,15 @@ class Clients:
             process.wait()
 
     def pid_of(self, session: str) -> int:
-        """Give the process of a session."""
+        """Return the pid of a session's process."""
         if session not in self._running:
             self._running[session] = subprocess.Popen(["/bin/sleep", "3600"])
         return self._running[session].pid
 
 
 @contextmanager
-def home() -> Iterator[Home]:
-    """Make one. Its path is short, since a socket's may not be long."""
+def scratch_home() -> Iterator[Home]:
+    """Create a temporary home with a short path: the paths of sockets have a limit."""
     folder = Path(tempfile.mkdtemp(prefix="flb", dir="/tmp"))
     try:
         yield Home(folder)
@@ -115,49 +115,49 @@ def home() -> Iterator[Home]:
 
 
 @contextmanager
-def daemon(place: Home, cpu: int | None = None) -> Iterator[Daemon]:
-    """Run a daemon, on one processor if that is said."""
-    with _running([sys.executable, "-m", "fairlead.daemon"], place, cpu) as process:
-        server = Daemon(process.pid, place.socket)
-        deadline = monotonic() + PATIENCE
+def daemon(home: Home, cpu: int | None = None) -> Iterator[Daemon]:
+    """Run a daemon, optionally on one CPU."""
+    with _running([sys.executable, "-m", "fairlead.daemon"], home, cpu) as process:
+        server = Daemon(process.pid, home.socket)
+        deadline = monotonic() + TIMEOUT
         while not _answers(server):
             if process.poll() is not None or monotonic() > deadline:
-                raise RuntimeError(f"the daemon does not come: {(place.folder / 'log').read_text().strip()}")
-            sleep(_TURN)
+                raise RuntimeError(f"the daemon did not start: {(home.folder / 'log').read_text().strip()}")
+            sleep(_POLL_INTERVAL)
         yield server
 
 
 @contextmanager
-def bare_server(place: Home, cpu: int | None = None) -> Iterator[Daemon]:
-    """Run uvicorn with an application that reads a request and answers nothing: the least that such a daemon costs."""
-    socket = str(place.folder / "bare.sock")
-    with _running([sys.executable, str(Path(__file__).with_name("bare_server.py")), socket], place, cpu) as process:
-        deadline = monotonic() + PATIENCE
+def bare_server(home: Home, cpu: int | None = None) -> Iterator[Daemon]:
+    """Run uvicorn with an application that answers nothing: the least that a daemon in Python costs."""
+    socket = str(home.folder / "bare.sock")
+    with _running([sys.executable, str(Path(__file__).with_name("bare_server.py")), socket], home, cpu) as process:
+        deadline = monotonic() + TIMEOUT
         while not Path(socket).exists():
             if process.poll() is not None or monotonic() > deadline:
-                raise RuntimeError(f"uvicorn does not come: {(place.folder / 'log').read_text().strip()}")
-            sleep(_TURN)
+                raise RuntimeError(f"uvicorn did not start: {(home.folder / 'log').read_text().strip()}")
+            sleep(_POLL_INTERVAL)
         yield Daemon(process.pid, socket)
 
 
 @contextmanager
-def _running(command: Sequence[str], place: Home, cpu: int | None) -> Iterator[subprocess.Popen[bytes]]:
-    (place.folder / "state").mkdir(exist_ok=True)
-    with (place.folder / "log").open("ab") as log, on_processor(cpu):
+def _running(command: Sequence[str], home: Home, cpu: int | None) -> Iterator[subprocess.Popen[bytes]]:
+    (home.folder / "state").mkdir(exist_ok=True)
+    with (home.folder / "log").open("ab") as log, on_cpu(cpu):
         process = subprocess.Popen(
-            command, env=place.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
+            command, env=home.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
         )
     try:
         yield process
     finally:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
 
 
 @contextmanager
-def on_processor(number: int | None) -> Iterator[None]:
-    """Start processes on one processor, all their threads included."""
+def on_cpu(number: int | None) -> Iterator[None]:
+    """Start processes on one CPU, including all their threads."""
     if number is None or not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -169,15 +169,15 @@ def on_processor(number: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def processors() -> tuple[int | None, int | None]:
-    """Give one processor for the server and another for the load, where there are two."""
-    if not hasattr(os, "sched_getaffinity") or len(found := sorted(os.sched_getaffinity(0))) < 2:
+def two_cpus() -> tuple[int | None, int | None]:
+    """Return one CPU for the server and another for the load, if there are two."""
+    if not hasattr(os, "sched_getaffinity") or len(cpus := sorted(os.sched_getaffinity(0))) < 2:
         return None, None
-    return found[0], found[1]
+    return cpus[0], cpus[1]
 
 
 def compiled(source: Path, program: Path, *, static: bool = True) -> bool:
-    """Compile a C program, by itself if that can be done; `False` if there is no compiler that works."""
+    """Compile a C program, statically linked if possible; return `False` without a working compiler."""
     compiler = shutil.which(os.environ.get("CC") or "cc")
     if compiler is None:
         return False

@@ -1,4 +1,4 @@
-"""The events of many sessions, as their launchers would send them: real payloads, as whole HTTP requests in a file."""
+"""The events of many sessions as their launchers send them: recorded payloads as HTTP requests in a file."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ if TYPE_CHECKING:
     from bench._home import Clients, Home
 
 PROJECTS = 20
-"""Folders that the sessions work in, each with a policy of its own."""
+"""The number of projects of the sessions, each with its own policy."""
 
 TURN = (
     "UserPromptSubmit",
     *("Read", "Read", "Bash", "Edit", "Read", "Edit", "Bash", "Write", "Bash", "Edit"),
     "Stop",
 )
-"""What a session sends, again and again. A tool's name stands for two events: before the call, and after it."""
+"""The events of one turn of a session. The name of a tool stands for two: before and after the call."""
 
 
-def write_sessions(file: Path, place: Home, clients: Clients, number: int) -> None:
-    """Write the requests of so many sessions, in the form that `load.c` reads."""
+def write_sessions(file: Path, home: Home, clients: Clients, number: int) -> None:
+    """Write the requests of a number of sessions, in the format of `load.c`."""
     recorded = _recorded()
     with file.open("wb") as out:
         out.write(struct.pack("=I", number))
         for session in range(number):
-            requests = list(_requests(recorded, place, clients, session))
+            requests = list(_requests(recorded, home, clients, session))
             out.write(struct.pack("=I", len(requests)))
             for request in requests:
                 out.write(struct.pack("=I", len(request)) + request)
 
 
 def _recorded() -> dict[str, dict[str, Any]]:
-    """Find a payload for each event and tool: the last, which is of the newest client.
+    """Return a payload for each event and tool: the last one, which is of the newest client.
 
-    Not of subagents: those of one turn are gone in the next, and here every turn is the same.
+    Events of subagents are left out: a subagent has one turn, and here all turns are the same.
     """
-    found = {}
+    payloads = {}
     for event in samples():
         if event.agent_id:
             continue
         payload = json.loads(encode(event))
-        found[f"{event.event_name} {payload.get('tool_name', '')}".strip()] = payload
-    return found
+        payloads[f"{event.event_name} {payload.get('tool_name', '')}".strip()] = payload
+    return payloads
 
 
-def _requests(recorded: dict[str, dict[str, Any]], place: Home, clients: Clients, session: int) -> Iterator[bytes]:
-    project = str(place.project(session % PROJECTS))
+def _requests(recorded: dict[str, dict[str, Any]], home: Home, clients: Clients, session: int) -> Iterator[bytes]:
+    project = str(home.project(session % PROJECTS))
     name = f"{session:08x}-0000-4000-8000-000000000000"
     client = clients.pid_of(name)
     for step in TURN:
         for key in (f"PreToolUse {step}", f"PostToolUse {step}") if f"PreToolUse {step}" in recorded else (step,):
-            yield _request({**recorded[key], "session_id": name}, project, place, client)
+            yield _request({**recorded[key], "session_id": name}, project, home, client)
 
 
-def _request(payload: dict[str, Any], project: str, place: Home, client: int) -> bytes:
-    """Write what a launcher sends. The load fills in the id."""
+def _request(payload: dict[str, Any], project: str, home: Home, client: int) -> bytes:
+    """Return the request of a launcher. The load fills in the id."""
     body = msgspec.json.encode(payload).replace(b"/home/user/project", project.encode())
-    env = place.environment()
+    env = home.environment()
     variables = ";".join(f"{name}={env[name]}" for name in ("FAIRLEAD_HOME", "HOME"))
     head = [
         f"POST /v1/events/{payload['hook_event_name']}?client=claude HTTP/1.1",

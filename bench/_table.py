@@ -1,4 +1,4 @@
-"""What is reported: one row per comparison, as a table for people and as plain values for programs."""
+"""The report: one row per comparison, as a Markdown table and as JSON values."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 NOT_INSTALLED = "not installed: pip install -e '.[bench]'"
 
 _SCALE = {"µs": 1e6, "ms": 1e3, "MB": 1e-6, "/s": 1.0, "": 1.0}
-"""From seconds, bytes, events a second and plain counts to what is shown."""
+"""Factors from seconds, bytes, events per second and counts to the units shown."""
 
 _HEADINGS = ("what", "ours", "baseline", "result", "target", "reached")
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be reached: a figure or a difference in the row's unit, or a ratio."""
+    """A target: a figure or a difference in the row's unit, or a ratio."""
 
     of: Literal["time", "difference", "ratio"]
     limit: float
     is_floor: bool = False
-    """At least `limit`, not at most: as of events a second."""
+    """The figure must be at least `limit`, as for events per second."""
 
-    def holds(self, figure: float) -> bool:
-        """Tell whether a figure reaches it."""
+    def is_met(self, figure: float) -> bool:
+        """Return whether a figure meets the target."""
         return figure >= self.limit if self.is_floor else figure <= self.limit
 
 
@@ -40,18 +40,18 @@ class Row:
     what: str
     unit: Literal["µs", "ms", "MB", "/s", ""]
     ours: Timing | None
-    """`None` where it cannot be measured."""
+    """`None` if it cannot be measured."""
     baseline: str
-    """Empty if there is nothing to compare with."""
+    """Empty if there is no baseline."""
     theirs: Timing | None = None
-    """`None` where the peer is not installed."""
+    """`None` if the peer is not installed."""
     shows: Literal["difference", "ratio"] = "ratio"
     target: Target | None = None
     absent: str = NOT_INSTALLED
-    """What is told in place of what was not measured."""
+    """The text in place of a figure that was not measured."""
 
     def figure(self, of: str, which: Literal["minimum", "median"]) -> float | None:
-        """Compute the time, difference or ratio from the minima or from the medians."""
+        """Return the time, difference or ratio of the minima or of the medians."""
         scale = _SCALE[self.unit]
         if self.ours is None:
             return None
@@ -61,22 +61,22 @@ class Row:
         if self.theirs is None:
             return None
         theirs = getattr(self.theirs, which) * scale
-        if of == "ratio" and not theirs:  # what cannot be told from noise is nothing to compare with
+        if of == "ratio" and not theirs:  # within the noise there is nothing to compare with
             return None
         return float(ours - theirs if of == "difference" else ours / theirs)
 
     @property
     def reached(self) -> Literal["yes", "no", "minimum only"] | None:
-        """Whether the target holds; "yes" only if it holds for the minimum and for the median."""
+        """Whether the target is met; "yes" only if the minimum and the median meet it."""
         if self.target is None:
             return None
         least, middle = (self.figure(self.target.of, which) for which in ("minimum", "median"))
-        if least is None or middle is None or not self.target.holds(least):
+        if least is None or middle is None or not self.target.is_met(least):
             return None if least is None else "no"
-        return "yes" if self.target.holds(middle) else "minimum only"
+        return "yes" if self.target.is_met(middle) else "minimum only"
 
     def as_json(self) -> dict[str, Any]:
-        """Give everything, times in the row's unit."""
+        """Return all values, times in the row's unit."""
         return {
             "subject": self.subject,
             "what": self.what,
@@ -91,7 +91,7 @@ class Row:
         }
 
     def cells(self) -> tuple[str, ...]:
-        """Give the cells of the table, in the order of its headings."""
+        """Return the cells of the table, in the order of its headings."""
         return (
             f"{self.subject}: {self.what}",
             self.absent if self.ours is None else self._times(self.ours),
@@ -140,13 +140,13 @@ class Row:
 
 
 def _short(figure: float, sign: str = "") -> str:
-    """Three digits that matter, never an exponent."""
+    """Format three significant digits, never an exponent."""
     digits = 2 if abs(figure) < 10 else 1 if abs(figure) < 100 else 0
     return f"{figure:{sign}.{digits}f}"
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Write the rows as a Markdown table with straight columns."""
+    """Format the rows as a Markdown table with aligned columns."""
     lines = [_HEADINGS, *(row.cells() for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     shown = [_line(line, widths) for line in lines]

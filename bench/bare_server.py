@@ -1,4 +1,4 @@
-"""uvicorn as the daemon sets it up, with an application that reads the request and answers nothing. Never imported."""
+"""uvicorn configured as in the daemon, with an application that answers nothing. Run as a script."""
 
 import os
 import socket
@@ -31,5 +31,5 @@ if __name__ == "__main__":
         server_header=False,
         date_header=False,
     )
-    os.rename(sys.argv[1] + ".new", sys.argv[1])  # noqa: PTH104 - whoever finds it can connect
+    os.rename(sys.argv[1] + ".new", sys.argv[1])  # noqa: PTH104 - a client that finds the socket can connect
     uvloop.run(uvicorn.Server(config).serve([listener]))

@@ -1,4 +1,4 @@
-"""The check of `examples/security.py` as a cchooks hook: measured as a process, never imported."""
+"""The check of `examples/security.py` as a cchooks hook. Run as a script."""
 
 from cchooks import PreToolUseContext, create_context
 

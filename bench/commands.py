@@ -1,4 +1,4 @@
-"""Command hooks: the round trip through a command that does nothing, payload on its stdin."""
+"""Command hooks: the round trip through a command that does nothing, with the payload on its stdin."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The daemon under the load of many sessions: events a second, latency, memory, and what an event costs it.
+"""The daemon under the load of many sessions: events per second, latency, memory, and CPU time per event.
 
-It runs on one processor, the load (`load.c`) on another. Beside it, and in turn with it, runs a bare uvicorn that
-answers nothing: what any such daemon in Python has to pay.
+It runs on one CPU, the load (`load.c`) on another. A bare uvicorn that answers nothing is measured in turn with it:
+what any such daemon in Python costs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from bench._harness import Timing
-from bench._home import NO_COMPILER, PATIENCE, Clients, bare_server, compiled, daemon, home, on_processor, processors
+from bench._home import NO_COMPILER, TIMEOUT, Clients, bare_server, compiled, daemon, on_cpu, scratch_home, two_cpus
 from bench._sessions import write_sessions
 from bench._table import Row, Target
 
@@ -28,80 +28,80 @@ if TYPE_CHECKING:
 SESSIONS = 100
 MANY = 1000
 PARALLEL = 8
-"""Events on their way at the same time where the number of sessions is what differs: one session has subagents."""
+"""Concurrent events in the comparison of one session, which has subagents, with many."""
 
 STEADY = 0.8
-"""Of the rate that was reached: how busy the daemon is when its latency is measured."""
+"""The share of the maximum rate at which the latency is measured."""
 
-SHORT = 4
-"""So many short loads in place of a long one: if the processor is taken from us for 20 ms, that spoils one of them."""
+SHORT_LOADS = 4
+"""Short loads in place of a long one: if the hypervisor takes the CPU away for 20 ms, that affects one of them."""
 
 _SCHEDSTAT = Path("/proc/self/schedstat")
 _ROUNDS = 5
-_TURN = 0.1
+_POLL_INTERVAL = 0.1
 
 
 def rows(effort: Effort) -> list[Row]:
-    with home() as place:
-        if not _SCHEDSTAT.exists() or not compiled(_source(), place.folder / "load"):
+    with scratch_home() as home:
+        if not _SCHEDSTAT.exists() or not compiled(_source(), home.folder / "load"):
             return _table(None)
-        ours, loads = processors()
-        with Clients() as clients, daemon(place, ours) as server, bare_server(place, ours) as bare:
-            return _table(_measured(effort, _Bench(place, clients, loads), server, bare))
+        server_cpu, load_cpu = two_cpus()
+        with Clients() as clients, daemon(home, server_cpu) as server, bare_server(home, server_cpu) as bare:
+            return _table(_measured(effort, _Bench(home, clients, load_cpu), server, bare))
 
 
 @dataclass(frozen=True)
 class _Load:
-    """What a load came to."""
+    """The result of a load."""
 
     rate: float
     p99: float
     cpu: float
-    """Seconds of the server's processor for each event."""
+    """CPU seconds of the server per event."""
 
 
 @dataclass(frozen=True)
 class _Bench:
-    """Puts servers under load."""
+    """Runs loads against servers."""
 
-    place: Home
+    home: Home
     clients: Clients
-    processor: int | None
+    cpu: int | None
 
     def requests(self, sessions: int) -> Path:
-        """Give the events of so many sessions, as a file."""
-        file = self.place.folder / f"sessions{sessions}"
+        """Return a file with the events of a number of sessions."""
+        file = self.home.folder / f"sessions{sessions}"
         if not file.exists():
-            write_sessions(file, self.place, self.clients, sessions)
+            write_sessions(file, self.home, self.clients, sessions)
         return file
 
     def load(self, server: Daemon, sessions: int, clients: int, events: int, rate: float = 0.0) -> _Load:
-        """Send so many events, all of which must be answered, and wait until the server has nothing left to do."""
-        program, before = self.place.folder / "load", server.cpu()
-        words = [str(word) for word in (program, server.socket, self.requests(sessions), clients, events, rate)]
-        with on_processor(self.processor):
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
+        """Send events, all of which must be answered, and wait until the server has finished its work."""
+        program, before = self.home.folder / "load", server.cpu()
+        command = [str(word) for word in (program, server.socket, self.requests(sessions), clients, events, rate)]
+        with on_cpu(self.cpu):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"the load on {server.socket}: exit {done.returncode}: {done.stderr.strip()}")
-        told: dict[str, Any] = json.loads(done.stdout)
-        if told["bad"]:
-            raise RuntimeError(f"{told['bad']} of {events} events were not answered as they should be")
-        _wait_for_rest(server)
-        return _Load(events / told["seconds"], told["p99"], (server.cpu() - before) / events)
+        result: dict[str, Any] = json.loads(done.stdout)
+        if result["bad"]:
+            raise RuntimeError(f"{result['bad']} of {events} events were answered wrongly")
+        _wait_for_store(server)
+        return _Load(events / result["seconds"], result["p99"], (server.cpu() - before) / events)
 
 
-def _wait_for_rest(server: Daemon) -> None:
-    """Wait until the store has been fed: that is work for these events, too, and must not disturb the next ones."""
-    deadline = monotonic() + PATIENCE
+def _wait_for_store(server: Daemon) -> None:
+    """Wait until the store is up to date: that work belongs to these events, and must not disturb the next ones."""
+    deadline = monotonic() + TIMEOUT
     while server.behind():
         if monotonic() > deadline:
-            raise RuntimeError(f"the store of {server.socket} is still being fed after {PATIENCE:g} s")
-        sleep(_TURN)
+            raise RuntimeError(f"the store of {server.socket} is still behind after {TIMEOUT:g} s")
+        sleep(_POLL_INTERVAL)
 
 
 @dataclass(frozen=True)
 class _Figures:
-    """All that was found out, in the rounds."""
+    """The results of all rounds."""
 
     ours: list[_Load]
     bare: list[_Load]
@@ -115,27 +115,29 @@ class _Figures:
 def _measured(effort: Effort, bench: _Bench, server: Daemon, bare: Daemon) -> _Figures:
     rounds, events = min(_ROUNDS, effort.process_rounds), 170 * effort.process_rounds
     for each, sessions in ((server, 1), (server, SESSIONS), (server, MANY), (bare, SESSIONS)):
-        bench.load(each, sessions, 1, max(200, events // 8))  # the policies are read, and the store is opened
-    found = _Figures([], [], [], [], [], events, 0)
+        bench.load(each, sessions, 1, max(200, events // 8))  # reads the policies and opens the store
+    figures = _Figures([], [], [], [], [], events, 0)
     for number in range(rounds):
         effort.tick(f"round {number + 1} of {rounds}")
-        found.ours.append(bench.load(server, SESSIONS, SESSIONS, events))
-        found.bare.append(bench.load(bare, SESSIONS, SESSIONS, events))
-        rate = STEADY * median(load.rate for load in found.ours)
-        found.steady.extend(bench.load(server, SESSIONS, SESSIONS, events // SHORT, rate) for _ in range(SHORT))
-        found.one.append(bench.load(server, 1, PARALLEL, events // 4))
-        found.many.append(bench.load(server, MANY, PARALLEL, events // 4))
+        figures.ours.append(bench.load(server, SESSIONS, SESSIONS, events))
+        figures.bare.append(bench.load(bare, SESSIONS, SESSIONS, events))
+        rate = STEADY * median(load.rate for load in figures.ours)
+        figures.steady.extend(
+            bench.load(server, SESSIONS, SESSIONS, events // SHORT_LOADS, rate) for _ in range(SHORT_LOADS)
+        )
+        figures.one.append(bench.load(server, 1, PARALLEL, events // 4))
+        figures.many.append(bench.load(server, MANY, PARALLEL, events // 4))
     total = int(server.status()["events"])
-    return _Figures(found.ours, found.bare, found.steady, found.one, found.many, total, server.memory())
+    return _Figures(figures.ours, figures.bare, figures.steady, figures.one, figures.many, total, server.memory())
 
 
-def _table(found: _Figures | None) -> list[Row]:
-    """Make the rows; without figures, they say why there are none."""
+def _table(figures: _Figures | None) -> list[Row]:
+    """Return the rows; without figures they say why there are none."""
 
     def of(get: Callable[[_Figures], Sequence[_Load]], value: Callable[[_Load], float], best: Any = min) -> Any:
-        if found is None:
+        if figures is None:
             return None
-        samples = [value(load) for load in get(found)]
+        samples = [value(load) for load in get(figures)]
         return Timing(best(samples), median(samples))
 
     bare = "bare uvicorn, answers nothing"
@@ -143,14 +145,14 @@ def _table(found: _Figures | None) -> list[Row]:
     cost, least = of(lambda f: f.ours, lambda x: x.cpu), of(lambda f: f.bare, lambda x: x.cpu)
     latency = of(lambda f: f.steady, lambda x: x.p99)
     one, many = of(lambda f: f.one, lambda x: x.cpu), of(lambda f: f.many, lambda x: x.cpu)
-    memory = None if found is None else Timing(found.memory, found.memory)
+    memory = None if figures is None else Timing(figures.memory, figures.memory)
     why = NO_COMPILER if _SCHEDSTAT.exists() else f"not measured: needs {_SCHEDSTAT}"
     table: list[tuple[str, Any, Any, str, Any, Target | None]] = [
-        ("100 sessions, one processor", "/s", ours, bare, theirs, Target("time", 4000, is_floor=True)),
+        ("100 sessions, one CPU", "/s", ours, bare, theirs, Target("time", 4000, is_floor=True)),
         ("p99 at 80 % of that rate", "ms", latency, "", None, Target("time", 10)),
-        ("processor time for an event", "µs", cost, bare, least, None),
+        ("CPU time per event", "µs", cost, bare, least, None),
         ("the same, 1000 sessions", "µs", many, "the same, 1 session", one, Target("ratio", 1.2)),
-        ("memory after all of it", "MB", memory, "", None, Target("time", 90)),
+        ("memory at the end", "MB", memory, "", None, Target("time", 90)),
     ]
     return [
         Row("daemon", what, unit, ours_, against, theirs_, target=target, absent=why)

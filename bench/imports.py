@@ -1,4 +1,4 @@
-"""Imports, as whole processes: processor time above that of a Python which does nothing."""
+"""Imports, as whole processes: CPU time above that of a Python process that does nothing."""
 
 from __future__ import annotations
 

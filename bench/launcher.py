@@ -1,4 +1,4 @@
-"""The launcher, daemon warm: one event, one process, against the least that any native hook costs, and its peers."""
+"""The launcher with a warm daemon: one event, one process, against a native hook that does nothing, and peers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from bench._data import ROOT
 from bench._harness import wall_time
-from bench._home import NO_COMPILER, compiled, daemon, home
+from bench._home import NO_COMPILER, compiled, daemon, scratch_home
 from bench._table import Row, Target
-from bench.cold_road import PYTHON, peers
+from bench.without_daemon import PYTHON, peers
 from fairlead import __version__
 from fairlead.testing import make_payload
 
@@ -26,21 +26,23 @@ COMMAND = "git status --short && npm test"
 
 
 def rows(effort: Effort) -> list[Row]:
-    with home() as place, daemon(place):
-        payloads = _payloads(place)
+    with scratch_home() as home, daemon(home):
+        payloads = _payloads(home)
         hook = [str(LAUNCHER), "PreToolUse", "--python", PYTHON]
-        _check_answers(hook, place)
-        cold = {**place.environment("cold"), "FAIRLEAD_NO_DAEMON": "1"}
-        warm, edit = place.environment(), payloads["Edit"]
+        _check_answers(hook, home)
+        cold = {**home.environment("cold"), "FAIRLEAD_NO_DAEMON": "1"}
+        warm, edit = home.environment(), payloads["Edit"]
         variants: dict[str, Variant] = {
             "Edit": wall_time(hook, stdin=edit, env=warm),
             "Bash": wall_time(hook, stdin=payloads["Bash"], env=warm),
             "pass": wall_time([PYTHON, "-c", "pass"], stdin=edit, env=warm),
-            "twin": wall_time([PYTHON, _twin(place), "PreToolUse", "--python", PYTHON], stdin=edit, env=warm),
+            "python": wall_time(
+                [PYTHON, _python_launcher(home), "PreToolUse", "--python", PYTHON], stdin=edit, env=warm
+            ),
             "cold": wall_time(hook, stdin=edit, env=cold),
             **{name: wall_time(command, stdin=edit, env=warm) for name, command in peers().items()},
         }
-        if nothing := _nothing(place):
+        if nothing := _nothing(home):
             variants["nothing"] = wall_time([nothing], stdin=edit, env=warm)
         times = effort.compare_processes(variants)
     return _compared(times)
@@ -53,7 +55,7 @@ def _compared(times: dict[str, Timing]) -> list[Row]:
         "hcom": "hcom 0.7.31, native, no check",
         "cchooks": "cchooks 0.1.5, another check",
         "pass": "python -c pass",
-        "twin": "the launcher in Python",
+        "python": "the launcher in Python",
         "cold": "the launcher, no daemon",
     }
     return [
@@ -63,41 +65,41 @@ def _compared(times: dict[str, Timing]) -> list[Row]:
     ]
 
 
-def _payloads(place: Home) -> dict[str, Path]:
-    """Write a call of each tool, as the client sends it."""
-    project = place.project()
+def _payloads(home: Home) -> dict[str, Path]:
+    """Write the payload of a call of each tool."""
+    project = home.project()
     calls = {
         "Edit": {"file_path": str(project / "src/main.py"), "old_string": "hello", "new_string": "goodbye"},
         "Bash": {"command": COMMAND, "description": "Run the tests"},
     }
     files = {}
     for tool, tool_input in calls.items():
-        files[tool] = place.folder / f"{tool}.json"
+        files[tool] = home.folder / f"{tool}.json"
         payload = make_payload("PreToolUse", cwd=str(project), tool_name=tool, tool_input=tool_input)
         files[tool].write_text(json.dumps(payload))
     return files
 
 
-def _check_answers(hook: list[str], place: Home) -> None:
-    """Time only what does the work: by this policy an edit of `.env` is blocked, and by the daemon."""
-    project = place.project()
-    told = {"tool_name": "Edit", "tool_input": {"file_path": str(project / ".env")}}
-    payload = json.dumps(make_payload("PreToolUse", cwd=str(project), **told)).encode()
-    env = place.environment()
+def _check_answers(hook: list[str], home: Home) -> None:
+    """Check the launcher before it is timed: the daemon must block an edit of `.env`."""
+    project = home.project()
+    call = {"tool_name": "Edit", "tool_input": {"file_path": str(project / ".env")}}
+    payload = json.dumps(make_payload("PreToolUse", cwd=str(project), **call)).encode()
+    env = home.environment()
     done = subprocess.run(hook, input=payload, capture_output=True, check=False, env=env)
-    spooled = list((place.folder / "state").glob("spool/*.json"))
+    spooled = list((home.folder / "state").glob("spool/*.json"))
     if done.returncode != 2 or spooled:
         raise RuntimeError(f"{' '.join(hook)}: exit {done.returncode}: {done.stderr.decode(errors='replace').strip()}")
 
 
-def _twin(place: Home) -> str:
-    """Give the launcher in Python as the wheel has it where there is no C compiler."""
-    program = place.folder / "twin"
+def _python_launcher(home: Home) -> str:
+    """Return the launcher in Python, as in a wheel that was built without a C compiler."""
+    program = home.folder / "launcher.py"
     program.write_text((ROOT / "launcher/hook.py").read_text("utf-8").replace("@VERSION@", __version__), "utf-8")
     return str(program)
 
 
-def _nothing(place: Home) -> str | None:
-    source, program = place.folder / "nothing.c", place.folder / "nothing"
+def _nothing(home: Home) -> str | None:
+    source, program = home.folder / "nothing.c", home.folder / "nothing"
     source.write_text(NOTHING)
     return str(program) if compiled(source, program) else None

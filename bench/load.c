@@ -3,10 +3,10 @@
    load SOCKET REQUESTS CLIENTS EVENTS RATE
 
    REQUESTS is a file: the number of sessions, then for each of them the number of its requests, and these with their
-   lengths; all numbers are 32 bits, in this machine's order. Client N sends those of the sessions N, N + CLIENTS, ...,
+   lengths; all numbers are 32 bits, in native byte order. Client N sends those of the sessions N, N + CLIENTS, ...,
    one after the other, and again from the first. With RATE 0 a client sends its next event when the last is answered;
-   else all together send RATE events a second, with the random gaps of a Poisson process. Time is taken from when an
-   event was due, not from when it could be sent. Prints JSON. In C, so that the load costs less than what is measured. */
+   otherwise all together send RATE events per second, with the random gaps of a Poisson process. Time is measured from
+   when an event was due, not from when it could be sent. Prints JSON. In C, so that it costs less than what is measured. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     int fd;
-    uint32_t session, next; /* which is sent next */
+    uint32_t session, next; /* the request that is sent next */
     double due;
     int ok;
 } Client;
@@ -77,7 +77,7 @@ static void load(const char *path) {
     }
 }
 
-/* Every event has an id of its own, or it would be taken for one that came twice. */
+/* Every event has its own id, or it would be taken for a repeated one. */
 static void renew(char *place) {
     char digits[17];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)id++);
@@ -89,7 +89,7 @@ static double gap(void) {
     return -log(((double)(seed >> 11) + 0.5) / 9007199254740992.0) * client_count / rate;
 }
 
-/* Give 0 if the daemon's queue is full for now. */
+/* Return 0 if the daemon's queue is full. */
 static int begin(Client *client, int epoll) {
     Request *request = &sessions[client->session][client->next];
     client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -113,7 +113,7 @@ static int begin(Client *client, int epoll) {
     return 1;
 }
 
-/* Give 1 when the answer is there as a whole. */
+/* Return 1 when the answer is complete. */
 static int read_answer(Client *client) {
     char buffer[65536];
     for (;;) {
@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
             if (clients[c].due <= at && begin(&clients[c], epoll)) begun++;
             else next = fmin(next, clients[c].due);
         }
-        int wait = next == INFINITY ? -1 : next <= at ? 0 : (int)((next - at) * 1000); /* less than 1 ms: look again */
+        int wait = next == INFINITY ? -1 : next <= at ? 0 : (int)((next - at) * 1000); /* below 1 ms: poll again */
         struct epoll_event ready[64];
         int count = epoll_wait(epoll, ready, 64, wait);
         for (int r = 0; r < count; r++) {

@@ -1,7 +1,7 @@
-"""Mail on its way: from the sender into the hands of an agent that waits, and what many who wait cost.
+"""Delivery of mail: the time from the sender to a waiting agent, and the memory of many waiting agents.
 
-The waiting agents are real launchers in the place of Stop hooks. hcom does the same work by `hcom send` and `hcom
-listen`, so it is compared with `fairlead send`, a Python program, all of it included.
+The waiting agents are launchers that run as Stop hooks. hcom does the same with `hcom send` and `hcom listen`, so it is
+compared with the whole command `fairlead send`, a Python program.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from time import monotonic, perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 from bench._harness import Timing
-from bench._home import PATIENCE, Clients, daemon, home
+from bench._home import TIMEOUT, Clients, daemon, scratch_home
 from bench._table import Row, Target
-from bench.cold_road import PYTHON
 from bench.launcher import LAUNCHER
+from bench.without_daemon import PYTHON
 from fairlead.ipc import DaemonUnavailable, request
 from fairlead.testing import make_payload
 
@@ -32,76 +32,76 @@ if TYPE_CHECKING:
 
 MANY = 500
 FEW = 25
-"""Waiting agents, if it is only to be seen that it runs."""
+"""Waiting agents in a quick run."""
 POLICY = "mail: {stay: always}\n"
 HCOM = "hcom 0.7.31, native, send to listen"
-_TURN = 0.005
+_POLL_INTERVAL = 0.005
 
 
 def rows(effort: Effort) -> list[Row]:
-    """Measure."""
+    """Return the rows about mail."""
     rounds, many = (3, FEW) if effort.is_quick else (effort.process_rounds, MANY)
-    with home() as place, daemon(place) as server, Clients() as clients:
-        post = _Post(place, server, clients)
-        sent = Timing.of([post.deliver(post.by_request) for _ in range(rounds)])
-        commanded = Timing.of([post.deliver(post.by_command) for _ in range(rounds)])
-        theirs = _hcom(place, rounds)
-        memory = post.memory_of(many)
+    with scratch_home() as home, daemon(home) as server, Clients() as clients:
+        bench = _MailBench(home, server, clients)
+        sent = Timing.of([bench.deliver(bench.by_request) for _ in range(rounds)])
+        commanded = Timing.of([bench.deliver(bench.by_command) for _ in range(rounds)])
+        theirs = _hcom(home, rounds)
+        memory = bench.memory_of(many)
     return [
-        Row("mail", "sent, to printed by a waiting Stop", "ms", sent, "", target=Target("time", 10)),
+        Row("mail", "send, until a waiting Stop has printed it", "ms", sent, "", target=Target("time", 10)),
         Row("mail", "the same, by `fairlead send`", "ms", commanded, HCOM, theirs),
         Row("mail", f"memory with {many} agents waiting", "MB", memory, "", target=Target("time", 120)),
     ]
 
 
-class _Post:
-    """Sessions that wait, and somebody who writes to them."""
+class _MailBench:
+    """Waiting sessions, and a sender."""
 
-    def __init__(self, place: Home, server: Daemon, clients: Clients) -> None:
-        self._place = place
+    def __init__(self, home: Home, server: Daemon, clients: Clients) -> None:
+        self._place = home
         self._clients = clients
         self._server = server
-        self._project = place.project()
+        self._project = home.project()
         (self._project / ".fairlead.yaml").write_text(POLICY)
         self._session = "00000000-0000-4000-8000-000000000000"
-        self._name = self._begun(self._session)
+        self._name = self._start_session(self._session)
 
     def deliver(self, send: Callable[[], object]) -> float:
-        """Give the seconds from the moment that the sender begins until the hook has printed what was sent."""
+        """Return the seconds from the start of the sender until the hook has printed the message."""
         with self._waiting([self._session]) as (hook,):
             assert hook.stdout is not None
-            begun = perf_counter()
+            start = perf_counter()
             send()
-            said = hook.stdout.readline()
-            seconds = perf_counter() - begun
-            hook.wait(PATIENCE)  # killed before it has said that it printed the message, it would be shown again
-        if b"Are you there?" not in said:
-            raise RuntimeError(f"the waiting hook printed {said!r}")
+            printed = hook.stdout.readline()
+            seconds = perf_counter() - start
+            hook.wait(TIMEOUT)  # if killed before it acknowledges the message, the message would be shown again
+        if b"Are you there?" not in printed:
+            raise RuntimeError(f"the waiting hook printed {printed!r}")
         return seconds
 
     def by_request(self) -> None:
-        """Send by the daemon's HTTP."""
-        self._ask("POST", "/v1/mail/send", {"to": [self._name], "subject": "Are you there?"})
+        """Send with an HTTP request to the daemon."""
+        self._request("POST", "/v1/mail/send", {"to": [self._name], "subject": "Are you there?"})
 
     def by_command(self) -> None:
-        """Send by the command."""
+        """Send with the command."""
         command = [PYTHON, "-m", "fairlead", "send", self._name, "--subject", "Are you there?"]
         subprocess.run(command, env=self._place.environment(), check=True, capture_output=True)
 
     def memory_of(self, many: int) -> Timing:
-        """Give the bytes that the daemon holds while so many wait."""
+        """Return the memory of the daemon while many agents wait."""
         names = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(1, many + 1)]
         for name in names:
-            self._begun(name)
+            self._start_session(name)
         with self._waiting(names):
-            held = self._server.memory()
-        return Timing(held, held)
+            memory = self._server.memory()
+        return Timing(memory, memory)
 
-    def _begun(self, session: str) -> str:
-        """Begin a session, and give its agent's name."""
+    def _start_session(self, session: str) -> str:
+        """Start a session, and return its agent's name."""
         started = make_payload("SessionStart", cwd=str(self._project), session_id=session)
         self._hook("SessionStart", started).communicate()
-        listed = self._ask("GET", "/v1/mail/agents?all=true")["agents"]
+        listed = self._request("GET", "/v1/mail/agents?all=true")["agents"]
         return str(next(agent["name"] for agent in listed if agent["session"] == session))
 
     @contextmanager
@@ -111,11 +111,11 @@ class _Post:
             hooks = [stack.enter_context(self._hook("Stop", payload)) for payload in payloads]
             for hook in hooks:
                 stack.callback(hook.terminate)
-            deadline = monotonic() + PATIENCE
+            deadline = monotonic() + TIMEOUT
             while self._server.status()["waiting"] != len(hooks):
                 if monotonic() > deadline:
-                    raise RuntimeError(f"not all of {len(hooks)} hooks wait")
-                sleep(_TURN)
+                    raise RuntimeError(f"not all {len(hooks)} hooks are waiting")
+                sleep(_POLL_INTERVAL)
             yield hooks
 
     def _hook(self, event: str, payload: dict[str, Any]) -> subprocess.Popen[bytes]:
@@ -128,26 +128,26 @@ class _Post:
         hook.stdin = None
         return hook
 
-    def _ask(self, method: str, path: str, body: object = None) -> Any:
-        deadline = monotonic() + PATIENCE
+    def _request(self, method: str, path: str, body: object = None) -> Any:
+        deadline = monotonic() + TIMEOUT
         while True:
             try:
                 return request(method, path, at=self._server.socket, body=body)
             except DaemonUnavailable:
                 if monotonic() > deadline:
                     raise
-                sleep(_TURN)
+                sleep(_POLL_INTERVAL)
 
 
-def _hcom(place: Home, rounds: int) -> Timing | None:
-    """Time the peer, in a folder of its own; `None` where it is not installed."""
+def _hcom(home: Home, rounds: int) -> Timing | None:
+    """Time the peer, in its own folder; `None` if it is not installed."""
     program = which("hcom", path=str(Path(sys.executable).parent))
     if program is None:
         return None
-    folder = place.folder / "hcom"
+    folder = home.folder / "hcom"
     folder.mkdir()
-    env = {**place.environment(), "HOME": str(folder), "HCOM_DIR": str(folder / ".hcom")}
-    return Timing.of([_heard(_Peer(program, env, folder)) for _ in range(rounds)])
+    env = {**home.environment(), "HOME": str(folder), "HCOM_DIR": str(folder / ".hcom")}
+    return Timing.of([_deliver(_Peer(program, env, folder)) for _ in range(rounds)])
 
 
 @dataclass(frozen=True)
@@ -172,37 +172,37 @@ class _Peer:
     def run(self, *words: str) -> str:
         """Run a command."""
         with self.start(*words) as process:
-            told, _ = process.communicate()
+            output, _ = process.communicate()
         if process.returncode:
-            raise RuntimeError(f"hcom {' '.join(words)}: exit {process.returncode}: {told}")
-        return told
+            raise RuntimeError(f"hcom {' '.join(words)}: exit {process.returncode}: {output}")
+        return output
 
-    def begin(self) -> str:
-        """Begin an agent, and give its name."""
+    def start_agent(self) -> str:
+        """Start an agent, and return its name."""
         return self.run("start").rpartition("[hcom:")[2].partition("]")[0]
 
 
-def _heard(hcom: _Peer) -> float:
-    sender, name = hcom.begin(), hcom.begin()
+def _deliver(hcom: _Peer) -> float:
+    sender, name = hcom.start_agent(), hcom.start_agent()
     with hcom.start("listen", "--name", name, "--timeout", "30") as listener:
         assert listener.stdout is not None
         try:
             _until_listening(hcom, name)
-            begun = perf_counter()
+            start = perf_counter()
             hcom.run("send", f"@{name}", "--name", sender, "--", "Are you there?")
-            while "Are you there?" not in (said := listener.stdout.readline()):
-                if not said:
-                    raise RuntimeError("hcom listen heard nothing")
-            return perf_counter() - begun
+            while "Are you there?" not in (line := listener.stdout.readline()):
+                if not line:
+                    raise RuntimeError("hcom listen received nothing")
+            return perf_counter() - start
         finally:
             listener.terminate()
 
 
 def _until_listening(hcom: _Peer, name: str) -> None:
-    """Wait until the peer says that it listens."""
-    deadline = monotonic() + PATIENCE
+    """Wait until the peer reports that it listens."""
+    deadline = monotonic() + TIMEOUT
     while monotonic() < deadline:
         if any(one["name"] == name and one["status"] == "listening" for one in json.loads(hcom.run("list", "--json"))):
             return
-        sleep(_TURN)
+        sleep(_POLL_INTERVAL)
     raise RuntimeError(f"hcom: {name} does not listen")

@@ -1,4 +1,4 @@
-"""The guards of a policy of twenty rules: in process, and as the whole command."""
+"""The guards of a policy with twenty rules: in process, and as the whole command."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows(effort: Effort) -> list[Row]:
         (folder / "src").mkdir()
         (folder / "src" / "main.py").touch()
         (folder / ".fairlead.yaml").write_text(POLICY)
-        return [*_in_process(effort, folder), *_as_a_command(effort, folder)]
+        return [*_in_process(effort, folder), *_as_command(effort, folder)]
 
 
 def _in_process(effort: Effort, folder: Path) -> list[Row]:
@@ -76,7 +76,7 @@ def _in_process(effort: Effort, folder: Path) -> list[Row]:
     ]
 
 
-def _as_a_command(effort: Effort, folder: Path) -> list[Row]:
+def _as_command(effort: Effort, folder: Path) -> list[Row]:
     calls = {"Edit": {"file_path": "src/main.py"}, "Bash": {"command": COMMAND}}
     variants = {"bare": wall_time(BARE, home=folder)}
     for tool, tool_input in calls.items():

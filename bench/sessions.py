@@ -1,4 +1,4 @@
-"""Who is running: one event applied to a session, and one taken in by the whole tracker, among few and among many."""
+"""The session registry: one event applied to a session, and to the registry, with few and with many sessions."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def rows(effort: Effort) -> list[Row]:
     calls = {
         "apply": _applying(),
         "replace": _replacing(),
-        "one": _tracking(_registry(1, 0)),
-        "many": _tracking(_registry(_SESSIONS, _CHILDREN)),
+        "one": _registering(_registry(1, 0)),
+        "many": _registering(_registry(_SESSIONS, _CHILDREN)),
     }
     times = effort.compare({name: effort.looped(call) for name, call in calls.items()})
     both = {name: times[name].per(2) for name in ("apply", "one", "many")}  # a tool's start and its end
-    floor, few = "a dict copied and changed", "the same with 1 session"
-    many = f"an event among {_SESSIONS} sessions of {_CHILDREN} subagents"
+    floor, few = "copy and change a dict", "the same with 1 session"
+    many = f"one event, {_SESSIONS} sessions of {_CHILDREN} subagents"
     return [
-        Row("apply", "an event to a session", "µs", both["apply"], floor, times["replace"], target=Target("time", 3)),
-        Row("tracker", "an event, 1 session", "µs", both["one"], floor, times["replace"], target=Target("time", 50)),
-        Row("tracker", many, "µs", both["many"], few, both["one"], target=Target("time", 50)),
+        Row("apply", "one event, one session", "µs", both["apply"], floor, times["replace"], target=Target("time", 3)),
+        Row("registry", "one event, 1 session", "µs", both["one"], floor, times["replace"], target=Target("time", 50)),
+        Row("registry", many, "µs", both["many"], few, both["one"], target=Target("time", 50)),
     ]
 
 
@@ -62,30 +62,30 @@ def _registry(sessions: int, children: int) -> Registry:
     registry = Registry()
     for number in range(sessions):
         caller = Caller(pid=number + 1, start=1)
-        registry.take(UserPromptSubmit(session_id=f"s{number}", prompt="do it"), 1.0, caller)
+        registry.apply_event(UserPromptSubmit(session_id=f"s{number}", prompt="do it"), 1.0, caller)
         for child in range(children):
             started = SubagentStart(session_id=f"s{number}", agent_id=f"a{child}", agent_type="Explore")
-            registry.take(started, 2.0 + child, caller)
+            registry.apply_event(started, 2.0 + child, caller)
     return registry
 
 
-def _tracking(registry: Registry) -> Callable[[], object]:
-    """Take in events of all sessions in turn."""
+def _registering(registry: Registry) -> Callable[[], object]:
+    """Return a call that applies events of all sessions in turn."""
     sessions = [(Caller(pid=root.pid, start=1), *_events(root.id)) for root in registry.sessions()]
     clock = count(100)
 
     def both() -> object:
         caller, before, after = sessions[next(turns) % len(sessions)]
-        registry.take(before, next(clock), caller)
-        return registry.take(after, next(clock), caller)
+        registry.apply_event(before, next(clock), caller)
+        return registry.apply_event(after, next(clock), caller)
 
     turns = count()
     return both
 
 
 def _events(session: str) -> tuple[PreToolUse, PostToolUse]:
-    told: dict[str, Any] = {"session_id": session, "cwd": "/home/x", "permission_mode": "default"}
+    common: dict[str, Any] = {"session_id": session, "cwd": "/home/x", "permission_mode": "default"}
     return (
-        PreToolUse(tool_name="Bash", tool_input=_TOOL, tool_use_id="t1", **told),
-        PostToolUse(tool_name="Bash", tool_input=_TOOL, tool_use_id="t1", tool_response={"stdout": ""}, **told),
+        PreToolUse(tool_name="Bash", tool_input=_TOOL, tool_use_id="t1", **common),
+        PostToolUse(tool_name="Bash", tool_input=_TOOL, tool_use_id="t1", tool_response={"stdout": ""}, **common),
     )

@@ -1,4 +1,4 @@
-"""Values: a payload read and written, ten answers merged."""
+"""Values: a payload parsed and encoded, ten outputs merged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`fairlead watch` under load: 1 000 sessions with 10 subagents each, 500 changes a second.
 
-It is the real program on a terminal of its own, and only its own processor time counts. The latency is that from a key,
-or from a change, to the words on the terminal which it brings about.
+It is the real program on its own terminal; its CPU time is measured alone. The latency is the time from a key, or from
+a change, to the text that follows on the terminal.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from bench._fake_daemon import CHILDREN, RATE, SESSIONS, fake_daemon
 from bench._harness import Timing
-from bench._storm import CHILDREN, RATE, SESSIONS, storm
 from bench._table import Row, Target
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from bench._harness import Effort
 
-SHARE, PATIENCE, LIVE = 0.25, 0.05, 0.1
-"""What is to be reached: of a core; seconds from a key to the screen, and from a change."""
+MAX_CPU_SHARE, MAX_KEY_LATENCY, MAX_CHANGE_LATENCY = 0.25, 0.05, 0.1
+"""The targets: the share of a core; the seconds from a key to the screen, and from a change."""
 
 _SIZE = (40, 120)
 _START = "from fairlead.cli.main import main; main(['watch'])"
@@ -41,38 +41,40 @@ def rows(effort: Effort) -> list[Row]:
     if not Path("/proc/self/stat").exists():
         return _table(None, None, None, None)
     seconds = 4.0 if effort.process_rounds < 5 else 10.0
-    with TemporaryDirectory(prefix="fl") as folder, storm(Path(folder)) as blowing, _view(folder) as view:
+    with TemporaryDirectory(prefix="fl") as folder, fake_daemon(Path(folder)) as daemon, _view(folder) as view:
         view.wait_for(b"live", 60)
         view.read_for(2.0)
         shares = []
         for number in range(max(2, min(5, effort.process_rounds))):
             effort.tick(f"round {number + 1}")
-            before, begun = view.cpu(), monotonic()
+            cpu, start = view.cpu(), monotonic()
             view.read_for(seconds / 4)
-            shares.append((view.cpu() - before) / (monotonic() - begun))
+            shares.append((view.cpu() - cpu) / (monotonic() - start))
         keys = [view.answer(b"s", f"sorted by {_SORTS[number % len(_SORTS)]}") for number in range(20)]
-        letters = [view.filter() for _ in range(10)]
-        marks = [view.until(f"mark {number} ", partial(blowing.mark, f"mark {number} ")) for number in range(20)]
-    return _table(Timing.of(shares), Timing.of(keys), Timing.of(letters), Timing.of(marks))
+        characters = [view.filter() for _ in range(10)]
+        changes = [
+            view.until(f"mark {number} ", partial(daemon.request_attention, f"mark {number} ")) for number in range(20)
+        ]
+    return _table(Timing.of(shares), Timing.of(keys), Timing.of(characters), Timing.of(changes))
 
 
-def _table(share: Timing | None, key: Timing | None, letter: Timing | None, mark: Timing | None) -> list[Row]:
+def _table(share: Timing | None, key: Timing | None, character: Timing | None, change: Timing | None) -> list[Row]:
     absent = "needs /proc"
-    what, way = f"{SESSIONS} sessions x {CHILDREN} subagents, {RATE} changes/s", "to the screen"
-    to_answer, to_show = Target("time", 1000 * PATIENCE), Target("time", 1000 * LIVE)
+    what, suffix = f"{SESSIONS} sessions x {CHILDREN} subagents, {RATE} changes/s", "to the screen"
+    to_answer, to_show = Target("time", 1000 * MAX_KEY_LATENCY), Target("time", 1000 * MAX_CHANGE_LATENCY)
     return [
-        Row("watch", f"{what}, share of a core", "", share, "", target=Target("time", SHARE), absent=absent),
-        Row("watch", f"the same, from a key {way}", "ms", key, "", target=to_answer, absent=absent),
+        Row("watch", f"{what}, share of a core", "", share, "", target=Target("time", MAX_CPU_SHARE), absent=absent),
+        Row("watch", f"the same, from a key {suffix}", "ms", key, "", target=to_answer, absent=absent),
         Row(
             "watch",
-            f"the same, from a letter of the filter {way}",
+            f"the same, from a character of the filter {suffix}",
             "ms",
-            letter,
+            character,
             "",
             target=to_answer,
             absent=absent,
         ),
-        Row("watch", f"the same, from a change {way}", "ms", mark, "", target=to_show, absent=absent),
+        Row("watch", f"the same, from a change {suffix}", "ms", change, "", target=to_show, absent=absent),
     ]
 
 
@@ -80,7 +82,7 @@ def _table(share: Timing | None, key: Timing | None, letter: Timing | None, mark
 
 
 class _View:
-    """The program, seen from its terminal."""
+    """The program and its terminal."""
 
     def __init__(self, pid: int, terminal: int) -> None:
         self.pid = pid
@@ -99,30 +101,30 @@ class _View:
         deadline, seen = monotonic() + seconds, b""
         while words not in seen:
             if monotonic() > deadline:
-                raise RuntimeError(f"{words!r} never came to the terminal; the last was {seen[-300:]!r}")
+                raise RuntimeError(f"{words!r} was not shown on the terminal; the last output was {seen[-300:]!r}")
             seen = seen[-100_000:] + self._read(0.5)
 
     def answer(self, key: bytes, words: str) -> float:
-        """Press a key, and give the seconds until the terminal says these words."""
+        """Press a key, and return the seconds until the terminal shows a text."""
         return self.until(words, lambda: os.write(self.terminal, key))
 
     def filter(self) -> float:
-        """Give the seconds from a letter that no session has to the screen that says so."""
+        """Return the seconds from a character that no session contains to the screen that says so."""
         os.write(self.terminal, b"/")
         self.read_for(0.3)
-        took = self.answer(b"#", "nothing has these words")
+        elapsed = self.answer(b"#", "no session matches the filter")
         os.write(self.terminal, b"\x1b")
         self.read_for(0.5)
-        return took
+        return elapsed
 
-    def until(self, words: str, begin: Callable[[], object]) -> float:
-        """Begin something, and give the seconds until the terminal says these words."""
-        begun = monotonic()
-        begin()
+    def until(self, words: str, action: Callable[[], object]) -> float:
+        """Run an action, and return the seconds until the terminal shows a text."""
+        start = monotonic()
+        action()
         self.wait_for(words.encode(), 10)
-        took = monotonic() - begun
+        elapsed = monotonic() - start
         self.read_for(0.15)
-        return took
+        return elapsed
 
     def _read(self, seconds: float) -> bytes:
         ready, _, _ = select.select([self.terminal], [], [], seconds)

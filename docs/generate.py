@@ -23,7 +23,7 @@ from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent, To
 from fairlead.cli import event as event_command
 from fairlead.cli.app import make_root
 from fairlead.cli.support.command import HELP_WIDTH
-from fairlead.clients.claude._render import Answer, render
+from fairlead.clients import Answer, client_named
 from fairlead.events import decode_json
 from fairlead.testing import make
 
@@ -103,9 +103,9 @@ A_BLOCK = {
     "PostToolUse": "the model reads the reason; the tool has run",
     "PostToolUseFailure": "the model reads the reason; the tool has failed",
     "PostToolBatch": "the turn ends",
-    "SubagentStop": "the subagent goes on, and reads the reason",
-    "TeammateIdle": "the teammate goes on, and reads the reason",
-    "Stop": "the agent goes on, and reads the reason",
+    "SubagentStop": "the subagent continues and reads the reason",
+    "TeammateIdle": "the teammate continues and reads the reason",
+    "Stop": "the agent continues and reads the reason",
     "TaskCreated": "the task is not created",
     "TaskCompleted": "the task stays open",
     "PreCompact": "nothing is compacted",
@@ -124,11 +124,11 @@ def honoured_table() -> str:
     rows: list[tuple[str, ...]] = [("event", "a block", "exit", "ask, grant, defer", "new input", "context")]
     for kind in HookEvent:
         event = make(kind.type)
-        blocked = render(event, HookOutput.block("why"))
+        blocked = client_named(event.client).render(event, HookOutput.block("why"))
         if _reaches_the_agent(blocked) != (kind.value in A_BLOCK):
             raise SystemExit(f"{kind.value}: A_BLOCK does not say what the client's dialect says")
         said = [str(blocked.exit_code), *_on_the_call(event), _yes(event, HookOutput().with_context("new"))]
-        rows.append((f"`{kind.value}`", A_BLOCK.get(kind.value, "cannot: the person is told"), *said))
+        rows.append((f"`{kind.value}`", A_BLOCK.get(kind.value, "cannot; the user sees a message"), *said))
     return table(rows)
 
 
@@ -142,13 +142,13 @@ def _on_the_call(event: Event) -> tuple[str, str]:
     if not isinstance(event, ToolEvent):
         return "", ""
     verdicts = {"ask": HookOutput.ask("why"), "grant": HookOutput.grant(), "defer": HookOutput.defer()}
-    honoured = [name for name, output in verdicts.items() if render(event, output).stdout]
+    honoured = [name for name, output in verdicts.items() if client_named(event.client).render(event, output).stdout]
     new_input = _yes(event, HookOutput.grant().with_updated_input({"new": "input"}))
     return "all" if len(honoured) == len(verdicts) else ", ".join(honoured), new_input
 
 
 def _yes(event: Event, output: HookOutput) -> str:
-    return "yes" if b"new" in render(event, output).stdout else ""
+    return "yes" if b"new" in client_named(event.client).render(event, output).stdout else ""
 
 
 TABLES: dict[str, Callable[[], str]] = {"honoured": honoured_table}

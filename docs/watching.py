@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fairlead.sessions import AttentionNeeded, Evidence, Session, Usage, Working
-from fairlead.tui import Place, Reset, WatchApp
+from fairlead.tui import Location, SessionsReset, WatchApp
 
 if TYPE_CHECKING:
     from docs.drawing import _FAMILY as FAMILY
@@ -21,10 +21,10 @@ else:
 NOW = 1_790_000_000.0
 SIZE = (132, 24)
 _SHOP, _APP, _FIX = "/home/me/webshop", "/home/me/planner", "/home/me/planner-fix"
-_PLACES = {
-    _SHOP: Place(_SHOP, _SHOP, "main"),
-    _APP: Place(_APP, _APP, "main"),
-    _FIX: Place(_APP, _FIX, "fix/time-zones"),
+_LOCATIONS = {
+    _SHOP: Location(_SHOP, _SHOP, "main"),
+    _APP: Location(_APP, _APP, "main"),
+    _FIX: Location(_APP, _FIX, "fix/time-zones"),
 }
 _OPUS, _SONNET, _HAIKU = "claude-opus-4-8", "claude-sonnet-5", "claude-haiku-5"
 
@@ -48,11 +48,11 @@ def watch_picture() -> str:
 
 async def _drawn() -> str:
     os.environ.pop("NO_COLOR", None)
-    app = WatchApp(None, clock=lambda: NOW, look=_PLACES.__getitem__, blinks=False)
+    app = WatchApp(None, clock=lambda: NOW, locate=_LOCATIONS.__getitem__, blinks=False)
     async with app.run_test(size=SIZE) as pilot:
-        for folder, place in _PLACES.items():
-            app.team.set_place(folder, place)
-        app.deliver(Reset(_team()))
+        for folder, location in _LOCATIONS.items():
+            app.sessions.set_location(folder, location)
+        app.deliver(SessionsReset(_team()))
         while not app.list.lines or app.list.lines[0].kind != "heading":
             await pilot.pause()
         await pilot.pause()

@@ -1,4 +1,4 @@
-"""Logs every tool call, before and after. An observer: it sees the calls that others blocked, too.
+"""Logs every tool call, before and after. An observer: it also sees calls that other hooks blocked.
 
 Try it:  echo '{"session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "ls"}}' |
            fairlead PreToolUse --hooks examples/logging_hook.py
@@ -16,5 +16,5 @@ hooks = HookManager()
 
 @hooks.on(PreToolUse, PostToolUse, PostToolUseFailure, phase="observe", name="logging-hook")
 def log_tool(event: PreToolUse | PostToolUse | PostToolUseFailure) -> None:
-    """Write one line per event."""
+    """Log one line per event."""
     log.info("hook event %s, tool %s", event.event_type, event.tool_name)

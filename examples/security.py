@@ -10,7 +10,7 @@ from fairlead import Hook, HookContext, HookManager, HookOutput, PreToolUse
 
 
 class SecurityHook(Hook):
-    """Looks for patterns in what Bash is about to run."""
+    """Searches the commands of Bash for patterns."""
 
     name = "security-hook"
     events = (PreToolUse,)
@@ -18,11 +18,11 @@ class SecurityHook(Hook):
     priority = 100  # run early
 
     def __init__(self, blocked_patterns: Iterable[str]) -> None:
-        """Block commands that contain one of these."""
+        """Block commands that contain one of these patterns."""
         self.blocked_patterns = tuple(blocked_patterns)
 
     def execute(self, event: PreToolUse, _ctx: HookContext) -> HookOutput:
-        """Block, or let it pass."""
+        """Block the command if it contains a pattern."""
         command = str(event.tool_input.get("command", ""))
         for pattern in self.blocked_patterns:
             if pattern in command:

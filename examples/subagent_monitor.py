@@ -1,4 +1,4 @@
-"""Tells when subagents start and stop.
+"""Logs when subagents start and stop.
 
 Try it:  echo '{"session_id": "s1", "agent_id": "a1", "agent_type": "Explore"}' |
            fairlead SubagentStart --hooks examples/subagent_monitor.py
@@ -16,7 +16,7 @@ hooks = HookManager()
 
 @hooks.on(SubagentStart, SubagentStop, phase="observe", name="subagent-monitor")
 async def monitor(event: SubagentStart | SubagentStop) -> None:
-    """Write one line per start and stop."""
+    """Log one line per start and stop."""
     match event:
         case SubagentStart(agent_id=agent_id, agent_type=agent_type, description=description):
             log.info("subagent started: id=%s type=%s desc=%s", agent_id, agent_type, description)

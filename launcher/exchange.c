@@ -1,4 +1,4 @@
-/* Asks the daemon, within a deadline. `false` and -1 always mean the same: Python must do it. */
+/* Asks the daemon, within a deadline. `false` and -1 always mean that Python must handle the event. */
 #include "hook.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 #define MSG_NOSIGNAL 0
 #endif
 
-/* A socket of somebody else's could answer "go on" to everything. */
-static bool is_ours(int fd)
+/* The socket of another user could allow everything. */
+static bool is_same_user(int fd)
 {
 #ifdef SO_PEERCRED
     struct ucred peer;
@@ -33,9 +33,9 @@ static bool is_ours(int fd)
 static int new_socket(void)
 {
 #ifdef SOCK_NONBLOCK
-    return above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    return move_above_stderr(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
 #else
-    int on = 1, fd = above_standard(socket(AF_UNIX, SOCK_STREAM, 0));
+    int on = 1, fd = move_above_stderr(socket(AF_UNIX, SOCK_STREAM, 0));
     if (fd >= 0) {
         fcntl(fd, F_SETFL, O_NONBLOCK);
         setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
@@ -44,8 +44,8 @@ static int new_socket(void)
 #endif
 }
 
-/* On a Unix socket, connecting is done at once or not at all: a daemon whose queue is full cannot help. */
-int dial(void)
+/* Connecting to a Unix socket succeeds at once or fails: a daemon whose queue is full cannot answer. */
+int connect_daemon(void)
 {
     char memory[MAX_PATH];
     struct text path = text_in(memory, sizeof memory);
@@ -56,21 +56,21 @@ int dial(void)
     int fd = new_socket();
     if (fd < 0)
         return -1;
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 && is_ours(fd))
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 && is_same_user(fd))
         return fd;
     close(fd);
     return -1;
 }
 
-static int64_t now(void)
+static int64_t now_ms(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* A status line is drawn while a person looks; a wait takes what the daemon said, and a little for the way. */
-static int64_t milliseconds(const struct call *call)
+/* A status line must be drawn quickly; a wait takes the time that the daemon named, and some for the exchange. */
+static int64_t timeout_ms(const struct call *call)
 {
     const char *set = getenv("FAIRLEAD_DEADLINE_MS");
     uint64_t number;
@@ -81,11 +81,11 @@ static int64_t milliseconds(const struct call *call)
     return call->status_line ? 300 : 2000;
 }
 
-static bool ready(int fd, short events, int64_t deadline)
+static bool wait_ready(int fd, short events, int64_t deadline)
 {
     struct pollfd wait = {.fd = fd, .events = events};
     for (;;) {
-        int64_t left = deadline - now();
+        int64_t left = deadline - now_ms();
         if (left <= 0)
             return false;
         int count = poll(&wait, 1, (int)left);
@@ -96,7 +96,7 @@ static bool ready(int fd, short events, int64_t deadline)
     }
 }
 
-static bool again(void)
+static bool is_retryable(void)
 {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
@@ -107,7 +107,7 @@ static bool send_all(int fd, struct text head, struct bytes payload, int64_t dea
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     while (parts[0].iov_len + parts[1].iov_len > 0) {
         ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
-        if (sent < 0 && !(again() && ready(fd, POLLOUT, deadline)))
+        if (sent < 0 && !(is_retryable() && wait_ready(fd, POLLOUT, deadline)))
             return false;
         for (int i = 0; i < 2 && sent > 0; i++) {
             size_t gone = (size_t)sent < parts[i].iov_len ? (size_t)sent : parts[i].iov_len;
@@ -119,12 +119,12 @@ static bool send_all(int fd, struct text head, struct bytes payload, int64_t dea
     return true;
 }
 
-/* Make room for the whole answer; one byte more shows whether there is more than was announced. */
-static bool enlarge(struct bytes *got, size_t *room, size_t whole)
+/* Make room for the whole answer, and one byte more to detect a longer one than announced. */
+static bool grow(struct bytes *got, size_t *room, size_t whole)
 {
     if (whole < *room)
         return true;
-    char *larger = reserve(whole + 1);
+    char *larger = map_memory(whole + 1);
     if (!larger)
         return false;
     memcpy(larger, got->at, got->size);
@@ -139,10 +139,10 @@ static bool receive(int fd, struct answer *answer, struct bytes *got, int64_t de
     size_t room = sizeof first, whole = 0;
     *got = (struct bytes){first, 0};
     while (whole == 0 || got->size < whole) {
-        if (!ready(fd, POLLIN, deadline))
+        if (!wait_ready(fd, POLLIN, deadline))
             return false;
         ssize_t size = recv(fd, got->at + got->size, room - got->size, 0);
-        if (size == 0 || (size < 0 && !again()))
+        if (size == 0 || (size < 0 && !is_retryable()))
             return false;
         got->size += size > 0 ? (size_t)size : 0;
         enum state state = whole ? WHOLE : read_head(got->at, got->size, answer);
@@ -151,7 +151,7 @@ static bool receive(int fd, struct answer *answer, struct bytes *got, int64_t de
         if (state == PARTIAL)
             continue;
         whole = answer->head + answer->body;
-        if (!enlarge(got, &room, whole))
+        if (!grow(got, &room, whole))
             return false;
     }
     return got->size == whole;
@@ -159,19 +159,19 @@ static bool receive(int fd, struct answer *answer, struct bytes *got, int64_t de
 
 static bool exchange(int daemon, const struct call *call, struct answer *answer, struct bytes *got)
 {
-    static char memory[(size_t)192 << 10]; /* every value at its longest, and each byte of it encoded */
+    static char memory[(size_t)192 << 10]; /* every value at its maximum, with each byte encoded */
     struct text head = text_in(memory, sizeof memory);
     if (!request_head(&head, call))
         return false;
-    int64_t deadline = now() + milliseconds(call);
+    int64_t deadline = now_ms() + timeout_ms(call);
     struct bytes body = call->wait.token[0] ? (struct bytes){0} : call->payload;
     return send_all(daemon, head, body, deadline) && receive(daemon, answer, got, deadline);
 }
 
-/* Ask until there is an answer: the daemon may say instead what to ask for, and how long that may take. Hangs up, but
- * not on one who wants to hear that the answer is printed.
+/* Ask until there is an answer: the daemon may answer with a wait instead. Closes the connection, unless the daemon
+ * expects an acknowledgement.
  */
-bool ask(int daemon, struct call *call, struct answer *answer, struct bytes *got)
+bool ask_daemon(int daemon, struct call *call, struct answer *answer, struct bytes *got)
 {
     for (unsigned waits = 0; daemon >= 0; waits++) {
         bool answered = exchange(daemon, call, answer, got);
@@ -179,10 +179,10 @@ bool ask(int daemon, struct call *call, struct answer *answer, struct bytes *got
         if (answered && answer->ack)
             return true;
         close(daemon);
-        if (!answered || answer->status != 303 || call->then)
+        if (!answered || answer->status != 303 || call->status_command)
             return answered;
         call->wait = answer->wait;
-        daemon = waits < MAX_WAITS ? dial() : -1;
+        daemon = waits < MAX_WAITS ? connect_daemon() : -1;
     }
     return false;
 }

@@ -3,12 +3,12 @@
  * fairlead-hook Stop --wake [--client NAME] [--python PATH]
  * fairlead-hook --wait TOKEN MILLISECONDS <Event> [--id ID] [--client NAME] [--python PATH] [options of <Event>]
  *
- * What the client starts for each event. It asks the daemon; where there is none, or what it says is not understood,
- * Python decides in its place ("the cold road"), with the same words and the same stdin.
+ * The client starts this for each event. It asks the daemon; without one, or if its answer is not understood, Python
+ * evaluates the event in this process, with the same arguments and the same stdin.
  *
- * A status line is no event: it is told to the daemon, and then COMMAND is run as if we were not there.
- * With --wake the end of a turn is told already; we wait for what is worth to begin another.
- * With --wait the event is told already, and we only wait for the answer that was promised.
+ * A status line is not an event: it is reported to the daemon, and then COMMAND is run as if we were not there.
+ * With --wake the end of the turn was reported already; we wait for a reason to start another.
+ * With --wait the event was reported already, and we only wait for its answer.
  */
 #include "hook.h"
 
@@ -18,15 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char NAME[] = "0123456789_-"; /* and letters */
+static const char NAME_CHARACTERS[] = "0123456789_-"; /* besides letters */
 
-static bool is(const char *word, const char *other)
+static bool equals(const char *one, const char *other)
 {
-    return strncmp(word, other, strlen(other) + 1) == 0;
+    return strncmp(one, other, strlen(other) + 1) == 0;
 }
 
-/* As HookEvent.find reads it: PreToolUse, pre_tool_use, pre-tool-use. */
-static bool is_gate(const char *word)
+/* Whether an argument is a spelling that HookEvent.find accepts: PreToolUse, pre_tool_use, pre-tool-use. */
+static bool names_gate(const char *word)
 {
     char letters[16];
     size_t size = 0;
@@ -37,77 +37,79 @@ static bool is_gate(const char *word)
             return false;
         letters[size++] = *word;
     }
-    return same_letters(letters, size, "pretooluse");
+    return equals_ignoring_case(letters, size, "pretooluse");
 }
 
-/* The value of an option, as `--name value` or `--name=value`; how many words it takes, or 0 if it is not this one. */
-static int option(char **words, int left, const char *name, const char **value)
+/* Read the option `--name value` or `--name=value`; return how many arguments it has, or 0 if it is another one. */
+static int option(char **args, int left, const char *name, const char **value)
 {
     size_t size = strlen(name);
-    if (strncmp(words[0], name, size) != 0)
+    if (strncmp(args[0], name, size) != 0)
         return 0;
-    if (words[0][size] == '=') {
-        *value = words[0] + size + 1;
+    if (args[0][size] == '=') {
+        *value = args[0] + size + 1;
         return 1;
     }
-    if (words[0][size] || left < 2)
+    if (args[0][size] || left < 2)
         return 0;
-    *value = words[1];
+    *value = args[1];
     return 2;
 }
 
-/* --python is for us, and so are --then of a status line and --id of a wait; the rest is for Python. */
-static void sort_words(struct call *call, int argc, char **argv)
+/* --python is for us, as are --then of a status line and --id of a wait; the rest is for Python. */
+static void split_arguments(struct call *call, int argc, char **argv)
 {
     const char *id = "";
-    call->words = argv;
+    call->args = argv;
     for (int i = 1, taken; i < argc; i += taken) {
-        bool waits = call->count && is(call->words[0], "--wait");
+        bool is_wait = call->arg_count && equals(call->args[0], "--wait");
         taken = option(argv + i, argc - i, "--python", &call->python);
         if (!taken && call->status_line)
-            taken = option(argv + i, argc - i, "--then", &call->then);
-        if (!taken && waits)
+            taken = option(argv + i, argc - i, "--then", &call->status_command);
+        if (!taken && is_wait)
             taken = option(argv + i, argc - i, "--id", &id);
         if (taken)
             continue;
-        call->words[call->count++] = argv[i];
-        call->status_line = is(call->words[0], "StatusLine");
+        call->args[call->arg_count++] = argv[i];
+        call->status_line = equals(call->args[0], "StatusLine");
         taken = 1;
     }
-    if (strlen(id) < sizeof call->id && is_name(id, strlen(id), NAME))
+    if (strlen(id) < sizeof call->id && is_name(id, strlen(id), NAME_CHARACTERS))
         memcpy(call->id, id, strlen(id) + 1);
 }
 
-/* What to wait for stands before the event. What makes no sense there is left for Python to refuse. */
-static void read_wait(struct call *call)
+/* Read --wait TOKEN MILLISECONDS before the event. Invalid values are left for Python to refuse. */
+static void read_wait_arguments(struct call *call)
 {
     uint64_t *number = &call->wait.milliseconds;
-    if (call->count < 4 || !is(call->words[0], "--wait"))
+    if (call->arg_count < 4 || !equals(call->args[0], "--wait"))
         return;
-    const char *token = call->words[1], *time = call->words[2];
-    if (!is_name(token, strlen(token), NAME) || !read_number(time, strlen(time), MAX_WAIT, number) || *number == 0)
+    const char *token = call->args[1], *time = call->args[2];
+    if (!is_name(token, strlen(token), NAME_CHARACTERS))
+        return;
+    if (!read_number(time, strlen(time), MAX_WAIT, number) || *number == 0)
         return;
     memcpy(call->wait.token, token, strlen(token));
-    call->words += 3;
-    call->count -= 3;
+    call->args += 3;
+    call->arg_count -= 3;
 }
 
-static void read_words(struct call *call)
+static void read_event_arguments(struct call *call)
 {
     call->client = "claude";
-    call->event = call->count ? call->words[0] : "";
-    call->plain = is_name(call->event, strlen(call->event), "");
-    for (int i = 0; i < call->count; i++) {
-        call->gate = call->gate || is_gate(call->words[i]);
-        call->wake = call->wake || is(call->words[i], "--wake");
+    call->event = call->arg_count ? call->args[0] : "";
+    call->for_daemon = is_name(call->event, strlen(call->event), "");
+    for (int i = 0; i < call->arg_count; i++) {
+        call->is_gate = call->is_gate || names_gate(call->args[i]);
+        call->wake = call->wake || equals(call->args[i], "--wake");
     }
-    for (int i = 1, taken; call->plain && i < call->count; i += taken) {
-        taken = option(call->words + i, call->count - i, "--client", &call->client);
-        if (!taken && is(call->words[i], "--wake"))
+    for (int i = 1, taken; call->for_daemon && i < call->arg_count; i += taken) {
+        taken = option(call->args + i, call->arg_count - i, "--client", &call->client);
+        if (!taken && equals(call->args[i], "--wake"))
             taken = 1;
-        if (!taken && call->wait.token[0]) /* the daemon knows the event already; its options are for Python */
+        if (!taken && call->wait.token[0]) /* the daemon has the event already; its options are for Python */
             taken = 1;
-        call->plain = taken > 0 && is_name(call->client, strlen(call->client), NAME);
+        call->for_daemon = taken > 0 && is_name(call->client, strlen(call->client), NAME_CHARACTERS);
     }
 }
 
@@ -121,8 +123,8 @@ static void make_id(struct call *call)
     add_number(&id, (uint64_t)getpid(), 16, 1);
 }
 
-/* An answer that cannot be printed must not read as consent. */
-static _Noreturn void print(const struct call *call, const struct answer *answer, const char *body)
+/* An answer that cannot be printed must not count as consent. */
+static _Noreturn void print_answer(const struct call *call, const struct answer *answer, const char *body)
 {
     char memory[80];
     struct text line = text_in(memory, sizeof memory);
@@ -130,17 +132,17 @@ static _Noreturn void print(const struct call *call, const struct answer *answer
     signal(SIGXFSZ, SIG_IGN);
     int error = write_all(1, body, answer->stdout_size);
     if (error && call->status_line)
-        leave(0);
+        quit(0);
     if (error) {
         add(&line, "fairlead: cannot write the answer: ");
-        add(&line, reason_of(error) ? reason_of(error) : "it is refused");
-        complain(&line);
-        leave(call->gate ? 2 : 1);
+        add(&line, error_text(error) ? error_text(error) : "unknown error");
+        print_error_line(&line);
+        quit(call->is_gate ? 2 : 1);
     }
     error = write_all(2, body + answer->stdout_size, answer->body - answer->stdout_size);
     if (!error && answer->ack)
         write_all(call->daemon, "\n", 1);
-    leave((int)answer->exit_code);
+    quit((int)answer->exit_code);
 }
 
 int main(int argc, char **argv)
@@ -149,19 +151,19 @@ int main(int argc, char **argv)
     struct answer answer = {0};
     struct bytes got;
     make_id(&call);
-    sort_words(&call, argc, argv);
-    read_wait(&call);
-    read_words(&call);
-    int daemon = call.plain ? dial() : -1; /* before stdin is read: if nobody is there, others read it as it is */
-    bool asks = daemon >= 0 && (call.wait.token[0] || (!isatty(0) && read_payload(&call)));
-    if (daemon >= 0 && !asks)
+    split_arguments(&call, argc, argv);
+    read_wait_arguments(&call);
+    read_event_arguments(&call);
+    int daemon = call.for_daemon ? connect_daemon() : -1; /* before stdin is read: without a daemon, Python reads it */
+    bool can_ask = daemon >= 0 && (call.wait.token[0] || (!isatty(0) && read_payload(&call)));
+    if (daemon >= 0 && !can_ask)
         close(daemon);
-    bool answered = asks && ask(daemon, &call, &answer, &got);
-    if (call.then)
-        go_on(&call);
+    bool answered = can_ask && ask_daemon(daemon, &call, &answer, &got);
+    if (call.status_command)
+        run_status_command(&call);
     if (answered && answer.status == 200)
-        print(&call, &answer, got.at + answer.head);
+        print_answer(&call, &answer, got.at + answer.head);
     if (answered)
-        act(&call, (struct bytes){got.at + answer.head, answer.body}, answer.ack);
-    cold_road(&call);
+        run_plan(&call, (struct bytes){got.at + answer.head, answer.body}, answer.ack);
+    evaluate_locally(&call);
 }

@@ -1,12 +1,12 @@
-/* What the files of the launcher share. docs/architecture.md tells the way of one event.
+/* Declarations shared by the files of the launcher. docs/architecture.md describes the path of one event.
  *
  * It is C11 on POSIX, without stdio, locale or heap: this process lives for one event, and its start is most of its
- * cost. It knows no policy. Whatever it does not understand it leaves to Python, which is slow and right.
+ * cost. It knows no policy. Whatever it does not understand it leaves to Python, which is slow and correct.
  */
 #ifndef FAIRLEAD_HOOK_H
 #define FAIRLEAD_HOOK_H
 
-#define _GNU_SOURCE /* memfd_create, struct ucred; so this header comes first */
+#define _GNU_SOURCE /* memfd_create, struct ucred; so this header is included first */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,9 +18,9 @@
 #define MAX_VALUE ((size_t)4096)
 #define MAX_PATH ((size_t)8192)
 #define MAX_TOKEN ((size_t)64)
-#define MAX_WAIT ((uint64_t)2000000000) /* milliseconds: 23 days, which `poll` can count */
+#define MAX_WAIT ((uint64_t)2000000000) /* milliseconds: 23 days, which fits `poll` */
 #ifndef MAX_WAITS
-#define MAX_WAITS 100000 /* one after the other, for one event */
+#define MAX_WAITS 100000 /* consecutive waits for one event */
 #endif
 
 struct bytes {
@@ -28,81 +28,81 @@ struct bytes {
     size_t size;
 };
 
-/* What the daemon wants to be asked again for, by which name, and how long that may take; no name: nothing. */
+/* A wait that the daemon asked for: the token to ask again with, and how long that may take. Empty token: no wait. */
 struct wait {
     uint64_t milliseconds;
     char token[72];
 };
 
-/* What we were called with, and what came in. */
+/* Our arguments and our input. */
 struct call {
-    const char *event, *client, *python; /* python: NULL if it is to be looked for */
-    const char *then;                    /* the person's own status line, to be run behind us; NULL if there is none */
-    char **words;                        /* ours, without what is for the launcher alone */
-    int count;
-    bool plain; /* nothing in it but what a daemon can answer */
-    bool gate;  /* PreToolUse: what fails must block */
-    bool wake;        /* Stop --wake: the client does not wait for us, our end wakes its session */
-    bool status_line; /* StatusLine: what fails must be silent, for a person would read it */
-    bool taken;       /* stdin was read, and is in payload */
-    bool whole;       /* to its end */
+    const char *event, *client, *python; /* python: NULL if it must be searched for */
+    const char *status_command;          /* the user's own status line, to be run after us; NULL if there is none */
+    char **args;                         /* without the options that are for the launcher only */
+    int arg_count;
+    bool for_daemon;     /* has only arguments that a daemon can handle */
+    bool is_gate;        /* PreToolUse: a failure must block */
+    bool wake;           /* Stop --wake: the client does not wait for us, our end wakes its session */
+    bool status_line;    /* StatusLine: a failure must be silent, because the user sees our output */
+    bool stdin_read;     /* stdin was read into payload */
+    bool stdin_complete; /* to its end */
     struct bytes payload;
     struct wait wait;
-    int daemon; /* who wants to hear that the answer is printed; of no meaning without such an answer */
+    int daemon; /* the connection that expects an acknowledgement; only valid if the answer asks for one */
     char id[40];
 };
 
-/* text.c: text in a buffer of fixed size, always ended by NUL; one that does not fit is `full`. */
+/* text.c: text in a buffer of fixed size, always NUL-terminated; `full` if something did not fit. */
 struct text {
     char *at;
     size_t room, size;
     bool full;
 };
 struct text text_in(char *at, size_t room);
-bool add(struct text *text, const char *words);
+bool add(struct text *text, const char *string);
 bool add_bytes(struct text *text, const char *at, size_t size);
 bool add_number(struct text *text, uint64_t number, unsigned base, unsigned digits);
 bool add_encoded(struct text *text, const char *at);
-bool read_number(const char *at, size_t size, uint64_t most, uint64_t *number);
-bool same_letters(const char *at, size_t size, const char *lower);
-bool is_name(const char *at, size_t size, const char *also);
+bool read_number(const char *at, size_t size, uint64_t max, uint64_t *number);
+bool equals_ignoring_case(const char *at, size_t size, const char *lower);
+bool is_name(const char *at, size_t size, const char *others);
 
-/* places.c */
+/* paths.c */
 bool runtime_folder(struct text *path);
 
 /* request.c */
 bool request_head(struct text *head, const struct call *call);
-bool add_caller(struct text *text); /* ,PID,START of the client, as --launched takes it */
+bool add_caller(struct text *text); /* ,PID,START of the client, as --launched expects it */
 
 /* answer.c */
 enum state { PARTIAL, WHOLE, GARBAGE };
 struct answer {
     unsigned status, exit_code;
-    size_t head, body, stdout_size; /* bytes; head counts the empty line too */
-    struct wait wait;               /* of a 303 */
-    bool ack;                       /* who answers wants to hear that it is printed; not of a 303 */
+    size_t head, body, stdout_size; /* bytes; head includes the empty line */
+    struct wait wait;               /* for a 303 */
+    bool ack;                       /* the daemon expects an acknowledgement when it is printed; not for a 303 */
 };
 enum state read_head(const char *at, size_t size, struct answer *answer);
 
-/* exchange.c: the daemon's end */
-int dial(void);
-bool ask(int daemon, struct call *call, struct answer *answer, struct bytes *got);
+/* exchange.c: the connection to the daemon */
+int connect_daemon(void);
+bool ask_daemon(int daemon, struct call *call, struct answer *answer, struct bytes *got);
 
 /* io.c */
-void *reserve(size_t size);
-int above_standard(int fd);
+void *map_memory(size_t size);
+int move_above_stderr(int fd);
 bool new_pipe(int ends[2], bool kept);
 int write_all(int fd, const char *at, size_t size);
 bool read_payload(struct call *call);
-int as_file(struct bytes content, const char *name);
-bool as_stdin(const struct call *call);
+int to_file(struct bytes content, const char *name);
+bool restore_stdin(const struct call *call);
 
-/* python.c: none of the first four comes back */
-_Noreturn void cold_road(const struct call *call);
-_Noreturn void act(const struct call *call, struct bytes plan, bool ack);
-_Noreturn void go_on(const struct call *call);
-_Noreturn void leave(int code);
-void complain(struct text *line);
-const char *reason_of(int error);
+/* python.c: the first four do not return */
+_Noreturn void evaluate_locally(const struct call *call);
+_Noreturn void run_plan(const struct call *call, struct bytes plan, bool ack);
+_Noreturn void run_status_command(const struct call *call);
+_Noreturn void quit(int code);
+void print_error_line(struct text *line);
+const char *error_text(int error);
 
 #endif

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The launcher, for machines where no C compiler was at hand: what hook.c does, in the same order and words.
+"""The launcher in Python, for machines without a C compiler: does what hook.c does, in the same order.
 
-It imports nothing that Python has not loaded by itself, except `_socket`: each import is time on every event.
-It is one file, long as it is, since pip installs a script by itself.
+It imports nothing that Python has not already loaded, except `_socket`: each import costs time on every event.
+It is one long file, because pip installs a script on its own.
 """
-# ruff: noqa: D103, PLR2004, SLF001 - functions and numbers are those of the C files, and explained there
+# ruff: noqa: D103, PLR2004, SLF001 - functions and numbers are those of the C files, and documented there
 
 import _signal  # type: ignore[import-not-found]  # `signal` would load `enum`
 import _socket
@@ -20,26 +20,26 @@ MAX_HEAD = 16 << 10
 MAX_VALUE = 4096
 MAX_WAIT = 2_000_000_000
 MAX_WAITS = 100_000
-WAITS = b"/v1/waits/"
+WAITS_PATH = b"/v1/waits/"
 SHELL = "/bin/sh"
-COLD = "import sys; from fairlead.cli.main import main; sys.exit(main())"
-ACT = "from fairlead.execute import main; main()"
-PASSED_ON = (
+EVENT_PROGRAM = "import sys; from fairlead.cli.main import main; sys.exit(main())"
+PLAN_PROGRAM = "from fairlead.execute import main; main()"
+PASSED_VARIABLES = (
     b"FAIRLEAD_HOME HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR XDG_STATE_HOME "
     b"CLAUDE_CONFIG_DIR CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE TMUX TMUX_PANE "
     b"FAIRLEAD_STAY CLAUDE_CODE_ENTRYPOINT"
 ).split()
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NAME = LETTERS + "0123456789_-"
-REASONS = {
+ERROR_TEXTS = {
     errno.ENOENT: "no such file",
     errno.ENOTDIR: "no such folder",
     errno.EACCES: "permission denied",
     errno.ENOEXEC: "not a program",
     errno.ENOSPC: "no space left",
-    errno.EPIPE: "nobody reads it",
-    errno.EBADF: "it is closed",
-    errno.E2BIG: "too many words",
+    errno.EPIPE: "broken pipe",
+    errno.EBADF: "stdout is closed",
+    errno.E2BIG: "the arguments are too long",
     errno.EAGAIN: "too many processes",
     errno.EMFILE: "too many open files",
     errno.ENOMEM: "no memory left",
@@ -49,55 +49,55 @@ env = posix.environ
 
 
 class Call:
-    """What we were called with, and what came in."""
+    """Our arguments and our input."""
 
     def __init__(self, argv: list[str]) -> None:
         self.id = f"{time.time_ns():016x}-{posix.getpid():x}"
-        self.payload: bytes | None = None  # None: stdin is as it was
-        self.whole = False
+        self.payload: bytes | None = None  # None: stdin was not read
+        self.stdin_complete = False
         self.token, self.milliseconds = b"", 0
-        self.then: str | None = None
-        self.daemon: _socket.socket | None = None  # who wants to hear that the answer is printed
-        self.sort_words(argv)
-        self.read_wait()
-        self.event = self.words[0] if self.words else ""
-        self.gate = any(word.replace("_", "").replace("-", "").lower() == "pretooluse" for word in self.words)
-        self.wake = "--wake" in self.words
-        clients, others = sorted_out([word for word in self.words[1:] if word != "--wake"], "--client")
+        self.status_command: str | None = None
+        self.daemon: _socket.socket | None = None  # the connection that expects an acknowledgement
+        self.split_arguments(argv)
+        self.read_wait_arguments()
+        self.event = self.args[0] if self.args else ""
+        self.is_gate = any(word.replace("_", "").replace("-", "").lower() == "pretooluse" for word in self.args)
+        self.wake = "--wake" in self.args
+        clients, others = split_option([word for word in self.args[1:] if word != "--wake"], "--client")
         self.client = clients[-1] if clients else "claude"
         names = all(is_name(client, NAME) for client in clients)
-        self.plain = is_name(self.event, LETTERS) and names and (not others or bool(self.token))
+        self.for_daemon = is_name(self.event, LETTERS) and names and (not others or bool(self.token))
 
-    def sort_words(self, argv: list[str]) -> None:
-        """Take out what is for us: --python, --then of a status line, --id of a wait."""
+    def split_arguments(self, argv: list[str]) -> None:
+        """Remove the options that are for us: --python, --then of a status line, --id of a wait."""
         own = {"--python"}
         values: dict[str, str] = {}
-        self.words: list[str] = []
+        self.args: list[str] = []
         while argv:
             name, equals, value = argv[0].partition("=")
             if name in own and (equals or len(argv) > 1):
                 values[name] = value if equals else argv[1]
                 argv = argv[1:] if equals else argv[2:]
                 continue
-            self.words.append(argv[0])
+            self.args.append(argv[0])
             argv = argv[1:]
-            own |= {"StatusLine": {"--then"}, "--wait": {"--id"}}.get(self.words[0], set())
+            own |= {"StatusLine": {"--then"}, "--wait": {"--id"}}.get(self.args[0], set())
         self.python = values.get("--python", "")
-        self.then = values.get("--then")
-        self.status_line = self.words[:1] == ["StatusLine"]
+        self.status_command = values.get("--then")
+        self.status_line = self.args[:1] == ["StatusLine"]
         if len(own_id := values.get("--id", "")) < 40 and is_name(own_id, NAME):
             self.id = own_id
 
-    def read_wait(self) -> None:
-        """Read what to wait for, which stands before the event."""
-        if len(self.words) < 4 or self.words[0] != "--wait" or not is_name(self.words[1], NAME):
+    def read_wait_arguments(self) -> None:
+        """Read --wait TOKEN MILLISECONDS before the event."""
+        if len(self.args) < 4 or self.args[0] != "--wait" or not is_name(self.args[1], NAME):
             return
-        if number := read_number(self.words[2].encode("utf-8", "surrogateescape"), MAX_WAIT):
-            self.token, self.milliseconds = self.words[1].encode(), number
-            self.words = self.words[3:]
+        if number := read_number(self.args[2].encode("utf-8", "surrogateescape"), MAX_WAIT):
+            self.token, self.milliseconds = self.args[1].encode(), number
+            self.args = self.args[3:]
 
 
-def sorted_out(words: list[str], name: str) -> tuple[list[str], list[str]]:
+def split_option(words: list[str], name: str) -> tuple[list[str], list[str]]:
     values, others, at = [], [], 0
     while at < len(words):
         if words[at] == name and at + 1 < len(words):
@@ -129,7 +129,7 @@ def runtime_folder() -> bytes | None:
 
 
 def absolute_path(path: bytes) -> bytes:
-    """As os.path.abspath, which is not loaded where Python was started with -S."""
+    """Return what os.path.abspath would, which is not loaded if Python was started with -S."""
     path = path if path.startswith(b"/") else posix.getcwdb() + b"/" + path
     steps: list[bytes] = []
     for step in path.split(b"/"):
@@ -148,14 +148,14 @@ def is_folder(path: bytes) -> bool:
         return False
 
 
-def dial() -> _socket.socket | None:
+def connect_daemon() -> _socket.socket | None:
     try:
         folder = runtime_folder()
         if folder is None:
             return None
         daemon = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         if daemon.fileno() < 3:
-            daemon = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, above_standard(daemon.detach()))
+            daemon = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, move_above_stderr(daemon.detach()))
         daemon.settimeout(0)
         daemon.connect(folder + b"/daemon.sock")
         level, name = (0, 1) if DARWIN else (_socket.SOL_SOCKET, _socket.SO_PEERCRED)
@@ -165,7 +165,7 @@ def dial() -> _socket.socket | None:
     return daemon if int.from_bytes(peer[4:8], sys.byteorder) == posix.getuid() else None
 
 
-def above_standard(fd: int) -> int:
+def move_above_stderr(fd: int) -> int:
     low = []
     while fd < 3:
         low.append(fd)
@@ -186,7 +186,7 @@ def read_payload(call: Call) -> bool:
         except OSError:
             break
         if not more:
-            call.payload, call.whole = bytes(got), True
+            call.payload, call.stdin_complete = bytes(got), True
             return True
         got += more
     call.payload = bytes(got) if got else None
@@ -194,7 +194,7 @@ def read_payload(call: Call) -> bool:
 
 
 class Answer:
-    """What the daemon answers; of a 303, what to wait for."""
+    """The answer of the daemon; for a 303, the wait."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -203,7 +203,7 @@ class Answer:
         self.ack = False
 
 
-def ask(daemon: _socket.socket | None, call: Call) -> Answer | None:
+def ask_daemon(daemon: _socket.socket | None, call: Call) -> Answer | None:
     waits = 0
     while daemon is not None:
         answer = exchange(daemon, call)
@@ -211,10 +211,10 @@ def ask(daemon: _socket.socket | None, call: Call) -> Answer | None:
             call.daemon = daemon
             return answer
         daemon.close()
-        if answer is None or answer.status != 303 or call.then is not None:
+        if answer is None or answer.status != 303 or call.status_command is not None:
             return answer
         call.token, call.milliseconds = answer.token, answer.milliseconds
-        daemon = dial() if waits < MAX_WAITS else None
+        daemon = connect_daemon() if waits < MAX_WAITS else None
         waits += 1
     return None
 
@@ -222,21 +222,21 @@ def ask(daemon: _socket.socket | None, call: Call) -> Answer | None:
 def exchange(daemon: _socket.socket, call: Call) -> Answer | None:
     try:
         head = request_head(call)
-        deadline = time.monotonic() + milliseconds(call) / 1000
-        daemon.settimeout(left_until(deadline))
+        deadline = time.monotonic() + timeout_ms(call) / 1000
+        daemon.settimeout(seconds_until(deadline))
         daemon.sendall(head if call.token else head + (call.payload or b""))
         return receive(daemon, deadline)
     except (OSError, ValueError):
         return None
 
 
-def milliseconds(call: Call) -> int:
+def timeout_ms(call: Call) -> int:
     if call.token:
         return call.milliseconds + 2000
     return read_number(env.get(b"FAIRLEAD_DEADLINE_MS", b""), 60000) or (300 if call.status_line else 2000)
 
 
-def left_until(deadline: float) -> float:
+def seconds_until(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise ValueError
@@ -245,7 +245,7 @@ def left_until(deadline: float) -> float:
 
 def request_head(call: Call) -> bytes:
     here = posix.getcwdb()
-    passed = [(name, env[name]) for name in PASSED_ON if name in env]
+    passed = [(name, env[name]) for name in PASSED_VARIABLES if name in env]
     if len(here) >= MAX_VALUE or any(len(value) > MAX_VALUE for _, value in passed):
         raise ValueError
     pid = client_pid()
@@ -254,22 +254,22 @@ def request_head(call: Call) -> bytes:
     path = b"/v1/wakes" if call.wake else b"/v1/events/" + event
     post = [b"POST %s?client=%s HTTP/1.1" % (path, client), b"content-type: application/json"]
     lines = [
-        *([b"GET %s%s HTTP/1.1" % (WAITS, call.token)] if call.token else post),
+        *([b"GET %s%s HTTP/1.1" % (WAITS_PATH, call.token)] if call.token else post),
         b"host: fairlead",
         b"connection: close",
         b"fairlead-acks: 1",
         b"fairlead-version: " + VERSION.encode(),
         b"fairlead-pid: %d" % pid,
         *([b"fairlead-start: " + start] if start else []),
-        b"fairlead-cwd: " + encoded(here),
-        b"fairlead-env: " + b";".join([name + b"=" + encoded(value) for name, value in passed]),
-        b"fairlead-id: " + call.id.encode(),  # what differs from call to call stands last
+        b"fairlead-cwd: " + percent_encode(here),
+        b"fairlead-env: " + b";".join([name + b"=" + percent_encode(value) for name, value in passed]),
+        b"fairlead-id: " + call.id.encode(),  # what differs from call to call is last
         *([] if call.token else [b"content-length: %d" % size]),
     ]
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
-def encoded(value: bytes) -> bytes:
+def percent_encode(value: bytes) -> bytes:
     return b"".join([b"%%%02X" % c if c < 0x21 or c > 0x7E or c in b"%;=" else b"%c" % c for c in value])
 
 
@@ -290,7 +290,7 @@ def start_of(pid: int) -> bytes:
 def receive(daemon: _socket.socket, deadline: float) -> Answer | None:
     got, end, whole = bytearray(), -1, MAX_HEAD
     while end < 0 or len(got) < whole:
-        daemon.settimeout(left_until(deadline))
+        daemon.settimeout(seconds_until(deadline))
         more = daemon.recv(min(1 << 20, whole + 1 - len(got)) if end >= 0 else 64 << 10)
         got += more
         if not more or not got.startswith(b"HTTP/1.1 "[: len(got)]):
@@ -307,11 +307,11 @@ def receive(daemon: _socket.socket, deadline: float) -> Answer | None:
     return answer if len(got) == whole else None
 
 
-NUMBERS = {b"content-length": MAX_BODY, b"fairlead-exit": 255, b"fairlead-stdout": MAX_BODY}
+MAX_NUMBERS = {b"content-length": MAX_BODY, b"fairlead-exit": 255, b"fairlead-stdout": MAX_BODY}
 
 
 def read_head(head: bytes) -> Answer:
-    """Read the head; ValueError for all but the three answers we know."""
+    """Parse the head. Raises ValueError for anything but the three statuses that we can handle."""
     first, *lines = head.split(b"\r\n")
     text = head.replace(b"\r\n", b"")
     if first[:9] != b"HTTP/1.1 " or first[9:12] not in {b"200", b"202", b"303"} or first[12:13] not in {b"", b" "}:
@@ -324,30 +324,30 @@ def read_head(head: bytes) -> Answer:
         name, colon, value = line.partition(b":")
         if not name or not colon or any(c <= 0x20 or c >= 0x7F for c in name):
             raise ValueError
-        take(answer, found, name.lower(), value.strip(b" \t"))
+        set_header(answer, found, name.lower(), value.strip(b" \t"))
     answer.size, answer.stdout_size = found.get(b"content-length", -1), found.get(b"fairlead-stdout", -1)
     answer.exit_code = found.get(b"fairlead-exit", -1)
-    sound = {
+    is_valid = {
         200: answer.exit_code >= 0 and 0 <= answer.stdout_size <= answer.size,
         202: answer.size > 0,
         303: answer.size == 0 and answer.milliseconds > 0 and answer.token,
     }
-    if not sound[answer.status]:
+    if not is_valid[answer.status]:
         raise ValueError
     return answer
 
 
-def take(answer: Answer, found: dict[bytes, int], name: bytes, value: bytes) -> None:
-    most = MAX_WAIT if name == b"fairlead-wait" and answer.status == 303 else NUMBERS.get(name)
-    if most is not None:
-        number = None if name in found else read_number(value, most)
+def set_header(answer: Answer, found: dict[bytes, int], name: bytes, value: bytes) -> None:
+    maximum = MAX_WAIT if name == b"fairlead-wait" and answer.status == 303 else MAX_NUMBERS.get(name)
+    if maximum is not None:
+        number = None if name in found else read_number(value, maximum)
         if number is None:
             raise ValueError
         found[name] = number
         if name == b"fairlead-wait":
             answer.milliseconds = number
     elif name == b"location" and answer.status == 303:
-        token = value.removeprefix(WAITS)
+        token = value.removeprefix(WAITS_PATH)
         if answer.token or token == value or not is_name(token.decode("latin-1"), NAME):
             raise ValueError
         answer.token = token
@@ -359,13 +359,13 @@ def take(answer: Answer, found: dict[bytes, int], name: bytes, value: bytes) -> 
         raise ValueError
 
 
-def read_number(word: bytes, most: int) -> int | None:
+def read_number(word: bytes, maximum: int) -> int | None:
     number = int(word) if 0 < len(word) < 20 and word.isdigit() else None
-    return number if number is not None and number <= most else None
+    return number if number is not None and number <= maximum else None
 
 
 def wait_for(fd: int, *, writing: bool) -> None:
-    import select  # noqa: PLC0415 - hardly ever
+    import select  # noqa: PLC0415 - rarely needed
 
     select.select([] if writing else [fd], [fd] if writing else [], [])
 
@@ -382,10 +382,10 @@ def write_all(fd: int, content: bytes) -> int:
     return 0
 
 
-def as_file(content: bytes, name: str) -> int:
+def to_file(content: bytes, name: str) -> int:
     for folder in (None, env.get(b"TMPDIR", b""), b"/tmp"):
         try:
-            fd = above_standard(new_file(folder, name))
+            fd = move_above_stderr(create_unlinked(folder, name))
         except OSError:
             continue
         if write_all(fd, content) == 0:
@@ -396,7 +396,7 @@ def as_file(content: bytes, name: str) -> int:
     return -1
 
 
-def new_file(folder: bytes | None, name: str) -> int:
+def create_unlinked(folder: bytes | None, name: str) -> int:
     if folder is None:
         return posix.memfd_create("fairlead") if sys.platform == "linux" else -1
     path = folder + b"/fairlead-" + name.encode()
@@ -405,7 +405,7 @@ def new_file(folder: bytes | None, name: str) -> int:
     return fd
 
 
-def pour(source: int, to: int) -> None:
+def copy_rest(source: int, to: int) -> None:
     while True:
         try:
             some = posix.read(source, 64 << 10)
@@ -418,26 +418,26 @@ def pour(source: int, to: int) -> None:
             return
 
 
-def fed_by_process(call: Call) -> int:
-    reading, writing = map(above_standard, posix.pipe())
+def pipe_from_process(call: Call) -> int:
+    reading, writing = map(move_above_stderr, posix.pipe())
     child = posix.fork()
     if child == 0:
         if posix.fork() == 0:
-            posix.closerange(0 if call.whole else 1, 3)
+            posix.closerange(0 if call.stdin_complete else 1, 3)
             posix.close(reading)
-            if write_all(writing, call.payload or b"") == 0 and not call.whole:
-                pour(0, writing)
+            if write_all(writing, call.payload or b"") == 0 and not call.stdin_complete:
+                copy_rest(0, writing)
         posix._exit(0)
     posix.close(writing)
     posix.waitpid(child, 0)
     return reading
 
 
-def as_stdin(call: Call) -> bool:
+def restore_stdin(call: Call) -> bool:
     try:
         if call.payload is not None:
-            fd = as_file(call.payload, call.id) if call.whole else -1
-            fd = fd if fd >= 0 else fed_by_process(call)
+            fd = to_file(call.payload, call.id) if call.stdin_complete else -1
+            fd = fd if fd >= 0 else pipe_from_process(call)
             posix.dup2(fd, 0)
             posix.close(fd)
     except OSError:
@@ -448,17 +448,19 @@ def as_stdin(call: Call) -> bool:
 def fail(call: Call, what: str, *, printed: bool) -> None:
     if call.status_line:
         posix._exit(0)
-    begin = "fairlead cannot check this call, so it is blocked" if call.gate else "fairlead cannot handle this event"
-    reason = f"{begin}: {what}. Run: fairlead doctor"
-    if call.gate and not printed:
+    prefix = (
+        "fairlead cannot check this call, so it is blocked" if call.is_gate else "fairlead cannot handle this event"
+    )
+    reason = f"{prefix}: {what}. Run: fairlead doctor"
+    if call.is_gate and not printed:
         answer = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
         write_all(1, f'{answer}"permissionDecisionReason":"{reason}"}}}}\n'.encode())
     write_all(2, reason.encode() + b"\n")
-    posix._exit(2 if call.gate else 1)
+    posix._exit(2 if call.is_gate else 1)
 
 
 def pythons(call: Call) -> list[str]:
-    """As in C, and this very Python in the end."""
+    """Return the candidates as in C, and this Python as the last."""
     if call.python:
         return [call.python]
     path = __file__
@@ -471,17 +473,17 @@ def pythons(call: Call) -> list[str]:
     return [f"{folder}python3", f"{folder}python", *([sys.executable] if sys.executable else [])]
 
 
-def run(call: Call, words: list[str]) -> None:
-    if not as_stdin(call):
-        fail(call, "the payload cannot be handed on", printed=False)
-    held = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP}
-    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, held) if call.gate else set()
+def run_python(call: Call, words: list[str]) -> None:
+    if not restore_stdin(call):
+        fail(call, "the payload cannot be passed to Python", printed=False)
+    blocked = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP}
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, blocked) if call.is_gate else set()
     error = errno.ENOENT
     for python in pythons(call):
         args = [python, "-E", "-P", "-c", *words]
         try:
-            if call.gate:
-                watch(call, posix.posix_spawn(python, args, env, setsigmask=before), before)
+            if call.is_gate:
+                supervise(call, posix.posix_spawn(python, args, env, setsigmask=before), before)
             posix.execv(python, args)
         except OSError as problem:
             error = problem.errno or errno.ENOENT
@@ -489,58 +491,59 @@ def run(call: Call, words: list[str]) -> None:
                 break
     raw = (call.python or "the Python beside fairlead-hook").encode("utf-8", "surrogateescape")[:1024]
     shown = "".join([chr(c) if 0x20 <= c < 0x7F and c not in b'"\\' else "?" for c in raw])
-    fail(call, f"cannot run {shown}: {REASONS.get(error, f'error {error}')}", printed=False)
+    fail(call, f"cannot run {shown}: {ERROR_TEXTS.get(error, f'error {error}')}", printed=False)
 
 
-def watch(call: Call, child: int, before: set[int]) -> None:
-    def pass_on(number: int, _: object) -> None:
+def supervise(call: Call, child: int, before: set[int]) -> None:
+    def forward_signal(number: int, _: object) -> None:
         try:
             posix.kill(child, number)
         except OSError:
-            return  # it had the signal too, and has ended by now
+            return  # it got the signal too, and has ended
 
     for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
         if _signal.getsignal(number) is not _signal.SIG_IGN:
-            _signal.signal(number, pass_on)
+            _signal.signal(number, forward_signal)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
     if code in {0, 2}:
         posix._exit(code)
-    how = f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
+    how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
     fail(call, f"Python {how}", printed=True)
 
 
-def cold_road(call: Call) -> None:
+def evaluate_locally(call: Call) -> None:
     pid = client_pid()
     start = start_of(pid).decode()
     launched = f"{call.id},{pid},{start}" if start else f"{call.id},{pid}"
-    waited = ["--waited"] if call.token and not call.gate else []  # what was done before is not to be done again
-    run(call, [COLD, *call.words, *waited, *(["--launched", launched] if call.words else [])])
+    # What was done before the wait must not be repeated.
+    waited = ["--waited"] if call.token and not call.is_gate else []
+    run_python(call, [EVENT_PROGRAM, *call.args, *waited, *(["--launched", launched] if call.args else [])])
 
 
-def act(call: Call, plan: bytes, *, ack: bool) -> None:
-    fd = as_file(plan, call.id)
+def run_plan(call: Call, plan: bytes, *, ack: bool) -> None:
+    fd = to_file(plan, call.id)
     if fd < 0:
-        cold_road(call)
-    words = [ACT, call.event, "--client", call.client, "--id", call.id, "--plan-fd", str(fd)]
+        evaluate_locally(call)
+    words = [PLAN_PROGRAM, call.event, "--client", call.client, "--id", call.id, "--plan-fd", str(fd)]
     if ack and call.daemon is not None:
         posix.set_inheritable(call.daemon.fileno(), True)  # noqa: FBT003 - positional only
         words += ["--ack-fd", str(call.daemon.fileno())]
-    run(call, words)
+    run_python(call, words)
 
 
-def go_on(call: Call) -> None:
-    as_stdin(call)
-    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # this Python ignores them, and who comes after us would, too
+def run_status_command(call: Call) -> None:
+    restore_stdin(call)
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them, and the next program would inherit that
         _signal.signal(number, _signal.SIG_DFL)
     try:
-        posix.execve(SHELL, [SHELL, "-c", call.then or ""], environment())
+        posix.execve(SHELL, [SHELL, "-c", call.status_command or ""], environment())
     finally:
         posix._exit(127)
 
 
 def environment() -> dict[bytes, bytes]:
-    """Give the environment that we were started with: in a plain C locale, Python has put LC_CTYPE into it."""
+    """Return the environment that we were started with: in the C locale, Python adds LC_CTYPE to it."""
     try:
         fd = posix.open("/proc/self/environ", posix.O_RDONLY | posix.O_CLOEXEC)
         text = b"".join(iter(lambda: posix.read(fd, 1 << 20), b""))
@@ -555,8 +558,8 @@ def print_answer(call: Call, stdout: bytes, stderr: bytes, code: int) -> None:
     if error := write_all(1, stdout):
         if call.status_line:
             posix._exit(0)
-        write_all(2, f"fairlead: cannot write the answer: {REASONS.get(error, 'it is refused')}\n".encode())
-        posix._exit(2 if call.gate else 1)
+        write_all(2, f"fairlead: cannot write the answer: {ERROR_TEXTS.get(error, 'unknown error')}\n".encode())
+        posix._exit(2 if call.is_gate else 1)
     if write_all(2, stderr) == 0 and call.daemon is not None:
         write_all(call.daemon.fileno(), b"\n")
     posix._exit(code)
@@ -564,26 +567,26 @@ def print_answer(call: Call, stdout: bytes, stderr: bytes, code: int) -> None:
 
 def main(call: Call) -> None:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # it ends us, as it does any other program
-    daemon = dial() if call.plain else None
-    asks = daemon is not None and (call.token or (not posix.isatty(0) and read_payload(call)))
-    if daemon is not None and not asks:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # it ends us, like any other program
+    daemon = connect_daemon() if call.for_daemon else None
+    can_ask = daemon is not None and (call.token or (not posix.isatty(0) and read_payload(call)))
+    if daemon is not None and not can_ask:
         daemon.close()
-    answer = ask(daemon, call) if asks else None
-    if call.then is not None:
-        go_on(call)
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # or the exit code of our child could be lost
+    answer = ask_daemon(daemon, call) if can_ask else None
+    if call.status_command is not None:
+        run_status_command(call)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # otherwise the exit code of our child could be lost
     if answer and answer.status == 200:
         at = answer.stdout_size
         print_answer(call, answer.body[:at], answer.body[at:], answer.exit_code)
     if answer:
-        act(call, answer.body, ack=answer.ack)
-    cold_road(call)
+        run_plan(call, answer.body, ack=answer.ack)
+    evaluate_locally(call)
 
 
 if __name__ == "__main__":
     this = Call(sys.argv[1:])
     try:
         main(this)
-    except BaseException as problem:  # noqa: BLE001 - Python would exit with 1, and that opens the gate
+    except BaseException as problem:  # noqa: BLE001 - exit code 1, Python's own, would open the gate
         fail(this, f"internal error: {type(problem).__name__}", printed=False)

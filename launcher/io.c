@@ -1,4 +1,4 @@
-/* Files and memory: taking stdin in, and putting it back as it was. */
+/* Files and memory: reads stdin, and restores it for the next program. */
 #include "hook.h"
 
 #include <errno.h>
@@ -11,15 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Memory that costs nothing until it is written to; it is never given back, as we end soon. */
-void *reserve(size_t size)
+/* Map memory that costs nothing until it is written to; it is never freed, since we end soon. */
+void *map_memory(size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Whoever started us with stdin, stdout or stderr closed must not find our own file there. */
-int above_standard(int fd)
+/* If stdin, stdout or stderr was closed at our start, a file of ours must not take its number. */
+int move_above_stderr(int fd)
 {
     if (fd < 0 || fd > 2)
         return fd;
@@ -28,21 +28,21 @@ int above_standard(int fd)
     return moved;
 }
 
-/* A pipe; one that is not kept ends where another program begins. */
+/* Open a pipe; one that is not `kept` is closed on exec. */
 bool new_pipe(int ends[2], bool kept)
 {
     if (pipe(ends) != 0)
         return false;
     for (int i = 0; i < 2; i++) {
-        ends[i] = above_standard(ends[i]);
+        ends[i] = move_above_stderr(ends[i]);
         if (!kept)
             fcntl(ends[i], F_SETFD, FD_CLOEXEC);
     }
     return ends[0] >= 0 && ends[1] >= 0;
 }
 
-/* The client's end may be non-blocking, and we share it. */
-static bool waited(int fd, short events)
+/* Wait if a call would block: the client's end may be non-blocking, and we share it. */
+static bool can_retry(int fd, short events)
 {
     struct pollfd wait = {.fd = fd, .events = events};
     if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -52,12 +52,12 @@ static bool waited(int fd, short events)
     return true;
 }
 
-/* Give 0, or the error. */
+/* Return 0, or the error. */
 int write_all(int fd, const char *at, size_t size)
 {
     while (size) {
         ssize_t written = write(fd, at, size);
-        if (written < 0 && !waited(fd, POLLOUT))
+        if (written < 0 && !can_retry(fd, POLLOUT))
             return errno;
         at += written > 0 ? written : 0;
         size -= written > 0 ? (size_t)written : 0;
@@ -65,7 +65,7 @@ int write_all(int fd, const char *at, size_t size)
     return 0;
 }
 
-/* Read stdin to its end. What is cut off, by an error or the limit, is for no daemon. */
+/* Read stdin to its end. If an error or the limit cuts it off, the daemon is not asked. */
 bool read_payload(struct call *call)
 {
     static char first[(size_t)64 << 10];
@@ -74,7 +74,7 @@ bool read_payload(struct call *call)
     *got = (struct bytes){first, 0};
     for (;;) {
         if (got->size == room) {
-            char *larger = room == sizeof first ? reserve(MAX_PAYLOAD + 1) : NULL;
+            char *larger = room == sizeof first ? map_memory(MAX_PAYLOAD + 1) : NULL;
             if (!larger)
                 return false;
             memcpy(larger, first, sizeof first);
@@ -82,16 +82,16 @@ bool read_payload(struct call *call)
             room = MAX_PAYLOAD + 1;
         }
         ssize_t size = read(0, got->at + got->size, room - got->size);
-        if (size < 0 && !waited(0, POLLIN))
+        if (size < 0 && !can_retry(0, POLLIN))
             return false;
         if (size == 0)
-            return call->taken = call->whole = true;
+            return call->stdin_read = call->stdin_complete = true;
         got->size += size > 0 ? (size_t)size : 0;
-        call->taken = got->size > 0;
+        call->stdin_read = got->size > 0;
     }
 }
 
-static int new_file(const char *folder, const char *name)
+static int create_unlinked(const char *folder, const char *name)
 {
     char memory[MAX_PATH];
     struct text path = text_in(memory, sizeof memory);
@@ -103,9 +103,9 @@ static int new_file(const char *folder, const char *name)
     return fd;
 }
 
-static int holding(int fd, struct bytes content)
+static int fill(int fd, struct bytes content)
 {
-    fd = above_standard(fd);
+    fd = move_above_stderr(fd);
     if (fd < 0)
         return -1;
     if (write_all(fd, content.at, content.size) == 0 && lseek(fd, 0, SEEK_SET) == 0)
@@ -114,35 +114,35 @@ static int holding(int fd, struct bytes content)
     return -1;
 }
 
-/* Put it into a file without a name, for the process that we run to read; -1 if there is no place for one. */
-int as_file(struct bytes content, const char *name)
+/* Write content to an unnamed file for the program that we run; -1 if none can be created. */
+int to_file(struct bytes content, const char *name)
 {
-    void (*before)(int) = signal(SIGXFSZ, SIG_IGN); /* a limit on files must not end us: the gate would be open */
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN); /* a file size limit must not kill us: the gate would fail open */
     int fd = -1;
 #if defined(__linux__) && !defined(FAIRLEAD_NO_MEMFD)
-    fd = holding(memfd_create("fairlead", 0), content);
+    fd = fill(memfd_create("fairlead", 0), content);
 #endif
     if (fd < 0)
-        fd = holding(new_file(getenv("TMPDIR"), name), content);
+        fd = fill(create_unlinked(getenv("TMPDIR"), name), content);
     if (fd < 0)
-        fd = holding(new_file("/tmp", name), content);
+        fd = fill(create_unlinked("/tmp", name), content);
     signal(SIGXFSZ, before);
     return fd;
 }
 
-/* What is left of stdin, if it was not read to its end. */
-static void pour(int from, int to)
+/* Copy what is left of stdin, if it was not read to its end. */
+static void copy_rest(int from, int to)
 {
     static char some[(size_t)64 << 10];
     for (;;) {
         ssize_t size = read(from, some, sizeof some);
-        if (size == 0 || (size < 0 && !waited(from, POLLIN)) || (size > 0 && write_all(to, some, (size_t)size)))
+        if (size == 0 || (size < 0 && !can_retry(from, POLLIN)) || (size > 0 && write_all(to, some, (size_t)size)))
             return;
     }
 }
 
-/* The last resort: a process of nobody's that writes into a pipe, and ends when nobody reads it. */
-static int fed_by_process(const struct call *call)
+/* The last resort: a detached process that writes to a pipe, and ends when the pipe is closed. */
+static int pipe_from_process(const struct call *call)
 {
     int ends[2];
     if (!new_pipe(ends, true))
@@ -151,12 +151,12 @@ static int fed_by_process(const struct call *call)
     if (child == 0) {
         if (fork() == 0) {
             close(ends[0]);
-            if (call->whole)
+            if (call->stdin_complete)
                 close(0);
             close(1);
             close(2);
-            if (write_all(ends[1], call->payload.at, call->payload.size) == 0 && !call->whole)
-                pour(0, ends[1]);
+            if (write_all(ends[1], call->payload.at, call->payload.size) == 0 && !call->stdin_complete)
+                copy_rest(0, ends[1]);
         }
         _exit(0);
     }
@@ -169,13 +169,13 @@ static int fed_by_process(const struct call *call)
     return -1;
 }
 
-bool as_stdin(const struct call *call)
+bool restore_stdin(const struct call *call)
 {
-    if (!call->taken)
+    if (!call->stdin_read)
         return true;
-    int fd = call->whole ? as_file(call->payload, call->id) : -1;
+    int fd = call->stdin_complete ? to_file(call->payload, call->id) : -1;
     if (fd < 0)
-        fd = fed_by_process(call);
+        fd = pipe_from_process(call);
     if (fd < 0 || dup2(fd, 0) < 0)
         return false;
     close(fd);

@@ -1,4 +1,4 @@
-/* The head of the request: what the daemon cannot know about the caller. */
+/* Builds the head of the request: what the daemon cannot know about the caller otherwise. */
 #include "hook.h"
 
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const PASSED_ON[] = {
+static const char *const PASSED_VARIABLES[] = {
     "FAIRLEAD_HOME",     "HOME",               "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
     "CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "TMUX",            "TMUX_PANE",
     "FAIRLEAD_STAY",     "CLAUDE_CODE_ENTRYPOINT",
@@ -21,7 +21,7 @@ static uint64_t client_pid(void)
     return (uint64_t)getppid();
 }
 
-/* Field 22 of its stat: a pid is used again, but not with the same start. */
+/* Add field 22 of its stat: a pid is reused, but not with the same start time. */
 static bool add_start(struct text *head, const char *before, uint64_t pid)
 {
     char memory[1024];
@@ -35,7 +35,7 @@ static bool add_start(struct text *head, const char *before, uint64_t pid)
     ssize_t size = read(fd, memory, sizeof memory);
     close(fd);
     ssize_t at = size;
-    while (at > 0 && memory[at - 1] != ')') /* the name may hold spaces and brackets of its own */
+    while (at > 0 && memory[at - 1] != ')') /* the process name may contain spaces and brackets */
         at--;
     for (int field = 2; at > 0 && at < size && field < 22; at++)
         field += memory[at] == ' ';
@@ -49,16 +49,16 @@ static bool add_start(struct text *head, const char *before, uint64_t pid)
 
 static bool add_environment(struct text *head)
 {
-    const char *between = "";
-    for (size_t i = 0; i < sizeof PASSED_ON / sizeof *PASSED_ON; i++) {
-        const char *value = getenv(PASSED_ON[i]);
+    const char *separator = "";
+    for (size_t i = 0; i < sizeof PASSED_VARIABLES / sizeof *PASSED_VARIABLES; i++) {
+        const char *value = getenv(PASSED_VARIABLES[i]);
         if (!value)
             continue;
         if (strlen(value) > MAX_VALUE)
             return false;
-        if (!add(head, between) || !add(head, PASSED_ON[i]) || !add(head, "=") || !add_encoded(head, value))
+        if (!add(head, separator) || !add(head, PASSED_VARIABLES[i]) || !add(head, "=") || !add_encoded(head, value))
             return false;
-        between = ";";
+        separator = ";";
     }
     return true;
 }
@@ -69,8 +69,8 @@ bool add_caller(struct text *text)
     return add(text, ",") && add_number(text, pid, 10, 1) && add_start(text, ",", pid);
 }
 
-/* What is asked for: an answer to the event, or the one that was promised. */
-static void add_line(struct text *head, const struct call *call)
+/* Add the request line: for the answer to an event, or for one that we waited for. */
+static void add_request_line(struct text *head, const struct call *call)
 {
     if (call->wait.token[0]) {
         add(head, "GET /v1/waits/");
@@ -85,14 +85,14 @@ static void add_line(struct text *head, const struct call *call)
     add(head, " HTTP/1.1\r\ncontent-type: application/json");
 }
 
-/* What differs from call to call stands last, so that the daemon knows the rest at a glance. */
+/* What differs from call to call is last, so that the daemon can compare the rest at once. */
 bool request_head(struct text *head, const struct call *call)
 {
     char here[MAX_VALUE];
     uint64_t pid = client_pid();
     if (!getcwd(here, sizeof here) || here[0] != '/')
         return false;
-    add_line(head, call);
+    add_request_line(head, call);
     add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 1");
     add(head, "\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-pid: ");
     add_number(head, pid, 10, 1);

@@ -1,4 +1,4 @@
-/* Text in buffers of fixed size. Knows nothing of what the text is about. */
+/* Text in buffers of fixed size. Knows nothing about its meaning. */
 #include "hook.h"
 
 #include <string.h>
@@ -21,12 +21,12 @@ bool add_bytes(struct text *text, const char *at, size_t size)
     return true;
 }
 
-bool add(struct text *text, const char *words)
+bool add(struct text *text, const char *string)
 {
-    return add_bytes(text, words, strlen(words));
+    return add_bytes(text, string, strlen(string));
 }
 
-/* At least so many digits, with zeros before. */
+/* Add a number with at least this many digits, padded with zeros. */
 bool add_number(struct text *text, uint64_t number, unsigned base, unsigned digits)
 {
     char reversed[20], forward[20];
@@ -45,7 +45,7 @@ static bool must_encode(unsigned char c)
     return c < 0x21 || c > 0x7e || c == '%' || c == ';' || c == '=';
 }
 
-/* Percent-encode: paths may hold any byte, and a header's value may not. */
+/* Percent-encode: paths may contain any byte, and a header value may not. */
 bool add_encoded(struct text *text, const char *at)
 {
     for (const char *start = at;; at++) {
@@ -63,8 +63,8 @@ bool add_encoded(struct text *text, const char *at)
     }
 }
 
-/* Digits only: no sign, no space, no number that would not fit. */
-bool read_number(const char *at, size_t size, uint64_t most, uint64_t *number)
+/* Parse digits only: no sign, no space, no overflow. */
+bool read_number(const char *at, size_t size, uint64_t max, uint64_t *number)
 {
     uint64_t sum = 0;
     if (size == 0 || size > 19)
@@ -75,23 +75,23 @@ bool read_number(const char *at, size_t size, uint64_t most, uint64_t *number)
         sum = sum * 10 + (uint64_t)(at[i] - '0');
     }
     *number = sum;
-    return sum <= most;
+    return sum <= max;
 }
 
-/* Up to 64 letters, and what else may be among them. */
-bool is_name(const char *at, size_t size, const char *also)
+/* Whether it is 1 to 64 ASCII letters or characters of `others`. */
+bool is_name(const char *at, size_t size, const char *others)
 {
     for (size_t i = 0; i < size; i++) {
         char c = at[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && (!c || !strchr(also, c)))
+        if (!letter && (!c || !strchr(others, c)))
             return false;
     }
     return size > 0 && size <= MAX_TOKEN;
 }
 
-/* ASCII only, as it must be for the names of headers; the other side is in lower case already. */
-bool same_letters(const char *at, size_t size, const char *lower)
+/* Compare ASCII ignoring case, as for header names; `lower` is in lower case already. */
+bool equals_ignoring_case(const char *at, size_t size, const char *lower)
 {
     for (size_t i = 0; i < size; i++) {
         char c = at[i] >= 'A' && at[i] <= 'Z' ? (char)(at[i] + 32) : at[i];

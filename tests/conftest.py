@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Set-up for all tests."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import signal
 
 
 def pytest_configure() -> None:
-    """Have signals do what they do. Who runs the tests beside other work (`nohup make test &`) has some ignored."""
-    for number, usual in (
+    """Restore the default handlers of signals. In the background (`nohup make test &`) a shell ignores some of them."""
+    for number, handler in (
         (signal.SIGINT, signal.default_int_handler),
         (signal.SIGHUP, signal.SIG_DFL),
         (signal.SIGQUIT, signal.SIG_DFL),
     ):
         if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, usual)
+            signal.signal(number, handler)

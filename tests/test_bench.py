@@ -1,4 +1,4 @@
-"""The benchmarks run and report. No figure is looked at: whether it is fast is for people to read."""
+"""The benchmarks run and report. No figure is checked: whether it is fast is for people to read."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ ROOT = Path(__file__).parent.parent
 
 ROWS = [
     ("fire: 10 async hooks, per hook", "bare await, same functions", "≤ 5 µs"),
-    ("fire: 10 that suspend once, per hook", "bare await, same functions", ""),
-    ("fire: 10 hooks, none matches, per event", "await of an empty one", ""),
-    ("fire_sync: 10 plain hooks, inline, per hook", "bare call, same functions", ""),
-    ("fire_sync: 10 plain hooks, inline, per hook", "pluggy 1.7, same functions", ""),
-    ("fire_sync: 10 plain hooks, threaded, per hook", "ThreadPoolExecutor, same", ""),
+    ("fire: 10 hooks that suspend once, per hook", "bare await, same functions", ""),
+    ("fire: 10 hooks, none matches, per event", "await of an empty coroutine", ""),
+    ("fire_sync: 10 sync hooks, inline, per hook", "bare call, same functions", ""),
+    ("fire_sync: 10 sync hooks, inline, per hook", "pluggy 1.7, same functions", ""),
+    ("fire_sync: 10 sync hooks, threaded, per hook", "ThreadPoolExecutor, same", ""),
     ("parse: 1019 bytes of PreToolUse", "json.loads", "≤ 5 µs"),
     ("encode: the same event", "json.dumps", ""),
     ("merge: 10 outputs into one", "{**a, **b} of 10 dicts", ""),
     ("command: CommandHook that runs `true`", "subprocess.run, same", ""),
     ("import: import fairlead", "import json, re", "≤ 2 x"),
     ("import: from fairlead import HookManager, PreToolUse", "import json, re", ""),
-    ("cold road: fairlead PreToolUse --hooks FILE", 'python -I -c "import json"', "≤ 4 x"),
-    ("cold road: fairlead PreToolUse --hooks FILE", "cchooks 0.1.5, same check", ""),
-    ("cold road: fairlead PreToolUse --hooks FILE", "hcom 0.7.31, native, no check", ""),
+    ("without a daemon: fairlead PreToolUse --hooks FILE", 'python -I -c "import json"', "≤ 4 x"),
+    ("without a daemon: fairlead PreToolUse --hooks FILE", "cchooks 0.1.5, same check", ""),
+    ("without a daemon: fairlead PreToolUse --hooks FILE", "hcom 0.7.31, native, no check", ""),
     ("policy: Edit, 20 rules", "os.path.realpath", "≤ 60 µs"),
     ("policy: Bash, 208 characters, 20 rules", "shlex.split", "≤ 300 µs"),
     ("policy: fairlead PreToolUse, Edit", 'python -I -c "import json"', "≤ 4 x"),
@@ -48,51 +48,51 @@ ROWS = [
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "static C program that does nothing", "≤ 1.3 x"),
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "hcom 0.7.31, native, no check", ""),
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "python -c pass", ""),
-    ("in the client: a Read without hooks", "the same again: the noise", ""),
-    ("daemon: 100 sessions, one processor", "bare uvicorn, answers nothing", "≥ 4000 /s"),
+    ("in the client: a Read without hooks", "the same again (noise)", ""),
+    ("daemon: 100 sessions, one CPU", "bare uvicorn, answers nothing", "≥ 4000 /s"),
     ("daemon: p99 at 80 % of that rate", "", "≤ 10 ms"),
-    ("daemon: processor time for an event", "bare uvicorn, answers nothing", ""),
+    ("daemon: CPU time per event", "bare uvicorn, answers nothing", ""),
     ("daemon: the same, 1000 sessions", "the same, 1 session", "≤ 1.2 x"),
-    ("daemon: memory after all of it", "", "≤ 90 MB"),
-    ("apply: an event to a session", "a dict copied and changed", "≤ 3 µs"),
-    ("tracker: an event, 1 session", "a dict copied and changed", "≤ 50 µs"),
-    ("tracker: an event among 1000 sessions of 10 subagents", "the same with 1 session", "≤ 50 µs"),
+    ("daemon: memory at the end", "", "≤ 90 MB"),
+    ("apply: one event, one session", "copy and change a dict", "≤ 3 µs"),
+    ("registry: one event, 1 session", "copy and change a dict", "≤ 50 µs"),
+    ("registry: one event, 1000 sessions of 10 subagents", "the same with 1 session", "≤ 50 µs"),
     ("watch: 1000 sessions x 10 subagents, 500 changes/s, share of a core", "", "≤ 0.25"),
     ("watch: the same, from a key to the screen", "", "≤ 50 ms"),
-    ("watch: the same, from a letter of the filter to the screen", "", "≤ 50 ms"),
+    ("watch: the same, from a character of the filter to the screen", "", "≤ 50 ms"),
     ("watch: the same, from a change to the screen", "", "≤ 100 ms"),
-    ("mail: sent, to printed by a waiting Stop", "", "≤ 10 ms"),
+    ("mail: send, until a waiting Stop has printed it", "", "≤ 10 ms"),
     ("mail: the same, by `fairlead send`", "hcom 0.7.31, native, send to listen", ""),
     ("mail: memory with 25 agents waiting", "", "≤ 120 MB"),
     ("mail store: sent in batches of 100, durable", "bare sqlite3, same rows and syncs", "≥ 2000 /s"),
     ("mail store: sent one by one, durable", "bare sqlite3, same rows and syncs", "≥ 200 /s"),
     ("mail store: sent by 20 threads at once, durable", "one by one", ""),
     ("mail store: an inbox of 20 among 20000 messages", "the same among 1000", "≤ 1.5 x"),
-    ("mail store: whether anything waits, among 20000", "the same among 1000", "≤ 1.5 x"),
-    ("mail store: 2 kills in 400 sends: messages lost, doubled or half done", "", "≤ 0"),
-    ("daemon: 3 kills: events lost, doubled or wrong", "", "≤ 0"),
+    ("mail store: check for new mail among 20000 messages", "the same among 1000", "≤ 1.5 x"),
+    ("mail store: 2 kills in 400 sends: messages lost, duplicated or incomplete", "", "≤ 0"),
+    ("daemon: 3 kills: events lost, duplicated or wrong", "", "≤ 0"),
 ]
 KEYS = ["subject", "what", "unit", "ours", "baseline", "theirs", "difference", "ratio", "target", "reached"]
 
 WITHOUT_PEERS = """
 import sys
 sys.modules.update(pluggy=None, cchooks=None)
-from bench import cold_road, in_client, mail
-cold_road.which = in_client.which = mail.which = lambda *_, **__: None
+from bench import in_client, mail, without_daemon
+without_daemon.which = in_client.which = mail.which = lambda *_, **__: None
 from bench.__main__ import SUBJECTS, main
-del SUBJECTS["daemon"], SUBJECTS["kills"], SUBJECTS["mail store"], SUBJECTS["watch"]  # they have no peers
+del SUBJECTS["daemon"], SUBJECTS["daemon kills"], SUBJECTS["mail store"], SUBJECTS["watch"]  # they have no peers
 sys.exit(main(sys.argv[1:]))
 """
 
 
 def named(cell: str) -> str:
-    """Give the name of a baseline, without its figures or why it has none."""
+    """Return the name of a baseline, without its figures or why it has none."""
     name, absent, _ = cell.partition(": not installed")
     return name if absent else cell.rpartition(": ")[0]
 
 
 def bench(start: Sequence[str], kept: Path) -> tuple[list[list[str]], dict[str, Any], str]:
-    """Run it as a user would; give the cells of its table, what it kept, and its stderr."""
+    """Run it as a user would; return the cells of its table, what it saved, and its stderr."""
     command = [sys.executable, *start, "--quick", "--json", str(kept)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("|")]
@@ -164,14 +164,14 @@ def test_bytes_are_shown_as_megabytes() -> None:
     assert row.cells() == ("daemon: memory", "71.9 (95.0) MB", "", "", "≤ 90 MB", "minimum only")
 
 
-def test_there_is_no_ratio_to_what_cannot_be_told_from_noise() -> None:
+def test_there_is_no_ratio_to_a_figure_within_the_noise() -> None:
     row = Row("client", "hook", "ms", Timing(0.001, 0.002), "nothing", Timing(0.0, 0.001), target=Target("ratio", 2))
     assert row.cells()[1:] == ("1.00 (2.00) ms", "nothing: 0.00 (1.00) ms", "", "≤ 2 x", "")
     assert row.as_json()["ratio"] is None
 
 
-def test_what_could_not_be_measured_says_why() -> None:
-    """It has reached nothing, and failed at nothing."""
+def test_a_row_that_could_not_be_measured_says_why() -> None:
+    """It neither reached nor missed its target."""
     row = Row("daemon", "rate", "/s", None, "bare", target=Target("time", 1), absent="not measured: no compiler")
     assert row.cells() == ("daemon: rate", "not measured: no compiler", "bare", "", "≤ 1 /s", "")
     assert (row.as_json()["ours"], row.as_json()["reached"]) == (None, None)

@@ -18,7 +18,7 @@ from daemon.daemon_home import house
 from e2e import sealed
 from e2e.conftest import client  # noqa: F401 - a fixture
 from e2e.model import bash
-from test_architecture import MAY_IMPORT
+from test_architecture import LIGHT, MAY_IMPORT
 
 import fairlead
 import fairlead.errors
@@ -134,9 +134,14 @@ def test_the_table_of_packages_is_the_one_that_is_checked() -> None:
     page = (ROOT / "docs/architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", page, re.MULTILINE)
 
-    told = {package: set(re.findall(r"`(\w+)`", imports)) for package, imports in rows}
+    table = {package: packages_in(imports) for package, imports in rows}
 
-    assert told == {name: may for name, may in MAY_IMPORT.items() if not name.startswith("__")}
+    assert table == {name: may for name, may in MAY_IMPORT.items() if not name.startswith("__")}
+
+
+def packages_in(cell: str) -> set[str]:
+    named = set(re.findall(r"`(\w+)`", cell))
+    return named | LIGHT if cell.startswith("light, ") else named
 
 
 def read(name: str) -> str:
@@ -180,6 +185,14 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
             left += [page.parent / link for link in re.findall(r"\]\(([^)#\s:]+)", page.read_text("utf-8"))]
 
     assert [page for page in PAGES if page not in reached] == []
+
+
+def test_the_index_lists_every_page() -> None:
+    listed = set(re.findall(r"\]\(([^)#\s:]+)\)", (ROOT / "docs/index.md").read_text("utf-8")))
+
+    pages = {os.path.relpath(page, ROOT / "docs") for page in [*PAGES, ROOT / "CONTRIBUTING.md"]}
+
+    assert pages - {"index.md"} <= listed
 
 
 def test_no_page_tells_of_the_machine_it_was_written_on() -> None:
@@ -269,9 +282,9 @@ def test_the_real_client_honours_the_settings_that_the_readme_shows(client: Path
     done = sealed.run(
         sealed.claude(client, "Go."),
         folder=tmp_path,
-        script=[[bash("git push --force")], "I may not."],
+        script=[[bash("git push -f")], "I may not."],
         settings=json.loads(settings),
     )
 
     assert (done.exit_code, done.stdout, done.asked) == (0, "I may not.\n", ["main", "main"])
-    assert done.requests[-1].results == ["PreToolUse:Bash hook error: Do not force a push. Ask the person to do it."]
+    assert done.requests[-1].results == ["PreToolUse:Bash hook error: Do not force a push. Ask the user to do it."]

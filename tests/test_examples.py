@@ -1,4 +1,4 @@
-"""The examples do what they say, by the real command and with payloads of the real client."""
+"""The examples work as described, with the real command and payloads of the real client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = ROOT / "examples"
 
 
 def fairlead(event: str, example: str, **changes: Any) -> tuple[int, str, str]:
-    """Run the command with an example and a real payload: exit code, stdout, stderr."""
+    """Run the command with an example and a real payload; return exit code, stdout, stderr."""
     done = subprocess.run(
         [Path(sys.executable).with_name("fairlead"), event, "--hooks", EXAMPLES / example],
         input=json.dumps(make_payload(event, **changes)),
@@ -53,7 +53,7 @@ def test_the_guard_blocks_what_contains_a_pattern(command: str, pattern: str) ->
 @pytest.mark.parametrize(
     "call", [bash("git status"), {"tool_name": "Write", "tool_input": {"file_path": "a", "content": "sudo"}}]
 )
-def test_the_guard_lets_everything_else_pass(call: dict[str, Any]) -> None:
+def test_the_guard_allows_everything_else(call: dict[str, Any]) -> None:
     assert fairlead("PreToolUse", "security.py", **call) == (0, "", "")
 
 
@@ -92,40 +92,40 @@ def test_the_log_also_has_the_calls_that_the_guard_blocks() -> None:
 # -- subagents -----------------------------------------------------------------------------------------
 
 
-def test_the_monitor_hears_a_subagent_start() -> None:
-    told = {"agent_id": "a1", "agent_type": "Explore", "description": "look around"}
+def test_the_monitor_logs_the_start_of_a_subagent() -> None:
+    fields = {"agent_id": "a1", "agent_type": "Explore", "description": "look around"}
 
-    heard = fairlead("SubagentStart", "subagent_monitor.py", **told)
+    logged = fairlead("SubagentStart", "subagent_monitor.py", **fields)
 
-    assert heard == (0, "", "INFO subagent started: id=a1 type=Explore desc=look around\n")
+    assert logged == (0, "", "INFO subagent started: id=a1 type=Explore desc=look around\n")
 
 
-def test_the_monitor_hears_a_subagent_complete() -> None:
+def test_the_monitor_logs_a_completed_subagent() -> None:
     line = "INFO subagent completed: id=a1\n"
 
     assert fairlead("SubagentStop", "subagent_monitor.py", agent_id="a1") == (0, "", line)
     assert fairlead("SubagentStop", "subagent_monitor.py", agent_id="a1", success=True) == (0, "", line)
 
 
-def test_the_monitor_warns_of_a_subagent_that_failed() -> None:
-    heard = fairlead("SubagentStop", "subagent_monitor.py", agent_id="a1", success=False, error="out of tokens")
+def test_the_monitor_warns_about_a_failed_subagent() -> None:
+    logged = fairlead("SubagentStop", "subagent_monitor.py", agent_id="a1", success=False, error="out of tokens")
 
-    assert heard == (0, "", "WARNING subagent failed: id=a1 error=out of tokens\n")
+    assert logged == (0, "", "WARNING subagent failed: id=a1 error=out of tokens\n")
 
 
-# -- the lines that the examples tell their readers to try ---------------------------------------------
+# -- the commands that the examples suggest ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("example", "exit_code"), [("security.py", 2), ("logging_hook.py", 0), ("subagent_monitor.py", 0)]
 )
-def test_what_an_example_says_to_try_can_be_tried(example: str, exit_code: int) -> None:
+def test_the_command_that_an_example_suggests_works(example: str, exit_code: int) -> None:
     text = (EXAMPLES / example).read_text("utf-8")
-    found = re.search(r'Try it:  (.*?)\n"""', text, re.DOTALL)
-    assert found is not None
+    match = re.search(r'Try it:  (.*?)\n"""', text, re.DOTALL)
+    assert match is not None
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
-    done = subprocess.run(["/bin/sh", "-c", found[1]], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(["/bin/sh", "-c", match[1]], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
     assert (done.returncode, bool(done.stderr)) == (exit_code, True)
 
@@ -134,7 +134,7 @@ def test_what_an_example_says_to_try_can_be_tried(example: str, exit_code: int) 
 
 
 @pytest.mark.parametrize("example", ["security.py", "logging_hook.py", "subagent_monitor.py"])
-def test_the_documents_show_the_example_as_it_is(example: str) -> None:
+def test_the_docs_show_the_example(example: str) -> None:
     page = (ROOT / "docs/examples.md").read_text("utf-8")
 
     assert f"```python\n{(EXAMPLES / example).read_text('utf-8')}```\n" in page

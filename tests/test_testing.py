@@ -1,4 +1,4 @@
-"""What Fairlead gives to those who test their hooks."""
+"""The tools to test hooks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def broken(error: Exception) -> HookManager:
 
 
 def failure_of(assertion: Callable[..., Any], *args: Any) -> str:
-    """Say how an assertion failed, without the milliseconds."""
+    """Return the message of a failed assertion, without the milliseconds."""
     with pytest.raises(AssertionError) as caught:
         assertion(*args)
     return re.sub(r"\d+\.\d ms", "… ms", str(caught.value))
@@ -70,12 +70,12 @@ def failure_of(assertion: Callable[..., Any], *args: Any) -> str:
 # -- make ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("event", list(HookEvent), ids=lambda event: event.value)
-def test_make_makes_every_event_from_a_real_payload(event: HookEvent) -> None:
-    made = make(event.type)
+def test_make_creates_every_event_from_a_real_payload() -> None:
+    for event in HookEvent:
+        made = make(event.type)
 
-    assert type(made) is event.type
-    assert made == parse(make_payload(event))
+        assert type(made) is event.type
+        assert made == parse(make_payload(event))
 
 
 def test_make_changes_fields() -> None:
@@ -119,7 +119,7 @@ def test_make_payload_changes_and_adds_fields() -> None:
     assert make_payload(UserPromptSubmit, **changes) == {**make_payload(UserPromptSubmit), **changes}
 
 
-def test_make_payload_takes_a_field_away() -> None:
+def test_make_payload_removes_a_field() -> None:
     payload = make_payload(SubagentStart, agent_type=None)
 
     assert payload == {key: value for key, value in make_payload(SubagentStart).items() if key != "agent_type"}
@@ -127,7 +127,7 @@ def test_make_payload_takes_a_field_away() -> None:
         parse(payload)
 
 
-def test_make_payload_is_the_callers_own() -> None:
+def test_make_payload_returns_a_copy() -> None:
     make_payload(PreToolUse)["tool_input"]["changed"] = True
 
     assert "changed" not in make_payload(PreToolUse)["tool_input"]
@@ -184,7 +184,7 @@ def test_assert_blocks_shows_what_each_hook_did() -> None:
 
 
 def test_assert_blocks_says_that_no_hook_wanted_the_event() -> None:
-    expected = "expected a block, but Stop was allowed\n  no hook wanted it"
+    expected = "expected a block, but Stop was allowed\n  no hook matched"
 
     assert failure_of(assert_blocks, no_sudo(), stop("s1")) == expected
 
@@ -241,9 +241,9 @@ def test_assert_allows_takes_async_hooks() -> None:
 
     @manager.on(PreToolUse)
     async def guard(event: PreToolUse) -> HookOutput:
-        return HookOutput.allow().with_context("heard")
+        return HookOutput.allow().with_context("seen")
 
-    assert assert_allows(manager, LS).output.additional_context == "heard"
+    assert assert_allows(manager, LS).output.additional_context == "seen"
 
 
 # -- Recorder ------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Fairlead, the hook runtime for coding agents.
 
-The public names are loaded on first use: `import fairlead` by itself costs next to nothing.
+The public names are loaded on first use: `import fairlead` itself is cheap.
 """
 
-TYPE_CHECKING = False  # as `typing` has it; importing `typing` would be most of the cost of this file
+TYPE_CHECKING = False  # as in `typing`; importing it would be most of the cost of this module
 if TYPE_CHECKING:
     from fairlead.errors import *
     from fairlead.events import *
@@ -103,9 +103,9 @@ def __getattr__(name: str) -> object:
         from importlib import import_module
 
         for package in ("fairlead.errors", "fairlead.events", "fairlead.hooks"):
-            home = import_module(package)
-            if name in home.__all__:
-                globals()[name] = value = getattr(home, name)
+            module = import_module(package)
+            if name in module.__all__:
+                globals()[name] = value = getattr(module, name)
                 return value
     raise AttributeError(f"module 'fairlead' has no attribute {name!r}")
 

@@ -1,15 +1,17 @@
-"""Everything Fairlead can raise, in one tree; and the exit codes of a failure.
+"""The exceptions of Fairlead, and the exit codes of a failure.
 
 FairleadError
-├── PayloadError          a payload cannot be read: which field, and what was expected
-├── UnknownEventError     a name that is no event
-├── RegistrationError     a hook cannot be registered as asked
-│   └── MatcherError      its matcher is no valid pattern, or its event has nothing to match
-├── HookFailure           a hook did not answer; on a gate this becomes a denial
-│   ├── HookTimeout       it took too long
+├── PayloadError          a payload is invalid; names the field and what was expected
+├── UnknownEventError     a name is not an event's
+├── RegistrationError     a hook cannot be registered
+│   └── MatcherError      its matcher is not a valid pattern, or its event has no subject
+├── HookFailure           a hook returned no valid output; on a gate this becomes a denial
+│   ├── HookTimeout       it exceeded its timeout
 │   ├── HookCancelled     the caller no longer waits
-│   └── CommandFailed     its command could not be run, or gave no usable answer
-└── UsageError            the command line is off
+│   └── CommandFailed     its command could not be run, or printed no valid answer
+└── UsageError            the command line is invalid
+
+Packages define further subclasses where only they raise them.
 """
 
 __all__ = [
@@ -27,48 +29,48 @@ __all__ = [
 
 
 class FairleadError(Exception):
-    """Anything that went wrong and is ours to explain."""
+    """Base class of all exceptions of Fairlead."""
 
 
 class PayloadError(FairleadError, ValueError):
-    """A payload that cannot be read. `field` names the culprit ("" for the payload as a whole)."""
+    """A payload is invalid. `field` is the invalid field ("" for the payload as a whole)."""
 
     def __init__(self, message: str, *, field: str = "") -> None:
-        """Say what is wrong, and in which field."""
+        """Create the error with the name of the invalid field."""
         super().__init__(message)
         self.field = field
 
 
 class UnknownEventError(FairleadError, ValueError):
-    """A name that is no event of any client we know."""
+    """A name is not that of any known event."""
 
 
 class RegistrationError(FairleadError, ValueError):
-    """A hook that cannot be registered as asked."""
+    """A hook cannot be registered."""
 
 
 class MatcherError(RegistrationError):
-    """A matcher that is no valid pattern, or an event that has nothing to match."""
+    """A matcher is not a valid pattern, or its event has no subject to match."""
 
 
 class HookFailure(FairleadError):
-    """A hook that did not answer. On an event that gates it becomes a denial."""
+    """A hook returned no valid output. On a gate this becomes a denial."""
 
 
 class HookTimeout(HookFailure):
-    """A hook that took longer than it was given."""
+    """A hook exceeded its timeout."""
 
 
 class HookCancelled(HookFailure):
-    """A hook whose caller no longer waits."""
+    """A hook was cancelled: its caller no longer waits."""
 
 
 class CommandFailed(HookFailure):
-    """A command that could not be run, or gave no usable answer."""
+    """A command could not be run, or printed no valid answer."""
 
 
 class UsageError(FairleadError):
-    """A command line that cannot be understood."""
+    """A command line is invalid."""
 
 
 FAILED = 1

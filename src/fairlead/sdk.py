@@ -1,7 +1,7 @@
-"""Guards agents that are built with `claude-agent-sdk`: a manager becomes the `hooks=` of its options.
+"""Hooks for agents that are built with `claude-agent-sdk`: a manager becomes the `hooks=` of its options.
 
-One callback per event, because the client runs callbacks in parallel: only so do priorities, phases and the
-merging of answers hold. The SDK is imported when it is used, and not before; it takes more than a second.
+There is one callback per event, because the client runs callbacks in parallel, which would break priorities, phases and
+the merging of outputs. The SDK is imported on first use: it takes more than a second.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import warnings
 from time import monotonic
 from typing import TYPE_CHECKING, Any, get_args
 
-from fairlead.clients.claude._render import to_json
+from fairlead.clients import client_named
 from fairlead.errors import FairleadError
-from fairlead.events import Event, HookEvent, HookOutput, OtherEvent, parse
+from fairlead.events import HookEvent, HookOutput, OtherEvent, parse
 from fairlead.hooks import HookContext, HookManager
 
 if TYPE_CHECKING:
@@ -24,20 +24,20 @@ __all__ = ["sdk_hooks"]
 
 _log = logging.getLogger("fairlead.sdk")
 _MARGIN = 5.0
-"""Seconds that the client waits longer than we take, so that the answer is ours and not its."""
+"""Seconds that the client waits longer than we do, so that our answer applies and not its timeout."""
 
 
 def sdk_hooks(
     manager: HookManager, *, timeout: float = 30.0, fail_closed: bool = True
 ) -> dict[SdkEvent, list[HookMatcher]]:
-    """Make the `hooks=` of `ClaudeAgentOptions` from a manager.
+    """Return the `hooks=` of `ClaudeAgentOptions` for a manager.
 
-    Each event is answered within `timeout` seconds; what is not answered by then, or fails, is denied on a gate.
-    `fail_closed` also asks the client itself to block when it gets no answer at all (clients before 2.1.295
-    refuse to start with it). Hooks that are registered later are called too, on events that had one before.
+    Each event is answered within `timeout` seconds; on a gate, a timeout or failure denies. `fail_closed` also makes
+    the client itself block if it gets no answer (clients before 2.1.295 refuse to start with it). Hooks that are
+    registered later are called too, on events that had a hook before.
     """
     matcher_type, names = _sdk()
-    _warn_of_deaf_hooks(manager, names)
+    _warn_about_missing_callbacks(manager, names)
     hooks: dict[Any, list[HookMatcher]] = {}
     for name in names:
         kind = HookEvent.find(name)
@@ -59,16 +59,16 @@ def _sdk() -> tuple[type[HookMatcher], list[str]]:
     return HookMatcher, [name for literal in get_args(SdkEvent) for name in (get_args(literal) or (literal,))]
 
 
-def _warn_of_deaf_hooks(manager: HookManager, names: list[str]) -> None:
-    """Say which hooks will not hear of what they asked for: the SDK has no callback for it."""
-    wanted: dict[str, list[str]] = {}
+def _warn_about_missing_callbacks(manager: HookManager, names: list[str]) -> None:
+    """Warn about hooks with events that the SDK has no callback for."""
+    events_of: dict[str, list[str]] = {}
     for kind in HookEvent:
         for hook in manager.hooks_for_event(kind):
-            wanted.setdefault(hook, []).append(kind.value)
-    for hook, events in wanted.items():
-        unheard = [event for event in events if event not in names]
-        if unheard and len(events) < len(HookEvent):  # one that wants all events takes what there is
-            text = f"hook {hook!r} will not hear of {', '.join(unheard)}: the SDK has no callback for it"
+            events_of.setdefault(hook, []).append(kind.value)
+    for hook, events in events_of.items():
+        missing = [event for event in events if event not in names]
+        if missing and len(events) < len(HookEvent):  # a hook of all events is called for those that exist
+            text = f"hook {hook!r} will not be called for {', '.join(missing)}: the SDK has no callback for it"
             warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
@@ -78,8 +78,8 @@ def _callback(manager: HookManager, kind: HookEvent, timeout: float) -> Any:
             event = parse(payload, kind)
             ctx = HookContext(event.session_id, cwd=event.cwd, deadline=monotonic() + timeout)
             result = await manager.fire(event, ctx)
-            return to_json(result.event, result.output)
-        except Exception as error:  # noqa: BLE001 - the SDK would report it to the client, which goes on
+            return client_named("claude").to_json(result.event, result.output)
+        except Exception as error:  # noqa: BLE001 - the SDK would report it to the client, which would continue
             _log.exception("%s could not be decided", kind.value)
             return _refusal(kind, error) if kind.can_block else {}
 
@@ -88,9 +88,5 @@ def _callback(manager: HookManager, kind: HookEvent, timeout: float) -> Any:
 
 def _refusal(kind: HookEvent, error: Exception) -> dict[str, Any]:
     output = HookOutput.deny(f"{kind.value} could not be decided, so it is denied: {type(error).__name__}: {error}")
-    return to_json(_nameless(kind), output)
-
-
-def _nameless(kind: HookEvent) -> Event:
-    """Stand in for the event that could not be read: only its name is needed to say no."""
-    return OtherEvent(session_id="", event_name=kind.value)
+    event = OtherEvent(session_id="", event_name=kind.value)  # the payload may be invalid; a denial needs the name only
+    return client_named("claude").to_json(event, output)

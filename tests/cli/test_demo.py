@@ -202,5 +202,5 @@ def test_what_a_payload_brings_cannot_move_the_cursor(capsys: pytest.CaptureFixt
     screen.event(0.0, ("main", "Stop", "a\x1b[2Jb\rc"), "blocked", 0.001)
     screen.reason("no\x07 \x1b]0;title\x07")
 
-    assert "a·[2Jb·c" in (shown := capsys.readouterr().out)
+    assert "a␛[2Jb␍c" in (shown := capsys.readouterr().out)
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", shown)

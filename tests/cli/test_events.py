@@ -23,7 +23,7 @@ from fairlead.journal import (
     EventRecord,
     Journal,
     Record,
-    put,
+    spool_record,
 )
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def test_the_last_twenty_are_shown_unless_a_time_is_given(
 def test_what_came_late_out_of_the_spool_stands_where_it_happened(
     journal: Journal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = event(-9000, road="cold")
+    old = event(-9000, route="cold")
     write(
-        journal, event(1, "Setup"), event(3, "Stop"), event(2, "SessionEnd", road="cold"), old, event(4, "PreCompact")
+        journal, event(1, "Setup"), event(3, "Stop"), event(2, "SessionEnd", route="cold"), old, event(4, "PreCompact")
     )
     monkeypatch.setattr("fairlead.cli.events.time", lambda: NOON + 100)
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_shown_is_counted_on_stderr(
     write(journal, event(1))
     with (home / "journal/00000001.jsonl").open("ab") as file:
         file.write(b"nonsense\n")
-    put(str(home / "spool"), event(2))
+    spool_record(str(home / "spool"), event(2))
 
     assert run("events", ["--event=PreToolUse"]) == 0
 
@@ -201,7 +201,7 @@ def test_a_text_cannot_move_the_cursor_or_turn_other_text() -> None:
     line = record_to_text(evil, None, Screen())
 
     assert line.isprintable()
-    assert line.endswith("·]0;x· ·y··z")
+    assert line.endswith("␛]0;x␇ \ufffdy\ufffd\ufffdz")
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 109, 110, 200])

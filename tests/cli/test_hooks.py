@@ -13,8 +13,8 @@ import pytest
 from cli.command_line import error_of, run
 from test_docs import parts
 
-from fairlead.clients.claude import _programs
-from fairlead.clients.claude._install_events import events_for
+from fairlead.cli.hooks import install, status
+from fairlead.clients.claude.settings import events_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,8 +33,8 @@ ADDED = """\
 LEFT_OUT = """\
   left out: MessageDisplay: it fires for every piece of text that is shown
   left out: FileChanged: its matcher is the list of files to watch, which only you know
-  left out: WorktreeCreate: a hook there takes the place of the client's own way to make a worktree
-  left out: WorktreeRemove: it goes with WorktreeCreate, and a failure keeps the worktree
+  left out: WorktreeCreate: a hook there replaces the client's own way to make a worktree
+  left out: WorktreeRemove: it belongs to WorktreeCreate, and a failure keeps the worktree
 """
 OFFER = "  no status line: install with --status-line to see model, context and cost there\n"
 NEXT = """\
@@ -195,7 +195,7 @@ def test_what_will_hurt_later_is_said_now(home: Path, printed: Printed) -> None:
     run_hooks(["install"])
     out = printed()[0]
     assert "warning: disableAllHooks is set in this file, so the client runs no hooks at all\n" in out
-    assert "warning: substrate has hooks here, too, which decide the same events; see --replace\n" in out
+    assert "warning: substrate has hooks here too, which decide the same events; see --replace\n" in out
 
 
 def test_events_that_are_left_out_can_be_asked_for(home: Path, printed: Printed) -> None:
@@ -289,7 +289,7 @@ def test_a_launcher_that_moved_is_followed(home: Path, printed: Printed) -> None
     user_file(home).write_text(text.replace("/bin/fairlead-hook StatusLine", "/gone/fairlead-hook StatusLine"))
     printed()
     assert run_hooks(["status", "--scope", "user", *NEWEST]) == 1
-    gone = "statusLine: ~/gone/fairlead-hook is not there, or cannot be started, so the status line is empty"
+    gone = "statusLine: ~/gone/fairlead-hook does not exist or cannot be started, so the status line is empty"
     assert f"user: outdated, 29 events: ~/home/.claude/settings.json\n  {gone}\n" in printed()[0]
     run_hooks(["install", *NEWEST])
     assert "  status line: updated\n" in printed()[0]
@@ -413,13 +413,14 @@ def test_status_works_without_a_launcher(
 ) -> None:
     run_hooks(["install"])
     (tmp_path / "bin/fairlead-hook").unlink()
-    monkeypatch.setattr(_programs, "launcher_folders", lambda: [tmp_path / "bin"])
+    for module in (install, status):
+        monkeypatch.setattr(module, "launcher_folders", lambda: [tmp_path / "bin"])
     printed()
     assert run_hooks(["status", "--scope", "user"]) == 1
     out = printed()[0]
     assert "launcher: there is no fairlead-hook in ~/bin; install fairlead again: pip install" in out
     assert "user: broken, 26 events: ~/home/.claude/settings.json\n" in out
-    assert "  ~/bin/fairlead-hook is not there, or cannot be started\n" in out
+    assert "  ~/bin/fairlead-hook does not exist or cannot be started\n" in out
     assert run_hooks(["install"]) == 1
     assert printed()[1].startswith("fairlead: there is no fairlead-hook in ~/bin; install fairlead again")
 
@@ -458,7 +459,7 @@ def test_a_slip_on_the_command_line_is_told(args: list[str], expected: str, caps
 
 def test_a_version_that_cannot_be_served_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     told = error_of(capsys, "hooks install", ["--client-version", "new"])
-    assert told.startswith("'new' is no version of Claude Code; expected three numbers")
+    assert told.startswith("'new' is not a version of Claude Code; expected three numbers")
     told = error_of(capsys, "hooks install", ["--client-version", "2.0.1"])
     assert told.startswith("Claude Code 2.0.1 cannot start hooks without a shell; update it")
 

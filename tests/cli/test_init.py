@@ -16,7 +16,7 @@ from fairlead.policy.config._conclaude import is_narrower
 from fairlead.policy.config._reader import read_policy
 from fairlead.policy.config._schema import SCHEMA_FILE, policy_schema
 from fairlead.policy.init._detect import detect_checks
-from fairlead.policy.init._template import TEMPLATE, new_policy
+from fairlead.policy.init._template import TEMPLATE, render_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,7 +124,7 @@ def test_the_template_protects_itself_and_says_why() -> None:
     template = TEMPLATE.read_text()
 
     assert read_policy(template, "").pre_tool_use.protect_own_files
-    assert "whoever can edit the\n  ## rules can switch them off" in template
+    assert "it could switch the rules off" in template
 
 
 def test_what_the_template_sets_is_what_holds_without_it() -> None:
@@ -137,7 +137,7 @@ def test_the_checks_are_valid_as_written_and_as_uncommented(folder: Path, tools:
     (folder / "pyproject.toml").write_text("[tool.ruff]\n[tool.mypy]\n[tool.pytest.ini_options]\n")
     tools(*found)
 
-    text = new_policy(detect_checks(folder)[0], folder)
+    text = render_policy(detect_checks(folder)[0], folder)
 
     assert [command.run.split()[0] for command in read_policy(text, "").stop.commands] == list(found)
     assert [command.run for command in read_policy(uncommented(text), "").stop.commands] == [
@@ -152,7 +152,7 @@ def test_a_check_is_written_out_in_full(folder: Path, tools: Tools) -> None:
     (folder / ".golangci.yml").write_text("")
     tools("go")
 
-    text = new_policy(detect_checks(folder)[0], folder)
+    text = render_policy(detect_checks(folder)[0], folder)
 
     assert (
         text.partition("\nstop:\n")[2].partition("\n\n")[0]
@@ -186,8 +186,8 @@ def test_a_check_is_written_out_in_full(folder: Path, tools: Tools) -> None:
 def test_the_schema_is_named_by_a_path_that_others_have_too_if_it_lies_in_the_folder() -> None:
     package = Path(SCHEMA_FILE).parents[1]
 
-    assert new_policy([], package).startswith("# yaml-language-server: $schema=policy/schema.json\n")
-    assert new_policy([], Path(__file__).parent).startswith(f"# yaml-language-server: $schema={SCHEMA}\n")
+    assert render_policy([], package).startswith("# yaml-language-server: $schema=policy/schema.json\n")
+    assert render_policy([], Path(__file__).parent).startswith(f"# yaml-language-server: $schema={SCHEMA}\n")
 
 
 # -- what is found -------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_the_project_s_own_linters_and_tests_are_found(folder: Path, files: dict
     checks, unreadable = detect_checks(folder)
 
     assert ([check.run for check in checks], unreadable) == (runs, [])
-    assert all(check.off for check in checks)
+    assert all(check.disabled_reason for check in checks)
 
 
 def test_a_tool_in_the_project_s_environment_needs_no_path(folder: Path) -> None:
@@ -266,14 +266,16 @@ def test_a_tool_in_the_project_s_environment_needs_no_path(folder: Path) -> None
     (folder / "uv.lock").write_text("")
     executable(folder / ".venv/bin/ruff")
 
-    assert [(check.run, check.off) for check in detect_checks(folder)[0]] == [(".venv/bin/ruff check .", None)]
+    assert [(check.run, check.disabled_reason) for check in detect_checks(folder)[0]] == [
+        (".venv/bin/ruff check .", None)
+    ]
 
 
 def test_a_wrapper_is_run_from_the_folder(folder: Path) -> None:
     (folder / "build.gradle").write_text("")
     executable(folder / "gradlew")
 
-    assert [(check.run, check.off) for check in detect_checks(Path())[0]] == [("./gradlew check", None)]
+    assert [(check.run, check.disabled_reason) for check in detect_checks(Path())[0]] == [("./gradlew check", None)]
 
 
 def test_what_make_or_pre_commit_covers_is_an_example_only(folder: Path, tools: Tools) -> None:
@@ -282,7 +284,7 @@ def test_what_make_or_pre_commit_covers_is_an_example_only(folder: Path, tools: 
     (folder / "pyproject.toml").write_text("[tool.ruff]\n[tool.mypy]\n[tool.pytest]\n")
     tools("make", "pre-commit", "ruff", "mypy", "pytest")
 
-    assert {check.run: check.off for check in detect_checks(folder)[0]} == {
+    assert {check.run: check.disabled_reason for check in detect_checks(folder)[0]} == {
         "make test": None,
         "pre-commit run --all-files": None,
         "ruff check .": "`pre-commit run --all-files` seems to cover it",
@@ -347,7 +349,7 @@ def test_a_dry_run_prints_the_file_and_writes_nothing(folder: Path, init: Callab
     said = init("--dry-run")
 
     assert said.code == 0
-    assert said.out == new_policy([], folder)
+    assert said.out == render_policy([], folder)
     assert said.err == "would write .fairlead.yaml: guards, and 0 checks before the agent may stop\n"
     assert names(folder) == []
 
@@ -378,7 +380,7 @@ def test_with_force_it_is_kept_beside(folder: Path, init: Callable[..., Said], n
     assert names(folder) == [".fairlead.yaml", f"{name}.bak"]
     assert (folder / f"{name}.bak").read_text() == "stop: {}\n"
     assert stat.S_IMODE((folder / f"{name}.bak").stat().st_mode) == 0o600
-    assert (folder / ".fairlead.yaml").read_text() == new_policy([], folder)
+    assert (folder / ".fairlead.yaml").read_text() == render_policy([], folder)
 
 
 def test_no_link_is_followed(folder: Path, init: Callable[..., Said]) -> None:
@@ -505,21 +507,21 @@ def test_it_is_taken_over_with_its_comments(folder: Path, init: Callable[..., Sa
         "  copied: preToolUse: preventRootAdditions, uneditableFiles (3), toolUsageValidation (1)\n"
         "  copied: subagentStop: commands (1)\n"
         "  copied: permissionRequest: default, allow (1)\n"
-        "  differs: file patterns are those of .gitignore: `.env` holds in every folder, and `*` takes no `/`\n"
-        "  differs: file rules hold for shell commands too (`sed -i`, `>`, `mv`, ...), whatever way a path is written\n"
-        "  differs: these match less than before, so write `**/` where folders may stand between: src/*.gen.ts\n"
-        "  differs: these begin in this folder now; for the whole disk write two slashes: /etc/hosts\n"
-        "  differs: commandPattern is held against each command of a Bash call: `cd x && git push --force` is found\n"
-        "  differs: edits of generated files are blocked; `preToolUse.preventGeneratedFileEdits: false` lifts that\n"
-        "  differs: a `run` of several lines is one script: `cd` and `if` work, and the first line that fails ends it\n"
-        "  differs: maxOutputLines keeps the first and the last lines, and says how many were left out\n"
-        "  differs: timeout: when the time is up, the command is killed, with all that it started\n"
-        "  differs: after 5 blocks in a row the agent may stop all the same; `stop.maxBlocks: 0` lifts that\n"
-        "  differs: subagents: a pattern may match the agent's type as well as its id, so `coder` works\n"
-        "  differs: permissionRequest: what is allowed is really approved; the person is not asked\n"
-        "  differs: a broken file does not open the gate: the last good version holds, or tool calls are blocked\n"
+        "  differs: file patterns are those of .gitignore: `.env` matches in every folder, and `*` does not match `/`\n"
+        "  differs: file rules apply to shell commands too (`sed -i`, `>`, `mv`, ...), however a path is written\n"
+        "  differs: these match less than before; write `**/` where there may be folders in between: src/*.gen.ts\n"
+        "  differs: these are now relative to this folder; for absolute paths write two slashes: /etc/hosts\n"
+        "  differs: commandPattern is matched with each command of a Bash call: `cd x && git push --force` is found\n"
+        "  differs: edits of generated files are blocked; `preToolUse.preventGeneratedFileEdits: false` allows them\n"
+        "  differs: a `run` of several lines is one script: `cd` and `if` work, and the first failing line ends it\n"
+        "  differs: maxOutputLines keeps the first and the last lines, and reports how many were left out\n"
+        "  differs: timeout: after that time the command and all processes that it started are killed\n"
+        "  differs: after 5 blocks in a row the agent may stop; `stop.maxBlocks: 0` removes the limit\n"
+        "  differs: subagents: a pattern matches the agent's type or its id, so `coder` works\n"
+        "  differs: permissionRequest: an allowed tool is approved without asking you\n"
+        "  differs: a broken file fails closed: the last good version is used, or tool calls are blocked\n"
         "  differs: the agent cannot edit the policy and the client's settings; `preToolUse.protectOwnFiles: false` "
-        "lifts that\n"
+        "allows it\n"
         "  .conclaude.yaml is no longer in force, and may be removed\n"
         f"next:\n{NEXT}",
         "",

@@ -174,7 +174,7 @@ def test_a_box_of_another_program_is_left_alone_and_the_person_is_told(home: Dae
 def test_ten_thousand_unread_messages_come_page_by_page(home: DaemonHome) -> None:
     store = MailStore.open(f"sqlite:///{home.state}/mail.db")
     office = MessageService(store)
-    bot = office.agent_for("bot", project=str(home.project))
+    bot = office.ensure_agent("bot", project=str(home.project))
     for start in range(0, 10_000, 1000):
         drafts = [(USER, Draft(to=(bot.name,), subject=f"number {start + i}")) for i in range(1000)]
         office.send_many(drafts)

@@ -12,7 +12,7 @@ from fairlead.cli.mail.send import Draft, split_words
 from fairlead.cli.support.mail_client import Request, read_body
 from fairlead.cli.support.screen import Screen
 from fairlead.errors import FairleadError
-from fairlead.mail import LONGEST_BODY
+from fairlead.mail import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,10 +176,10 @@ def test_a_text_that_is_too_long_or_none_is_refused_before_it_is_sent(tmp_path: 
     file = tmp_path / "text"
     with pytest.raises(FairleadError, match="text: the text cannot be read: No such file or directory"):
         read_body(str(file))
-    file.write_bytes(b"x" * LONGEST_BODY)
-    assert len(read_body(str(file))) == LONGEST_BODY
-    file.write_bytes(b"x" * (LONGEST_BODY + 1))
-    with pytest.raises(FairleadError, match=f"more than the {LONGEST_BODY} bytes of a message"):
+    file.write_bytes(b"x" * MAX_BODY_BYTES)
+    assert len(read_body(str(file))) == MAX_BODY_BYTES
+    file.write_bytes(b"x" * (MAX_BODY_BYTES + 1))
+    with pytest.raises(FairleadError, match=f"more than the {MAX_BODY_BYTES} bytes of a message"):
         read_body(str(file))
     file.write_bytes(b"ab\xff")
     with pytest.raises(FairleadError, match="not UTF-8 at byte 2"):

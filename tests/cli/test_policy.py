@@ -225,15 +225,16 @@ def test_a_bad_payload_denies(project: Project) -> None:
     assert project.run("PreToolUse", stdin="{").returncode == 2
 
 
-def test_of_a_policy_that_is_gone_the_last_good_version_holds_until_a_person_lifts_it(project: Project) -> None:
-    """To switch to a branch without it must not lift it."""
+def test_of_a_deleted_policy_the_last_good_version_is_used_until_its_copy_is_deleted_too(project: Project) -> None:
+    """Switching to a branch without a policy must not switch it off."""
     assert project.call("Write", file_path="a/.env").returncode == 2
     project.policy.unlink()
     done = project.call("Write", file_path="a/.env")
     assert done.returncode == 2
     (kept,) = (project.home / "policies").iterdir()
     warning = (
-        f"{project.policy}: the file is gone. Its last good version holds. Put it back, or, to lift it, delete {kept}"
+        f"{project.policy}: the file was deleted. Its last good version is used. Restore it, or delete {kept} "
+        "to stop using it"
     )
     assert warning in done.stderr
     assert project.call("Bash", command=f"rm {kept}").returncode == 2

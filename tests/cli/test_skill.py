@@ -13,8 +13,8 @@ import yaml
 from cli.command_line import run
 
 from fairlead.cli.app import make_root
-from fairlead.clients.claude import _skill
-from fairlead.clients.claude._skill import skill_text
+from fairlead.clients import _skill
+from fairlead.clients._skill import skill_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli.command_line import error_of, run
 
-from fairlead.policy import Loaded, load
+from fairlead.policy import load_policy
 from fairlead.policy.config._schema import policy_schema
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def test_what_is_valid_is_kept_as_the_last_good_version(project: Path, target: s
     (project / ".fairlead.yaml").write_text(VALID)
     run("validate", [target])
     (project / ".fairlead.yaml").write_text(BROKEN)
-    (layer,) = load(str(project)).layers
+    (layer,) = load_policy(str(project)).layers
     assert layer.policy.pre_tool_use.uneditable_files[0] == ".env"
 
 
@@ -184,28 +184,31 @@ def test_what_was_only_tried_goes_with_its_file(project: Path) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
     run("validate")
     (project / ".fairlead.yaml").unlink()
-    assert load(str(project)) == Loaded()
+    assert load_policy(str(project)).layers == ()
 
 
 def test_what_an_event_was_decided_by_stays_whatever_is_tried_before_or_after(project: Path) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
     run("validate")
-    load(str(project))
+    load_policy(str(project))
     (project / ".fairlead.yaml").write_text("stop: {infinite: true}\n")
     run("validate")
     (project / ".fairlead.yaml").unlink()
-    (layer,) = load(str(project)).layers
+    (layer,) = load_policy(str(project)).layers
     assert layer.policy.stop.infinite
 
 
 def test_a_policy_that_holds_although_it_is_gone_is_told_of(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
     (project / "src/.fairlead.yaml").write_text("")
-    load(str(project / "src"))
+    load_policy(str(project / "src"))
     (project / "src/.fairlead.yaml").unlink()
     capsys.readouterr()
     assert run("validate") == 0
-    assert f"{project}/src/.fairlead.yaml: the file is gone. Its last good version holds. " in capsys.readouterr().err
+    assert (
+        f"{project}/src/.fairlead.yaml: the file was deleted. Its last good version is used. "
+        in capsys.readouterr().err
+    )
 
 
 def test_a_policy_that_cannot_be_kept_is_valid_all_the_same(
@@ -214,7 +217,7 @@ def test_a_policy_that_cannot_be_kept_is_valid_all_the_same(
     (project / ".fairlead.yaml").write_text(VALID)
     (home / "policies").write_text("in the way")
     assert run("validate") == 0
-    assert capsys.readouterr().err.startswith(f"{home}/policies: cannot keep the policy here: ")
+    assert capsys.readouterr().err.startswith(f"{home}/policies: cannot cache the policy: ")
 
 
 # -- the command line ----------------------------------------------------------------------------------

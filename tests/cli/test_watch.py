@@ -1,4 +1,4 @@
-"""`fairlead watch` where there is no terminal: the rows as text, and what is said."""
+"""`fairlead watch` where there is no terminal: the rows as text, and the messages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli.command_line import error_of
-from tui.speaker import Speaker
-from tui.team import session
+from tui.fake_daemon import FakeDaemon
+from tui.sample_sessions import session
 
 from fairlead.sessions import AttentionNeeded
 
@@ -39,15 +39,15 @@ def test_without_a_terminal_the_rows_are_printed(home: Path, args: tuple[str, ..
     (home / "run").mkdir()
     one = session("s1", title="Clean up", cwd="/nowhere/shop", state=AttentionNeeded("Permission"), started=0.0)
     gone = session("s2", title="Long over", cwd="/nowhere/shop", ended=1.0)
-    speaker = Speaker(home / "run/daemon.sock", [one, gone])
-    speaker.start()
+    daemon = FakeDaemon(home / "run/daemon.sock", [one, gone])
+    daemon.start()
 
     done = run(home, *args)
 
-    speaker.stop()
+    daemon.stop()
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0].strip().startswith("! 1 waits for you")
+    assert lines[0].strip().startswith("! 1 needs you")
     assert [[*line.split()[:3], *line.split()[4:5]] for line in lines[3:]] == [
         ["NEEDS", "YOU"],
         ["!", "needs", "you", "shop"],
@@ -62,20 +62,20 @@ def test_without_a_terminal_the_rows_are_printed(home: Path, args: tuple[str, ..
 
 def test_an_encoding_without_our_signs_gets_others(home: Path) -> None:
     (home / "run").mkdir()
-    speaker = Speaker(home / "run/daemon.sock", [session("s1", title="Clean up")])
-    speaker.start()
+    daemon = FakeDaemon(home / "run/daemon.sock", [session("s1", title="Clean up")])
+    daemon.start()
 
     done = run(home, "--once", PYTHONIOENCODING="ascii")
 
-    speaker.stop()
+    daemon.stop()
     assert (done.returncode, done.stderr) == (0, "")
     assert "? 0 working" in done.stdout
 
 
 def test_a_dumb_terminal_gets_the_rows_too(home: Path) -> None:
     (home / "run").mkdir()
-    speaker = Speaker(home / "run/daemon.sock", [session("s1", title="Clean up")])
-    speaker.start()
+    daemon = FakeDaemon(home / "run/daemon.sock", [session("s1", title="Clean up")])
+    daemon.start()
     ours, theirs = os.openpty()
     env = {**os.environ, "FAIRLEAD_HOME": str(home), "TERM": "dumb"}
 
@@ -83,13 +83,13 @@ def test_a_dumb_terminal_gets_the_rows_too(home: Path) -> None:
         [sys.executable, "-c", START], env=env, check=False, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE
     )
 
-    speaker.stop()
+    daemon.stop()
     os.close(theirs)
-    told = os.read(ours, 65536).decode()
+    text = os.read(ours, 65536).decode()
     os.close(ours)
     assert (done.returncode, b"TERM=dumb" in done.stderr) == (0, True)
-    assert "Clean up" in told
-    assert "\x1b" not in told
+    assert "Clean up" in text
+    assert "\x1b" not in text
 
 
 def test_no_daemon_is_an_error_that_says_what_to_do(

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead import Event, HookEvent, HookOutput, parse
-from fairlead.clients.claude._render import NO_REASON, Answer, render, to_json
+from fairlead.clients.claude._render import render, to_json
+from fairlead.clients.protocol import NO_REASON, Answer
 from fairlead.hooks._answer import read_answer
 from fairlead.testing import make_payload
 

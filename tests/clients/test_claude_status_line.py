@@ -1,4 +1,4 @@
-"""The status line in the client's settings: ours before the person's own, and the person's own again when we go."""
+"""The status line in the client's settings: ours before the user's own, and the user's own again when we go."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from clients.generated_settings import COMMANDS, settings_texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fairlead.clients import Launcher
 from fairlead.clients._json_text import parse
-from fairlead.clients.claude._hook_entries import Launcher
-from fairlead.clients.claude._status import status
-from fairlead.clients.claude._status_line_entry import put_in, read_line, take_out
+from fairlead.clients.claude.settings._status import status
+from fairlead.clients.claude.settings._status_line import add_status_line, read_status_line, remove_status_line
 
 if TYPE_CHECKING:
-    from fairlead.clients.claude._hook_entries import LineWish
+    from fairlead.clients import StatusLineChoice
 
 LAUNCHER = Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python")
 OLD = Launcher("/old dir/fairlead-hook", "/old dir/it's python")
-BEGIN = "exec /opt/env/bin/fairlead-hook StatusLine --python /opt/env/bin/python"
+OURS = "exec /opt/env/bin/fairlead-hook StatusLine --python /opt/env/bin/python"
 MINE = '{\n  "model": "opus",\n  "statusLine": {"padding": 0, "type": "command", "command": "~/line.sh \\u00e9"}\n}\n'
 
 
-def put(text: str, wish: LineWish = "chain", launcher: Launcher = LAUNCHER) -> str:
-    return put_in(text, launcher, wish)[0]
+def put(text: str, choice: StatusLineChoice = "chain", launcher: Launcher = LAUNCHER) -> str:
+    return add_status_line(text, launcher, choice)[0]
 
 
 def line(value: Any) -> str:
@@ -39,46 +39,46 @@ def command(text: str) -> str:
     return found
 
 
-# -- the person's own ----------------------------------------------------------------------------------
+# -- the user's own ----------------------------------------------------------------------------------
 
 
-def test_the_persons_own_is_put_behind_ours_and_the_rest_keeps_its_bytes() -> None:
-    after, done = put_in(MINE, LAUNCHER, "chain")
+def test_the_users_own_is_put_behind_ours_and_the_rest_keeps_its_bytes() -> None:
+    after, done = add_status_line(MINE, LAUNCHER, "chain")
     assert done == "chained"
-    assert after == MINE.replace('"~/line.sh \\u00e9"', f"\"{BEGIN} --then '~/line.sh é'\"")
-    assert take_out(after, MINE) == (MINE, "restored")
-    assert json.loads(take_out(after)[0]) == json.loads(MINE), "without the original it is only spelt otherwise"
+    assert after == MINE.replace('"~/line.sh \\u00e9"', f"\"{OURS} --then '~/line.sh é'\"")
+    assert remove_status_line(after, MINE) == (MINE, "restored")
+    assert json.loads(remove_status_line(after)[0]) == json.loads(MINE), "without the original, spelt differently"
 
 
-@pytest.mark.parametrize("wish", ["chain", "show"])
-def test_it_is_chained_whether_ours_was_asked_for_or_not(wish: LineWish) -> None:
-    assert read_line(parse(put(MINE, wish))).kind == "chained"
+@pytest.mark.parametrize("choice", ["chain", "show"])
+def test_it_is_chained_whether_ours_was_asked_for_or_not(choice: StatusLineChoice) -> None:
+    assert read_status_line(parse(put(MINE, choice))).kind == "chained"
     assert put(MINE, "leave") == MINE
 
 
 def test_what_is_chained_is_not_chained_again_but_brought_up_to_date() -> None:
     old = put(MINE, launcher=OLD)
-    after, done = put_in(old, LAUNCHER, "chain")
+    after, done = add_status_line(old, LAUNCHER, "chain")
     assert (after, done) == (put(MINE), "updated")
-    assert put_in(after, LAUNCHER, "show") == (after, "")
-    assert put_in(old, LAUNCHER, "leave") == (old, "")
-    assert take_out(old, MINE) == (MINE, "restored")
+    assert add_status_line(after, LAUNCHER, "show") == (after, "")
+    assert add_status_line(old, LAUNCHER, "leave") == (old, "")
+    assert remove_status_line(old, MINE) == (MINE, "restored")
 
 
 def test_a_command_that_was_edited_in_between_is_kept() -> None:
     edited = put(MINE).replace("line.sh", "other.sh")
-    assert command(take_out(edited, MINE)[0]) == "~/other.sh é"
+    assert command(remove_status_line(edited, MINE)[0]) == "~/other.sh é"
 
 
 @pytest.mark.parametrize(
     "theirs",
     [
-        f"{BEGIN} | cut -c 1-80",
-        f"{BEGIN} --then x; ls",
-        f"{BEGIN} --then x --then y",
-        f"{BEGIN} --width 3",
-        f"{BEGIN} --then",
-        f"{BEGIN} > log",
+        f"{OURS} | cut -c 1-80",
+        f"{OURS} --then x; ls",
+        f"{OURS} --then x --then y",
+        f"{OURS} --width 3",
+        f"{OURS} --then",
+        f"{OURS} > log",
         "~/bin/fairlead-hook StatusLine",
         "fairlead-hook Stop",
         "fairlead StatusLine",
@@ -89,17 +89,17 @@ def test_a_command_that_was_edited_in_between_is_kept() -> None:
 )
 def test_a_line_that_somebody_wrote_is_theirs(theirs: str) -> None:
     text = line({"type": "command", "command": theirs})
-    assert read_line(parse(text)).kind == "own"
-    assert take_out(text) == (text, "")
-    assert json.loads(take_out(put(text))[0]) == json.loads(text)
+    assert read_status_line(parse(text)).kind == "own"
+    assert remove_status_line(text) == (text, "")
+    assert json.loads(remove_status_line(put(text))[0]) == json.loads(text)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(COMMANDS.filter(lambda one: one.strip() and "\0" not in one), st.sampled_from(["a b", "it's", "$HOME", "plain"]))
 def test_a_real_shell_hands_the_command_on_as_it_was(tmp_path_factory: Any, mine: str, folder: str) -> None:
-    place = tmp_path_factory.getbasetemp() / folder
-    place.mkdir(exist_ok=True)
-    hook = place / "fairlead-hook"
+    path = tmp_path_factory.getbasetemp() / folder
+    path.mkdir(exist_ok=True)
+    hook = path / "fairlead-hook"
     hook.write_text("#!/bin/sh\nprintf '%s\\0' \"$@\"\n")
     hook.chmod(0o755)
     text = put(line({"type": "command", "command": mine}), launcher=Launcher(str(hook), "/py thon"))
@@ -110,26 +110,26 @@ def test_a_real_shell_hands_the_command_on_as_it_was(tmp_path_factory: Any, mine
 # -- ours alone ----------------------------------------------------------------------------------------
 
 
-def test_ours_is_shown_only_to_who_asked_for_it() -> None:
+def test_ours_is_added_only_if_it_was_asked_for() -> None:
     text = '{\n  "model": "opus"\n}\n'
-    assert put_in(text, LAUNCHER, "chain") == (text, "")
-    after, done = put_in(text, LAUNCHER, "show")
-    assert (json.loads(after)["statusLine"], done) == ({"type": "command", "command": BEGIN}, "added")
-    assert put_in(after, LAUNCHER, "chain") == (after, "")
-    assert take_out(after) == (text, "removed")
+    assert add_status_line(text, LAUNCHER, "chain") == (text, "")
+    after, done = add_status_line(text, LAUNCHER, "show")
+    assert (json.loads(after)["statusLine"], done) == ({"type": "command", "command": OURS}, "added")
+    assert add_status_line(after, LAUNCHER, "chain") == (after, "")
+    assert remove_status_line(after) == (text, "removed")
 
 
 def test_ours_is_brought_up_to_date_with_what_was_added_to_it() -> None:
     old = put("{}", "show", OLD).replace('"type"', '"padding": 2, "type"')
-    after, done = put_in(old, LAUNCHER, "chain")
-    assert (json.loads(after)["statusLine"], done) == ({"padding": 2, "type": "command", "command": BEGIN}, "updated")
-    assert json.loads(take_out(after)[0]) == {}
+    after, done = add_status_line(old, LAUNCHER, "chain")
+    assert (json.loads(after)["statusLine"], done) == ({"padding": 2, "type": "command", "command": OURS}, "updated")
+    assert json.loads(remove_status_line(after)[0]) == {}
 
 
 # -- what is of another shape --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wish", ["chain", "show"])
+@pytest.mark.parametrize("choice", ["chain", "show"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -151,22 +151,22 @@ def test_ours_is_brought_up_to_date_with_what_was_added_to_it() -> None:
         '{"statusLine": {"type": "prompt", "type": "command", "command": "b"}}',
     ],
 )
-def test_what_the_client_would_not_run_is_left_alone(text: str, wish: LineWish) -> None:
-    assert read_line(parse(text)).kind == "odd"
-    assert put_in(text, LAUNCHER, wish) == (text, "")
-    assert take_out(text, text) == (text, "")
+def test_what_the_client_would_not_run_is_left_alone(text: str, choice: StatusLineChoice) -> None:
+    assert read_status_line(parse(text)).kind == "odd"
+    assert add_status_line(text, LAUNCHER, choice) == (text, "")
+    assert remove_status_line(text, text) == (text, "")
 
 
 @settings(max_examples=150, deadline=None)
 @given(settings_texts(), st.sampled_from(["chain", "show", "leave"]))
-def test_any_settings_are_given_back(text: str, wish: LineWish) -> None:
+def test_any_settings_are_given_back(text: str, choice: StatusLineChoice) -> None:
     text = text if text.strip("\ufeff \r\n") else "{}"
-    after, done = put_in(text, LAUNCHER, wish)
-    assert put_in(after, LAUNCHER, wish) == (after, "")
+    after, done = add_status_line(text, LAUNCHER, choice)
+    assert add_status_line(after, LAUNCHER, choice) == (after, "")
     if not done:
         assert after == text
     elif parse(text).items:
-        assert take_out(after, text)[0] == text
+        assert remove_status_line(after, text)[0] == text
     before, now = (json.loads(one.removeprefix("\ufeff")) for one in (text, after))
     assert {key: value for key, value in now.items() if key != "statusLine"} == {
         key: value for key, value in before.items() if key != "statusLine"
@@ -176,7 +176,7 @@ def test_any_settings_are_given_back(text: str, wish: LineWish) -> None:
 # -- what is said of it --------------------------------------------------------------------------------
 
 
-def test_status_says_what_it_is_and_what_is_amiss(tmp_path: Path) -> None:
+def test_status_says_what_it_is_and_what_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     here = Launcher(str(tmp_path / "fairlead-hook"), "/opt/env/bin/python")
     Path(here.hook).write_text("#!/bin/sh\n")
@@ -194,5 +194,5 @@ def test_status_says_what_it_is_and_what_is_amiss(tmp_path: Path) -> None:
     assert look(put("{}", "show", here)) == ("partial", "ours", ())
     other = f"statusLine: it starts {here.hook} with /other, and would start ours"
     assert look(put(MINE, launcher=Launcher(here.hook, "/other")))[2] == (other,)
-    gone = "statusLine: /gone/fairlead-hook is not there, or cannot be started, so the status line is empty"
+    gone = "statusLine: /gone/fairlead-hook does not exist or cannot be started, so the status line is empty"
     assert look(put(MINE, launcher=Launcher("/gone/fairlead-hook", "/gone/python")))[2] == (gone,)

@@ -10,11 +10,13 @@ from clients.generated_settings import settings_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.clients import InstallRequest, Launcher
 from fairlead.clients._json_text import JsonTextError, parse
-from fairlead.clients.claude._hook_entries import Asked, Launcher, find, install, uninstall
-from fairlead.clients.claude._ownership import is_wake
-from fairlead.clients.claude._settings_rules import SettingsError, check
-from fairlead.clients.claude._stay_entries import CAP, STAY, STAYS, differences, put_in, read_stay, take_out
+from fairlead.clients._settings_file import SettingsError
+from fairlead.clients.claude.settings._entries import add_hooks, find_hooks, remove_hooks
+from fairlead.clients.claude.settings._ownership import is_wake
+from fairlead.clients.claude.settings._rules import check
+from fairlead.clients.claude.settings._stay import BLOCK_CAP, STAY, STAYS, add_stay, differences, read_stay, remove_stay
 
 LAUNCHER = Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python")
 WAKE = {
@@ -27,18 +29,18 @@ WAKE = {
 
 
 def installed(text: str, stay: str | None, original: str | None = None) -> str:
-    hooks = install(text, Asked(LAUNCHER, (2, 1, 325))).text
-    return put_in(hooks, LAUNCHER, stay, original)[0]
+    hooks = add_hooks(text, InstallRequest(LAUNCHER, (2, 1, 325))).text
+    return add_stay(hooks, LAUNCHER, stay, original)[0]
 
 
 def wakes(text: str) -> list[dict[str, Any]]:
-    return [found.value for found in find(parse(text)) if is_wake(found.value)]
+    return [hook.value for hook in find_hooks(parse(text)) if is_wake(hook.value)]
 
 
 def test_always_lifts_the_clients_cap() -> None:
     text = installed("{}\n", "always")
 
-    assert json.loads(text)["env"] == {STAY: "always", CAP: "0"}
+    assert json.loads(text)["env"] == {STAY: "always", BLOCK_CAP: "0"}
     assert wakes(text) == []
 
 
@@ -57,26 +59,26 @@ def test_no_leaves_nothing_behind() -> None:
     bare = installed("{}\n", None)
 
     for stay in ("always", "wake"):
-        assert put_in(installed("{}\n", stay), LAUNCHER, "no")[0] == bare
-    assert put_in(bare, LAUNCHER, "no") == (bare, "")
+        assert add_stay(installed("{}\n", stay), LAUNCHER, "no")[0] == bare
+    assert add_stay(bare, LAUNCHER, "no") == (bare, "")
 
 
-def test_an_install_that_does_not_say_leaves_it_as_it_is_and_mends_it() -> None:
+def test_an_install_without_the_option_keeps_it_and_repairs_it() -> None:
     text = installed("{}\n", "wake")
     document = json.loads(text)
     del document["hooks"]["Stop"][1]
     broken = json.dumps(document)
 
     assert list(differences(parse(broken))) == ["Stop: the hook that wakes agents is missing"]
-    assert put_in(text, LAUNCHER, None) == (text, "")
-    assert wakes(put_in(broken, LAUNCHER, None)[0]) == [WAKE]
+    assert add_stay(text, LAUNCHER, None) == (text, "")
+    assert wakes(add_stay(broken, LAUNCHER, None)[0]) == [WAKE]
 
 
 def test_the_hook_is_brought_up_to_date_with_the_others() -> None:
     text = installed("{}\n", "wake")
     moved = Launcher("/new/fairlead-hook", "/new/python")
 
-    after = install(text, Asked(moved, (2, 1, 325)))
+    after = add_hooks(text, InstallRequest(moved, (2, 1, 325)))
 
     assert wakes(after.text) == [
         {**WAKE, "command": "/new/fairlead-hook", "args": ["Stop", "--wake", "--python", "/new/python"]}
@@ -84,23 +86,23 @@ def test_the_hook_is_brought_up_to_date_with_the_others() -> None:
     assert "Stop" in after.updated
 
 
-def test_a_cap_of_the_persons_own_comes_back() -> None:
-    mine = '{\n  "env": {"A": "b", "' + CAP + '": "2\\u0030"}\n}\n'
+def test_a_cap_of_the_users_own_is_restored() -> None:
+    mine = '{\n  "env": {"A": "b", "' + BLOCK_CAP + '": "2\\u0030"}\n}\n'
     always = installed(mine, "always", mine)
     edited = always.replace('"A": "b"', '"A": "c"')
 
-    assert json.loads(always)["env"] == {"A": "b", CAP: "0", STAY: "always"}
-    back = take_out(uninstall(edited, mine).text, mine)[0]
+    assert json.loads(always)["env"] == {"A": "b", BLOCK_CAP: "0", STAY: "always"}
+    back = remove_stay(remove_hooks(edited, mine).text, mine)[0]
     assert back == mine.replace('"A": "b"', '"A": "c"')
-    assert json.loads(put_in(always, LAUNCHER, "wake", mine)[0])["env"] == {"A": "b", CAP: "20", STAY: "wake"}
+    assert json.loads(add_stay(always, LAUNCHER, "wake", mine)[0])["env"] == {"A": "b", BLOCK_CAP: "20", STAY: "wake"}
 
 
-def test_what_is_missing_is_told() -> None:
+def test_what_is_missing_is_reported() -> None:
     always = installed("{}\n", "always").replace('"0"', '"8"')
     stray = installed("{}\n", "wake").replace('"FAIRLEAD_STAY": "wake"', '"A": "b"')
 
     assert list(differences(parse(always))) == [
-        f'env.{CAP} is not "0", so an agent that is to stay always stops after 8 times'
+        f'env.{BLOCK_CAP} is not "0", so an agent that is to stay always stops after 8 times'
     ]
     assert list(differences(parse(stray))) == [
         "Stop: there is a hook that wakes agents, but env.FAIRLEAD_STAY is not wake"
@@ -112,30 +114,28 @@ def test_what_is_missing_is_told() -> None:
 )
 def test_variables_that_cannot_be_changed_safely_are_refused(env: str, kind: type[Exception]) -> None:
     with pytest.raises(kind):
-        put_in(f'{{"env": {env}}}', LAUNCHER, "always")
+        add_stay(f'{{"env": {env}}}', LAUNCHER, "always")
 
 
 @settings(max_examples=60, deadline=None)
 @given(settings_texts(rivals=True), st.lists(st.sampled_from(STAYS), min_size=1, max_size=3))
-def test_whatever_was_asked_before_the_last_word_counts_and_a_second_one_changes_nothing(
-    text: str, wishes: list[str]
-) -> None:
+def test_the_last_of_several_installs_counts_and_a_repetition_changes_nothing(text: str, choices: list[str]) -> None:
     now = text
-    for wish in wishes:
-        now = installed(now, wish, text)
+    for choice in choices:
+        now = installed(now, choice, text)
     root = parse(now)
     check(now, root)
 
-    assert read_stay(root) == ("" if wishes[-1] == "no" else wishes[-1])
+    assert read_stay(root) == ("" if choices[-1] == "no" else choices[-1])
     assert list(differences(root)) == []
-    assert installed(now, wishes[-1], text) == now
+    assert installed(now, choices[-1], text) == now
     assert installed(now, None, text) == now
 
 
 @settings(max_examples=60, deadline=None)
 @given(settings_texts(), st.sampled_from(STAYS))
 def test_taking_it_out_gives_back_the_variables(text: str, stay: str) -> None:
-    after = take_out(uninstall(installed(text, stay, text), text).text, text)[0]
+    after = remove_stay(remove_hooks(installed(text, stay, text), text).text, text)[0]
 
     document = json.loads(text.removeprefix("\ufeff")) if text.strip("\ufeff \r\n") else {}
     left = json.loads(after.removeprefix("\ufeff"))

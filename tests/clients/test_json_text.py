@@ -17,7 +17,7 @@ from fairlead.clients._json_text import (
     apply,
     insertion,
     parse,
-    place,
+    position,
     removal,
     replacement,
     style_of,
@@ -47,11 +47,11 @@ def test_every_value_has_its_place(text: str) -> None:
     ("text", "expected"),
     [
         ("", "1:1: not valid JSON: expected a value, got the end of the file"),
-        ('{"a": 1, // no\n"b": 2}', "1:10: a comment, which JSON does not have; take it out"),
-        ("/* x */ {}", "1:1: a comment, which JSON does not have; take it out"),
-        ("# x\n{}", "1:1: a comment, which JSON does not have; take it out"),
-        ('{\n  "a": 1,\n}', "2:9: a comma after the last item; take it out"),
-        ("[1, 2,]", "1:6: a comma after the last item; take it out"),
+        ('{"a": 1, // no\n"b": 2}', "1:10: a comment, which JSON does not allow; remove it"),
+        ("/* x */ {}", "1:1: a comment, which JSON does not allow; remove it"),
+        ("# x\n{}", "1:1: a comment, which JSON does not allow; remove it"),
+        ('{\n  "a": 1,\n}', "2:9: a comma after the last item; remove it"),
+        ("[1, 2,]", "1:6: a comma after the last item; remove it"),
         ("{a: 1}", "1:2: not valid JSON: expected a string in double quotes, closed on its line, got 'a'"),
         ('{"a" 1}', "1:6: not valid JSON: expected ':', got '1'"),
         ('{"a": 1 "b": 2}', "1:9: not valid JSON: expected ',' or '}', got '\"'"),
@@ -97,13 +97,13 @@ def test_a_number_of_many_digits_is_no_trouble() -> None:
 
 def test_of_two_equal_keys_the_last_counts() -> None:
     node = parse('{"a": 1, "b": 2, "a": 3}')
-    assert (node.member("a"), node.repeated()) == (node.items[2], "a")
+    assert (node.member("a"), node.duplicate_key()) == (node.items[2], "a")
     assert node.member("c") is None
     assert parse("[1]").member("a") is None
 
 
 def test_a_place_counts_lines_and_columns_from_one() -> None:
-    assert [place("ab\ncd", at) for at in (0, 1, 3, 4)] == ["1:1", "1:2", "2:1", "2:2"]
+    assert [position("ab\ncd", at) for at in (0, 1, 3, 4)] == ["1:1", "1:2", "2:1", "2:2"]
 
 
 # -- layout --------------------------------------------------------------------------------------------

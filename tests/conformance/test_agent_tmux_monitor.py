@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from sessions.playing import IDLE, START, THINKING, Play, make
+from sessions.fake_client import IDLE, START, THINKING, FakeClient, make
 
 from fairlead import HookEvent
 from fairlead.errors import PayloadError
@@ -120,21 +120,21 @@ def test_stop() -> None:
 
 def test_subagentstart() -> None:
     """The parent works with it; a child session is created."""
-    play = Play()
-    play("SubagentStart", agent_id="agent_456", agent_type="Explore")
+    client = FakeClient()
+    client("SubagentStart", agent_id="agent_456", agent_type="Explore")
 
-    assert play.state == Working("Explore")
-    assert play.child("agent_456").parent == "abc123"
+    assert client.state == Working("Explore")
+    assert client.child("agent_456").parent == "abc123"
 
 
 def test_subagentstop() -> None:
     """The parent thinks; the child is marked as complete."""
-    play = Play()
-    play("SubagentStart", agent_id="agent_456", agent_type="Explore")
-    play("SubagentStop", agent_id="agent_456")
+    client = FakeClient()
+    client("SubagentStart", agent_id="agent_456", agent_type="Explore")
+    client("SubagentStop", agent_id="agent_456")
 
-    assert play.state == THINKING
-    assert (play.child("agent_456").state, play.child("agent_456").end_reason) == (IDLE, "completed")
+    assert client.state == THINKING
+    assert (client.child("agent_456").state, client.child("agent_456").end_reason) == (IDLE, "completed")
 
 
 # -- Session Lifecycle Events --------------------------------------------------------------------------
@@ -148,12 +148,12 @@ def test_sessionstart(source: str | None) -> None:
 
 def test_sessionend() -> None:
     """Session terminated: it is no longer among those that run."""
-    play = Play()
-    play("SessionStart")
-    play("SessionEnd", reason="logout")
+    client = FakeClient()
+    client("SessionStart")
+    client("SessionEnd", reason="logout")
 
-    assert play.registry.sessions() == []
-    assert [session.end_reason for session in play.registry.sessions(ended=True)] == ["logout"]
+    assert client.registry.sessions() == []
+    assert [session.end_reason for session in client.registry.sessions(ended=True)] == ["logout"]
 
 
 # -- Context Management Events -------------------------------------------------------------------------
@@ -219,10 +219,10 @@ def test_common_fields() -> None:
 
 def test_injected_by_hook_script() -> None:
     """The pid and the pane come from the launcher, beside the payload."""
-    play = Play()
-    play.take(make("SessionStart"), caller=Caller(pid=7, start=99, pane="%5", tmux="sock,1,0"))
+    client = FakeClient()
+    client.send(make("SessionStart"), caller=Caller(pid=7, start=99, pane="%5", tmux="sock,1,0"))
 
-    assert (play.main.pid, play.main.pid_start, play.main.pane) == (7, 99, "%5")
+    assert (client.main.pid, client.main.pid_start, client.main.pane) == (7, 99, "%5")
 
 
 # -- Fields by Event Type ------------------------------------------------------------------------------
@@ -302,64 +302,64 @@ def test_fields_of_notification() -> None:
 
 def test_subagents_as_child_sessions() -> None:
     """A child has its parent's id and an id of its own; a main session has neither."""
-    play = Play()
-    play("SubagentStart", agent_id="agent_456", agent_type="Explore")
+    client = FakeClient()
+    client("SubagentStart", agent_id="agent_456", agent_type="Explore")
 
-    assert (play.main.parent, play.main.agent_id, play.main.is_child) == ("", "", False)
-    child = play.child("agent_456")
+    assert (client.main.parent, client.main.agent_id, client.main.is_child) == ("", "", False)
+    child = client.child("agent_456")
     assert (child.parent, child.agent_id, child.is_child) == ("abc123", "agent_456", True)
 
 
 def test_hierarchy_example() -> None:
-    play = Play()
-    play("UserPromptSubmit")
+    client = FakeClient()
+    client("UserPromptSubmit")
     for agent_id, kind in (("agent_456", "Explore"), ("agent_789", "Plan"), ("agent_012", "CodeReviewer")):
-        play("SubagentStart", agent_id=agent_id, agent_type=kind)
-    play("SubagentStop", agent_id="agent_789", agent_type="Plan")
+        client("SubagentStart", agent_id=agent_id, agent_type=kind)
+    client("SubagentStop", agent_id="agent_789", agent_type="Plan")
 
-    rows = [(child.agent_type, type(child.state)) for child in play.registry.children_of("abc123")]
+    rows = [(child.agent_type, type(child.state)) for child in client.registry.children_of("abc123")]
 
-    assert type(play.state) is Working
+    assert type(client.state) is Working
     assert rows == [("Explore", Working), ("Plan", Idle), ("CodeReviewer", Working)]
 
 
 def test_lifecycle_subagentstart() -> None:
     """Create child session with parent_session_id = current session."""
-    play = Play()
-    changes = play("SubagentStart", agent_id="agent_456", agent_type="Explore")
+    client = FakeClient()
+    changes = client("SubagentStart", agent_id="agent_456", agent_type="Explore")
 
     assert {change.session.id for change in changes} == {"abc123", "abc123/agent_456"}
-    child = play.child("agent_456")
+    child = client.child("agent_456")
     assert (child.agent_type, child.started, child.duration(START + 11)) == ("Explore", START + 1, 10)
 
 
 def test_lifecycle_subagentstop() -> None:
     """Set child status to Idle."""
-    play = Play()
-    play("SubagentStart", agent_id="agent_456", agent_type="Explore")
-    play("SubagentStop", agent_id="agent_456", agent_type="Explore", after=5)
+    client = FakeClient()
+    client("SubagentStart", agent_id="agent_456", agent_type="Explore")
+    client("SubagentStop", agent_id="agent_456", agent_type="Explore", after=5)
 
-    assert play.child("agent_456").state == IDLE
-    assert play.child("agent_456").duration(START + 1000) == 5
+    assert client.child("agent_456").state == IDLE
+    assert client.child("agent_456").duration(START + 1000) == 5
 
 
 # -- Registry Changes ----------------------------------------------------------------------------------
 
 
 def test_sessions_by_pid() -> None:
-    play = Play()
-    play("SessionStart")
+    client = FakeClient()
+    client("SessionStart")
 
-    assert play.registry.in_process(42, 1000) == [play.main]
-    assert play.registry.in_process(42, 1001) == []
+    assert client.registry.in_process(42, 1000) == [client.main]
+    assert client.registry.in_process(42, 1001) == []
 
 
 def test_sessions_by_agent_id() -> None:
-    play = Play()
-    play("SubagentStart", agent_id="agent_456", agent_type="Explore")
+    client = FakeClient()
+    client("SubagentStart", agent_id="agent_456", agent_type="Explore")
 
-    assert play.registry.agent("agent_456") == play.child("agent_456")
-    assert play.registry.agent("nobody") is None
+    assert client.registry.agent("agent_456") == client.child("agent_456")
+    assert client.registry.agent("nobody") is None
 
 
 # -- HookEventType Enum --------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ PAGE = HERE.parents[1] / "docs/conformance.md"
 INTRODUCTION = """\
 # Conformance
 
-Fairlead was built from five documents. Each of their scenarios is a test, and this page says which: paste its name
-after `pytest tests/conformance/`. The page is written from the list that a test holds against the tests there are, so
-none can be missing.
+Fairlead was built from five documents. Each of their scenarios has a test, and this page lists it: paste its name
+after `pytest tests/conformance/`. The page is generated from a list that is itself compared with the tests, so none is
+missing.
 """
 
 # -- the subagent specification ------------------------------------------------------------------------
@@ -26,8 +26,8 @@ none can be missing.
 SPECIFICATION = """\
 ## The subagent specification
 
-How conclaude specifies SubagentStart and SubagentStop. Where it speaks of the command line, of running commands, of
-their environment or of failures, the test runs `fairlead <Event>` as the client does.
+How conclaude specifies SubagentStart and SubagentStop. For scenarios about the command line, running commands, their
+environment or failures, the test runs `fairlead <Event>` as the client does.
 """
 
 STARTING = {
@@ -134,7 +134,8 @@ STOPPING = {
 PROPOSAL = """\
 ## The proposal for SubagentStop commands
 
-It has no scenarios; these are its statements. What the specification above proves already is not proved twice.
+It has no scenarios, so its statements are listed. A statement that the specification above already covers refers to
+that test.
 """
 
 _OURS = "test_subagent_stop_commands.py::test_"
@@ -226,8 +227,8 @@ PROPOSED: dict[str, dict[str, str | None]] = {
 HOOK_SYSTEM = """\
 ## The hook-system document
 
-It has no scenarios either: every statement, row and example under a heading is a test of its own, most of them in a
-class for the heading.
+It has no scenarios either. Every statement, row and example under a heading has its own test, most of them in a class
+for the heading.
 """
 
 _SYSTEM = "test_agent_hook_system.py::"
@@ -278,8 +279,8 @@ HEADINGS = {
 MONITOR = """\
 ## The monitor's document
 
-How agent-tmux-monitor maps events to states and tracks subagents. Every row of its tables is a test. Followed to the
-letter, the tables show the wrong thing in 21 cases; each of those is a test too, under the number that a study of the
+How agent-tmux-monitor maps events to states and tracks subagents. Every row of its tables has a test. Taken literally,
+the tables show the wrong state in 21 cases; each of those has a test, too, under the number that a study of the
 original gave it.
 """
 
@@ -336,7 +337,7 @@ TABLES = {
 
 CORNERS = [
     "01 The status line arrives after Stop",
-    "02 The person interrupts, and no Stop comes",
+    "02 The user interrupts, and no Stop comes",
     "03 The service fails, and StopFailure comes instead of Stop",
     "04 A permission is asked, and its note comes 6 seconds late",
     "05 A permission is granted, and the tool takes long",
@@ -366,8 +367,8 @@ CORNERS = [
 MAIL = """\
 ## The mail's document
 
-How Subtrate keeps agents alive and brings them mail. Every row, flow and format is a test, through the real launcher,
-daemon and commands; what is named `substrate …` there is `fairlead …` here.
+How Subtrate keeps agents running and delivers mail to them. Every row, flow and format has a test with the real
+launcher, daemon and commands. The commands `substrate …` of the document are `fairlead …` here.
 """
 
 MAILED = {
@@ -421,7 +422,7 @@ def page() -> str:
         parts.append(table("statement", [(said, [node] if node else []) for said, node in statements.items()]))
     parts += [HOOK_SYSTEM, table("heading", list(HEADINGS.items()))]
     parts += [MONITOR, *titled("row", "test_agent_tmux_monitor.py", TABLES)]
-    parts += titled("case", "test_agent_tmux_monitor_corners.py", {"Where the letter shows the wrong thing": CORNERS})
+    parts += titled("case", "test_agent_tmux_monitor_corners.py", {"Cases that the tables get wrong": CORNERS})
     parts += [MAIL, *titled("row, flow or format", "test_subtrate.py", MAILED)]
     return "\n".join(parts)
 
@@ -439,7 +440,7 @@ SCENARIOS = {"test_subagent_hooks.py": STARTING, "test_subagent_hooks_stop.py": 
 
 
 def table(first: str, rows: list[tuple[str, list[str]]]) -> str:
-    cells = [(said, "<br>".join(f"`{node}`" for node in nodes) or "not offered here either") for said, nodes in rows]
+    cells = [(said, "<br>".join(f"`{node}`" for node in nodes) or "not supported here either") for said, nodes in rows]
     return "".join(f"| {left} | {right} |\n" for left, right in [(first, "test"), ("---", "---"), *cells])
 
 

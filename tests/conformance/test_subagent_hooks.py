@@ -24,7 +24,7 @@ from fairlead.events import (
     validate_base_payload,
     validate_subagent_start_payload,
 )
-from fairlead.notify import is_system_event_hook, note_for
+from fairlead.notify import event_note, is_system_event_hook
 
 if TYPE_CHECKING:
     from conformance.project import Project
@@ -236,7 +236,7 @@ def test_subagentstart_recognized_as_system_event() -> None:
     assert is_system_event_hook("SubagentStart") is True
     assert is_system_event_hook("PreToolUse") is False
 
-    told = note_for(
+    told = event_note(
         VALID,
         status="success",
         enabled=True,

@@ -16,7 +16,7 @@ import yaml
 from conformance.project import POLICY, STOP, Note, logging_policy, policy_for_all
 
 from fairlead.events import parse
-from fairlead.policy import Layer, PolicyError, plan, read_policy
+from fairlead.policy import Layer, PolicyError, plan_commands, read_policy
 from fairlead.policy.config._schema import policy_schema
 from fairlead.policy.config._types import Command
 from fairlead.testing import samples
@@ -31,7 +31,7 @@ CODER_STOPPED = Note("Fairlead - SubagentStop", "coder: Subagent stopped")
 def matched(agent_id: str, *patterns: str) -> list[str | None]:
     """The patterns whose commands are planned when that subagent stops."""
     layer = Layer(POLICY, "/project", read_policy(logging_policy(*patterns), POLICY))
-    planned = plan(parse({**STOP, "agent_id": agent_id}), (layer,))
+    planned = plan_commands(parse({**STOP, "agent_id": agent_id}), (layer,))
     return [step.pattern for step in planned.steps]
 
 
@@ -391,7 +391,7 @@ def test_empty_subagentstop_configuration(project: Project, section: str) -> Non
 def test_subagentstop_config_does_not_affect_other_hooks(project: Project) -> None:
     policy = logging_policy("*", "coder")
     layer = Layer(POLICY, str(project.folder), read_policy(policy, POLICY))
-    planned = {event.event_name for event in samples() if plan(event, (layer,)).steps}
+    planned = {event.event_name for event in samples() if plan_commands(event, (layer,)).steps}
     project.policy(policy)
     base = {key: project.stop_payload()[key] for key in ("session_id", "transcript_path", "cwd")}
 

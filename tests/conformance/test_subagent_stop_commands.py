@@ -15,7 +15,7 @@ import pytest
 from conformance.project import POLICY, STOP, Note, logging_policy, policy_for_all
 
 from fairlead.events import parse
-from fairlead.policy import Layer, plan, read_policy
+from fairlead.policy import Layer, plan_commands, read_policy
 from fairlead.policy.config._schema import policy_schema
 from fairlead.policy.config._types import Command, PatternSection
 
@@ -305,7 +305,7 @@ def test_should_subagent_stop_hooks_support_glob_patterns_beyond_exact_match_and
     ],
 )
 def test_how_should_the_configuration_be_structured_in_yaml(agent: str, expected: list[tuple[str, str | None]]) -> None:
-    planned = plan(parse({**STOP, "agent_id": agent}), layer(DOCUMENT))
+    planned = plan_commands(parse({**STOP, "agent_id": agent}), layer(DOCUMENT))
 
     assert [(step.run, step.message) for step in planned.steps] == expected
 
@@ -343,7 +343,7 @@ def test_glob_pattern_performance() -> None:
     """A pattern on which a matcher that tries every way would never come to an end."""
     hopeless = "*a" * 40 + "b"
 
-    planned = plan(parse({**STOP, "agent_id": "a" * 5000}), layer(logging_policy(hopeless, "*")))
+    planned = plan_commands(parse({**STOP, "agent_id": "a" * 5000}), layer(logging_policy(hopeless, "*")))
 
     assert [step.pattern for step in planned.steps] == ["*"]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from fairlead.ipc._requests import DaemonUnavailable, daemon_pid, request
-from fairlead.journal import EventRecord, Reader
+from fairlead.ipc import DaemonUnavailable, daemon_pid, request
+from fairlead.journal import EventRecord, JournalReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -170,7 +170,7 @@ class DaemonHome:
 
     def journal(self) -> list[Record]:
         """All that was written down."""
-        return [record for _, record in Reader(str(self.state / "journal")).read()]
+        return [record for _, record in JournalReader(str(self.state / "journal")).read()]
 
     def happened(self) -> list[EventRecord]:
         """The events that were written down."""

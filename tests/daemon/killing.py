@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from daemon.daemon_home import until
 
-from fairlead.ipc._requests import daemon_pid
+from fairlead.ipc import daemon_pid
 
 if TYPE_CHECKING:
     from daemon.daemon_home import DaemonHome
@@ -78,7 +78,7 @@ def kill_rounds(home: DaemonHome, rounds: int, *, sessions: int = 2, seed: int =
             sender.join()
     _let_all_be_taken(home)
     outcome.kept.update(record.session for record in home.happened())
-    outcome.roads.update(record.road for record in home.happened())
+    outcome.roads.update(record.route for record in home.happened())
     outcome.spooled = len(home.spooled())
     return outcome
 

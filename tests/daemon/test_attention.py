@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.daemon_home import until
-from notify.listeners import Desktop, Service, session_bus
+from notify.receivers import Desktop, Service, session_bus
 
-from fairlead.daemon.sessions._attention import DOCTOR_SESSION
+from fairlead.decide import DOCTOR_SESSION
 from fairlead.doctor.probes._run_hooks import SESSION
 from fairlead.journal import DaemonRecord
-from fairlead.sessions import Terminals
+from fairlead.sessions import TmuxClients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ def attention(home: DaemonHome) -> dict[str, Any]:
 
 
 def next_note(service: Service) -> tuple[str, str]:
-    _, said = service.taken.get(timeout=60)
+    _, said = service.received.get(timeout=60)
     return said["title"], said["message"]
 
 
@@ -79,7 +79,7 @@ def none_left(service: Service, home: DaemonHome) -> None:
     asks(home, "the-last", "Last")
     assert next_note(service) == ("Fairlead - project needs you", "Permission for Last")
     with pytest.raises(Empty):
-        service.taken.get_nowait()
+        service.received.get_nowait()
 
 
 def troubles(home: DaemonHome) -> list[str]:
@@ -164,7 +164,7 @@ def test_texts_of_others_are_one_plain_line(home: DaemonHome, service: Service) 
         asks(home, tool="\x1b[31m<b>$(id)\n\u202eevil" + "x" * 300)
         title, body = next_note(service)
         assert title == BASH[0]
-        assert body == "Permission for [31m<b>$(id) evil" + "x" * 27 + "…"
+        assert body == "Permission for ␛[31m<b>$(id) �evil" + "x" * 25 + "…"
 
 
 # -- what the person set -------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_a_project_has_no_say_in_it(home: DaemonHome, service: Service) -> None:
         with home.daemon():
             asks(home)
             assert next_note(service) == BASH
-    assert other.taken.empty()
+    assert other.received.empty()
 
 
 def test_quiet_hours_hold_it_back_and_keep_the_daemon_until_they_end(home: DaemonHome, service: Service) -> None:
@@ -273,7 +273,7 @@ def test_a_channel_that_fails_is_said_once_and_harms_nothing(home: DaemonHome, s
         service.code = 200
         none_left(service, home)
         assert attention(home)["told"] == 3
-    assert troubles(home) == ["the person could not be told who needs them; see notify.log in the state folder"]
+    assert troubles(home) == ["a notification could not be sent; see notify.log in the state folder"]
 
 
 def test_a_desktop_where_nobody_listens_is_tried_once(home: DaemonHome, service: Service) -> None:
@@ -308,7 +308,7 @@ def test_what_was_told_before_may_be_damaged(home: DaemonHome, service: Service)
     with home.daemon():
         asks(home)
         assert next_note(service) == BASH
-    assert [what.partition(":")[0] for what in troubles(home)] == ["what the person was told before cannot be read"]
+    assert [what.partition(":")[0] for what in troubles(home)] == ["earlier notifications cannot be read"]
 
 
 # -- in front ------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ class Tmux:
         until(lambda: self.run("list-clients", "-F", "#{client_session}") == "agent", "a terminal is attached")
 
     def is_shown(self, after: float = 0.0) -> bool:
-        return Terminals(time() + after).show(self.tmux, self.pane)
+        return TmuxClients(time() + after).show(self.tmux, self.pane)
 
     def report(self, focus: str) -> None:
         """Let the terminal say that it has the focus (`I`), or has lost it (`O`)."""
@@ -388,7 +388,7 @@ def test_where_tmux_knows_the_focus_that_decides(tmux: Tmux) -> None:
     [("", ""), ("/nowhere/sock,1,0", "%1"), ("relative,1,0", "%1"), ("/x,1,0", "-t"), ("/x\0,1,0", "%1")],
 )
 def test_what_cannot_be_looked_at_is_not_in_front(where: str, pane: str) -> None:
-    assert not Terminals(time()).show(where, pane)
+    assert not TmuxClients(time()).show(where, pane)
 
 
 def test_who_looks_at_the_pane_is_not_told(home: DaemonHome, service: Service, tmux: Tmux) -> None:

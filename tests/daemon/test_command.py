@@ -31,7 +31,7 @@ def end(process: subprocess.Popen[str]) -> Done:
 def test_a_daemon_is_begun_asked_and_stopped(home: DaemonHome) -> None:
     none = home.fairlead("daemon", "status")
     assert (none.exit_code, none.stderr) == (3, "")
-    assert none.stdout == f"no daemon is running (no socket at {home.socket}); begin one: fairlead daemon start\n"
+    assert none.stdout == f"no daemon is running (no socket at {home.socket}); start one: fairlead daemon start\n"
     assert home.fairlead("daemon", "status", "--json").answer["running"] is False
 
     started = home.fairlead("daemon", "start")
@@ -68,7 +68,7 @@ def test_what_a_killed_daemon_left_is_no_daemon(home: DaemonHome) -> None:
 
     status = home.fairlead("daemon", "status")
 
-    assert status == Done(3, f"the daemon at {home.socket} is gone; begin another: fairlead daemon start\n", "")
+    assert status == Done(3, f"the daemon at {home.socket} is gone; start another: fairlead daemon start\n", "")
     assert home.fairlead("daemon", "stop") == Done(0, "no daemon is running\n", "")
 
 

@@ -67,7 +67,7 @@ def test_a_check_keeps_the_agent_going_until_it_passes(home: DaemonHome) -> None
 
     assert (kept.exit_code, kept.answer) == (0, {"decision": "block", "reason": "Not done yet."})
     assert (let.exit_code, let.stdout) == (0, "")
-    assert [record.road for record in home.happened()] == ["daemon", "daemon"]
+    assert [record.route for record in home.happened()] == ["daemon", "daemon"]
     assert [record.steps for record in home.happened()] == [1, 1]
     first, second = ended(home)
     assert [first.id, second.id] == [record.id for record in home.happened()]

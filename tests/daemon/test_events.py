@@ -40,7 +40,7 @@ def home() -> Iterator[DaemonHome]:
 def last(home: DaemonHome) -> EventRecord:
     """The event that was written down last; it must have been decided by the daemon."""
     record = home.happened()[-1]
-    assert record.road == "daemon"
+    assert record.route == "daemon"
     return record
 
 
@@ -202,7 +202,7 @@ def test_hooks_that_are_named_are_run_by_the_cold_road(home: DaemonHome) -> None
 
     assert (done.exit_code, done.stderr) == (2, "Never.\n")
     until(lambda: not home.spooled(), "the daemon has taken it in")
-    assert home.happened()[-1].road == "cold"
+    assert home.happened()[-1].route == "cold"
 
 
 def test_rules_that_are_named_are_run_by_the_cold_road(home: DaemonHome) -> None:

@@ -108,7 +108,7 @@ def no_journal(home: DaemonHome) -> Iterator[None]:
         home.hook("PreToolUse", home.edit("src/a.txt"))
         shutil.rmtree(home.state / "journal")
         yield
-        assert [record.road for record in home.happened()] == ["daemon", "daemon"]
+        assert [record.route for record in home.happened()] == ["daemon", "daemon"]
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def a_file_for_the_journal(home: DaemonHome) -> Iterator[None]:
         yield
         (home.state / "journal").unlink()
         until(lambda: not home.spooled(), "what was answered meanwhile is taken in")
-        assert [record.road for record in home.happened()] == ["cold", "cold"]
+        assert [record.route for record in home.happened()] == ["cold", "cold"]
 
 
 @contextmanager

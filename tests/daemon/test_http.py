@@ -87,7 +87,7 @@ def test_who_does_not_is_refused(port: Port, method: str, path: str, headers: di
 
     answer = port.ask(method, path, b"", **told)
 
-    assert (answer.status, answer.text) == (401, "say the token: authorization: Bearer TOKEN")
+    assert (answer.status, answer.text) == (401, "the token is missing: authorization: Bearer TOKEN")
     assert port.home.status() is not None
 
 

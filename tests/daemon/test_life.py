@@ -73,7 +73,7 @@ def test_what_a_killed_daemon_left_is_no_obstacle(home: DaemonHome) -> None:
     with home.daemon() as second:
         assert (home.state / "run/daemon.lock").read_text() == f"{second.pid}\n"
         assert home.hook("PreToolUse", home.edit("a")).exit_code == 0
-        assert [record.road for record in home.happened()] == ["daemon"]
+        assert [record.route for record in home.happened()] == ["daemon"]
 
 
 def test_a_line_that_a_killed_daemon_left_is_cut_off_and_told(home: DaemonHome) -> None:

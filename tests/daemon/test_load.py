@@ -74,7 +74,7 @@ def test_what_prometheus_reads_is_well_formed_and_counts(home: DaemonHome) -> No
 def test_names_that_nobody_knows_are_counted_together_in_the_end() -> None:
     counted = Metrics()
     for number in range(2000):
-        counted.count(EventRecord(id=f"{number}", at=1.0, event=f"Odd{number}"))
+        counted.after_record(EventRecord(id=f"{number}", at=1.0, event=f"Odd{number}"), None)
 
     read = exposition.read(counted.text(version="1", more={}))["fairlead_events_total"]
 
@@ -125,7 +125,7 @@ def test_who_asks_by_halves_keeps_nobody_from_an_answer(home: DaemonHome, whole:
         connection.sendall(said[: len(said) * number // 20])
 
     assert home.hook("PreToolUse", home.edit("kept.txt")).exit_code == 2
-    assert [record.road for record in home.happened()] == ["daemon"]
+    assert [record.route for record in home.happened()] == ["daemon"]
 
     for number, (connection, said) in enumerate(halves):
         connection.sendall(said[len(said) * number // 20 :])
@@ -202,7 +202,7 @@ def test_more_who_say_nothing_than_files_can_be_open_are_outlived(whole: Callabl
     silent = [connect(home.socket) for _ in range(60)]
     with connect(home.socket) as waiting:
         waiting.sendall(whole())
-        until(lambda: "nobody can be let in: [Errno 24] Too many open files" in troubles(home), "it says so")
+        until(lambda: "no connection can be accepted: [Errno 24] Too many open files" in troubles(home), "it says so")
         for connection in silent:
             connection.close()
         assert read_answer(waiting).headers["fairlead-exit"] == "2"

@@ -131,9 +131,9 @@ def test_an_answer_without_mail_needs_no_receipt(posted: DaemonHome, owl: Client
 
 SENDS = """
 import random, sys, time
-from fairlead.ipc._requests import ask
+from fairlead.ipc import request
 for number in range(int(sys.argv[2])):
-    ask("POST", "/v1/mail/send", {"to": [sys.argv[1]], "subject": f"<{number}>"})
+    request("POST", "/v1/mail/send", {"to": [sys.argv[1]], "subject": f"<{number}>"})
     time.sleep(random.random() / 50)
 """
 

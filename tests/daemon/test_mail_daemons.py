@@ -162,7 +162,7 @@ def test_events_are_answered_without_mail_if_the_box_cannot_be_opened(home: Daem
     assert refused.exit_code == 1
     assert "the mail cannot be reached" in refused.stderr
     troubles = [record.what for record in home.journal() if hasattr(record, "what")]
-    assert sum(what.startswith("there is no mail for now") for what in troubles) == 1
+    assert sum(what.startswith("mail is unavailable for now") for what in troubles) == 1
 
 
 def test_waiting_launchers_are_small_and_the_daemon_stays_so(home: DaemonHome) -> None:

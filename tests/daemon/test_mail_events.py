@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.daemon_home import until
 
-from fairlead.execute._env_file import export_session
-
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from daemon.clients import Client
     from daemon.daemon_home import DaemonHome, Done
 
@@ -148,9 +143,9 @@ def test_an_agent_knows_itself_again_after_a_compaction(fox: Client, owl: Client
 
     assert before.exit_code == 0
     assert before.stdout.splitlines() == [
-        f"You are the agent {name}: others write to you by that name.",
+        f"You are the agent {name}; other agents can write to you by that name.",
         "1 message unread: fairlead inbox",
-        f'You owe {fox.name} an answer to "Deploy?": fairlead reply {sent["id"]} "…"',
+        f'You owe {fox.name} a reply to "Deploy?": fairlead reply {sent["id"]} "…"',
     ]
     assert is_silent(of_child)
     assert after == before.stdout.strip()
@@ -163,7 +158,7 @@ def test_what_an_agent_saved_itself_survives_a_compaction(owl: Client) -> None:
     owl.hook("PreCompact", trigger="auto")
 
     assert context(owl.hook("SessionStart", source="compact")).splitlines() == [
-        f"You are the agent {owl.name}: others write to you by that name.",
+        f"You are the agent {owl.name}; other agents can write to you by that name.",
         "half way through the parser",
     ]
 
@@ -248,7 +243,7 @@ def test_many_messages_come_a_few_at_a_time_and_in_order(fox: Client, owl: Clien
 
     assert first[0] == "You have 18 unread messages:"
     assert first[1] == f'- From: {fox.name} - "number 0"'
-    assert first[16] == "… and 3 more, which come at the next events; all of them now: fairlead inbox"
+    assert first[16] == "… and 3 more, shown at the next events; to see them now: fairlead inbox"
     assert second[:4] == ["You have 3 unread messages:", *(f'- From: {fox.name} - "number {n}"' for n in (15, 16, 17))]
     assert is_silent(owl.hook("Stop"))
 
@@ -274,31 +269,3 @@ def test_the_shells_of_a_session_know_its_id(home: DaemonHome, road: str) -> Non
     assert told.stdout == session
     assert file.read_text().count("CLAUDE_SESSION_ID") == 1
     assert not (home.project / "harm").exists()
-
-
-def test_only_a_file_of_ones_own_is_written_to(tmp_path: Path) -> None:
-    (tmp_path / "own").touch()
-    (tmp_path / "link").symlink_to(tmp_path / "own")
-    (tmp_path / "nowhere").symlink_to(tmp_path / "made")
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-
-    assert export_session("own", "s1", str(tmp_path))
-    assert export_session(str(tmp_path / "link"), "s2")
-    assert export_session(str(tmp_path / "new"), "s3")
-    assert (tmp_path / "own").read_text() == "export CLAUDE_SESSION_ID='s1'\nexport CLAUDE_SESSION_ID='s2'\n"
-    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
-    for path in ("nowhere", "folder", "pipe", "no/such/folder"):
-        assert not export_session(str(tmp_path / path), "s1"), path
-    assert not export_session("/dev/null", "s1")
-    assert not export_session("", "s1")
-    assert not export_session(str(tmp_path / "own"), "a\0b")
-    assert not (tmp_path / "made").exists()
-
-
-def test_the_last_word_counts_when_a_session_comes_back(tmp_path: Path) -> None:
-    file = tmp_path / "env"
-    for session in ("a", "b", "a", "a"):
-        assert export_session(str(file), session)
-
-    assert [line[-2] for line in file.read_text().splitlines()] == ["a", "b", "a"]

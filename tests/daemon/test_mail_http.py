@@ -17,8 +17,8 @@ from daemon.daemon_home import house, until
 from test_docs import parts
 
 from fairlead import mail
-from fairlead.ipc._requests import RequestRefused
-from fairlead.mail import LONGEST_BODY
+from fairlead.ipc import RequestRefused
+from fairlead.mail import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,9 +150,9 @@ def refusal(room: Room, path: str, **asked: Any) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("asked", "status", "kind", "part"),
     [
-        ({"to": ["nobody-here"], "body": "x"}, 404, "NoSuchAgent", "nobody is called 'nobody-here'"),
+        ({"to": ["nobody-here"], "body": "x"}, 404, "NoSuchAgent", "no agent is called 'nobody-here'"),
         ({"to": [], "body": "x"}, 400, "BadMessage", ""),
-        ({"to": ["everyone"], "body": "x" * (LONGEST_BODY + 1)}, 413, "TooLarge", ""),
+        ({"to": ["everyone"], "body": "x" * (MAX_BODY_BYTES + 1)}, 413, "TooLarge", ""),
         ({"to": ["User"], "subject": "s" * 501}, 413, "TooLarge", ""),
         ({"to": ["User"], "body": " "}, 400, "BadMessage", ""),
         ({"to": "User", "body": "x"}, 400, "BadMessage", "Expected `array`, got `str` - at `$.to`"),
@@ -202,7 +202,7 @@ def test_a_message_that_there_is_not_is_not_found(room: Room, number: str) -> No
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"to": ["User"], "body": "\xff"}', b'{"as": 7, "to": []}'])
 def test_a_body_that_is_none_is_refused(room: Room, body: bytes) -> None:
-    with pytest.raises(RequestRefused, match="what was asked cannot be understood"):
+    with pytest.raises(RequestRefused, match="the request cannot be parsed"):
         room.home.ask("POST", "/v1/mail/send", body=body)
 
 
@@ -213,7 +213,7 @@ def test_a_body_without_an_end_is_not_read_to_it(room: Room) -> None:
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=201", "before=-1", "all=perhaps"])
 def test_a_query_that_makes_no_sense_is_refused(room: Room, query: str) -> None:
-    with pytest.raises(RequestRefused, match="what was asked cannot be understood"):
+    with pytest.raises(RequestRefused, match="the request cannot be parsed"):
         room.home.ask("GET", f"/v1/mail/inbox?session=s1&{query}")
 
 
@@ -317,7 +317,8 @@ def test_every_refusal_is_explained() -> None:
     """The mail's errors have classes of their own, which the test of the documents does not know."""
     root = Path(__file__).parents[2]
     explained = " ".join((root / "docs/troubleshooting.md").read_text("utf-8").split())
-    files = [*(root / "src/fairlead/daemon").glob("_mail*.py"), root / "src/fairlead/daemon/_who.py"]
+    daemon = root / "src/fairlead/daemon"
+    files = [*(daemon / "mail").glob("*.py"), *(daemon / "http").glob("*.py")]
     told = [
         part
         for file in files

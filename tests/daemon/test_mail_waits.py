@@ -13,7 +13,7 @@ import pytest
 from daemon.clients import client
 from daemon.daemon_home import LAUNCHER, PATIENCE, until
 
-from fairlead.mail._render import HEARTBEAT
+from fairlead.mail.render import HEARTBEAT
 
 if TYPE_CHECKING:
     from daemon.clients import Client

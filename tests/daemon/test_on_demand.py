@@ -23,7 +23,7 @@ linux_only = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 
 def roads(home: DaemonHome) -> list[str]:
-    return [record.road for record in home.happened()]
+    return [record.route for record in home.happened()]
 
 
 def ids(home: DaemonHome) -> Counter[str]:
@@ -73,7 +73,7 @@ def test_a_daemon_that_cannot_start_is_not_started_at_every_event(open_home: Dae
     for _ in range(3):
         home.hook("PreToolUse", home.edit("a"))
 
-    assert log.read_text() == f"fairlead: {home.state}/run/daemon.lock: cannot be made: Is a directory\n"
+    assert log.read_text() == f"fairlead: {home.state}/run/daemon.lock: cannot be created: Is a directory\n"
     assert len(home.spooled()) == 4
 
 
@@ -176,7 +176,7 @@ def test_a_newer_launcher_makes_an_older_daemon_go_and_nothing_is_lost(open_home
     for session in sessions:
         session.join()
 
-    assert (answer.status, answer.text) == (426, "this daemon is 0.1.0, and goes")
+    assert (answer.status, answer.text) == (426, "this daemon is 0.1.0, and shuts down")
     assert old.wait(PATIENCE) == 0
     until(lambda: pid_of(home) and not home.spooled(), "a new daemon has come and taken in what came between")
     assert answers == [0] * 16

@@ -12,7 +12,7 @@ KEPT = "preToolUse: {uneditableFiles: [kept.txt]}\n"
 
 def edit(home: DaemonHome, name: str) -> Done:
     done = home.hook("PreToolUse", home.edit(name))
-    assert home.happened()[-1].road == "daemon"
+    assert home.happened()[-1].route == "daemon"
     return done
 
 

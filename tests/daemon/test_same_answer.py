@@ -11,9 +11,10 @@ import pytest
 from daemon.daemon_home import Done, house
 
 from fairlead import HookContext, HookManager
-from fairlead.clients.claude._render import render
-from fairlead.decide._decision import decide, find_policy, post_guards, read_event
-from fairlead.execute import settle
+from fairlead.clients import client_named
+from fairlead.decide import decide_with_hooks, find_policy, read_event
+from fairlead.execute import execute
+from fairlead.policy import register_guards
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,7 @@ def test_the_answer_is_the_same_on_every_road(home: DaemonHome, file: Path) -> N
 
 def _by_daemon(home: DaemonHome) -> int:
     """Count what the daemon has decided; what was decided without it comes in by the spool, at any moment."""
-    return sum(record.road == "daemon" for record in home.happened())
+    return sum(record.route == "daemon" for record in home.happened())
 
 
 def _at_home(payload: bytes, home: DaemonHome) -> bytes:
@@ -97,9 +98,9 @@ def _in_this_process(home: DaemonHome, kind: str, payload: bytes) -> Done:
             patch.setenv(name, value)
         patch.chdir(home.project)
         event = read_event(payload, kind)
-        policing, manager = find_policy(event.cwd or "."), HookManager()
-        post_guards(manager, policing)
-        settled = settle(event, payload, decide(event, policing, manager, HookContext(event.session_id)))
-        answer = render(event, settled.output)
+        policy, manager = find_policy(event.cwd or "."), HookManager()
+        register_guards(manager, policy.layers)
+        settled = execute(event, payload, decide_with_hooks(event, policy, manager, HookContext(event.session_id)))
+        answer = client_named("claude").render(event, settled.output)
     lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
     return Done(answer.exit_code, answer.stdout.decode(), "".join(f"{line}\n" for line in lines))

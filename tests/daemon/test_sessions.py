@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from daemon.daemon_home import FAIRLEAD, until
 
-from fairlead.ipc._requests import stream_events
+from fairlead.ipc import stream_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

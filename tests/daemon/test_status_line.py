@@ -11,7 +11,7 @@ import pytest
 from daemon.daemon_home import PATIENCE, until
 from daemon.talk import talk
 
-from fairlead.ipc._requests import stream_events
+from fairlead.ipc import stream_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

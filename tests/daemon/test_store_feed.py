@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from daemon.daemon_home import until
 
-from fairlead.daemon import _runtime as _house
+from fairlead.daemon._error_log import ErrorLog
+from fairlead.daemon._metrics import Metrics
 from fairlead.daemon._store_writer import StoreWriter
-from fairlead.journal import DaemonRecord, EventRecord, Journal, put
+from fairlead.daemon.events import _recorder
+from fairlead.journal import DaemonRecord, EventRecord, Journal, spool_record
 from fairlead.store import Store
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def stored(home: DaemonHome) -> list[str]:
     store = Store.open(f"sqlite:///{home.state}/fairlead.db")
     try:
         assert store.warnings == ()
-        return [event.happened.session for event in store.events(newest_first=False, limit=10_000)]
+        return [event.event.session for event in store.events(newest_first=False, limit=10_000)]
     finally:
         store.close()
 
@@ -91,7 +93,7 @@ def test_a_store_that_cannot_be_opened_is_told_once_and_tried_again(home: Daemon
         until(lambda: count(home) > 0, "it is tried again")
 
         (told,) = troubles(home)
-        assert told.startswith(f"events are kept in the journal alone for now: {database} is not a file; move it away")
+        assert told.startswith(f"events are kept in the journal only for now: {database} is not a file; move it away")
         assert stored(home)[:2] == ["a", "b"]
 
 
@@ -106,7 +108,7 @@ def test_a_store_that_breaks_while_it_is_open_is_set_aside_and_made_anew(home: D
         until(lambda: stored(home) == ["a", "b", "c"], "all is fed from the journal again")
 
         failed, aside = troubles(home)
-        assert failed.startswith(f"events are kept in the journal alone for now: {database} is damaged")
+        assert failed.startswith(f"events are kept in the journal only for now: {database} is damaged")
         assert f"it was set aside as {database}.damaged-" in aside
         assert len(home.happened()) == 3
 
@@ -126,22 +128,22 @@ def test_a_store_that_is_gone_is_made_anew_by_the_next_daemon(home: DaemonHome) 
 
 def test_many_are_brought_in_batches(home: DaemonHome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLEAD_HOME", str(home.state))
-    told: list[str] = []
     journal = Journal(str(home.state / "journal"))
     for number in range(1200):
         journal.append(EventRecord(id=f"{number:016x}-1", at=float(number), event="Stop", session=f"s{number}"))
-    feed = StoreWriter(journal, told.append)
+    metrics = Metrics()
+    writer = StoreWriter(journal, ErrorLog(journal, metrics, "0"))
 
-    assert feed.behind() == (home.state / "journal/00000001.jsonl").stat().st_size
-    assert [feed.batch() for _ in range(4)] == [True, True, False, False]
+    assert writer.bytes_behind() == (home.state / "journal/00000001.jsonl").stat().st_size
+    assert [writer.write_batch() for _ in range(4)] == [True, True, False, False]
 
-    assert feed.behind() == 0
-    assert feed.status() == {"stored": 1200, "store_failures": 0}
-    assert feed.knows(f"{7:016x}-1")
-    assert not feed.knows("ffffffffffffffff-1")
-    feed.finish()
+    assert writer.bytes_behind() == 0
+    assert writer.status() == {"stored": 1200, "store_failures": 0}
+    assert writer.has_event(f"{7:016x}-1")
+    assert not writer.has_event("ffffffffffffffff-1")
+    writer.close()
     journal.close()
-    assert told == []
+    assert metrics.troubles == 0
 
 
 def test_what_lies_in_the_spool_and_in_the_journal_is_taken_once(home: DaemonHome) -> None:
@@ -164,10 +166,10 @@ def test_the_spool_is_taken_in_while_events_come(home: DaemonHome) -> None:
     """Both write to one journal, in two threads."""
     with home.daemon():
         for number in range(30):
-            put(
+            spool_record(
                 str(home.state / "spool"),
                 EventRecord(
-                    id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", road="cold"
+                    id=f"{number:016x}-1", at=float(number), event="Stop", session=f"cold{number}", route="cold"
                 ),
             )
             send(home, f"live{number}")
@@ -182,9 +184,9 @@ def test_the_spool_is_taken_in_before_the_store_is_loaded(home: DaemonHome) -> N
     send(home, "a", "b")
     look = (
         "import sys\n"
-        "from fairlead.daemon._runtime import DaemonHome\n"
-        "house = DaemonHome('0'); house.open(); house.close()\n"
-        "print(house.metrics.spooled, 'sqlalchemy' in sys.modules)\n"
+        "from fairlead.daemon._runtime import Daemon\n"
+        "daemon = Daemon('0'); daemon.open(); daemon.close()\n"
+        "print(daemon.metrics.spooled, 'sqlalchemy' in sys.modules)\n"
     )
 
     done = home.run([sys.executable, "-c", look], b"")
@@ -194,18 +196,18 @@ def test_the_spool_is_taken_in_before_the_store_is_loaded(home: DaemonHome) -> N
 
 
 def test_only_what_may_have_been_forgotten_is_looked_up_in_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_house, "_REMEMBERED", 3)
-    seen = _house._RecentIds()
-    seen.begin(["1-a", "2-a"])
-    assert not seen.has_forgotten("0-a"), "all that ever was is remembered"
+    monkeypatch.setattr(_recorder, "_MAX_RECENT", 3)
+    recent = _recorder._RecentIds()
+    recent.load(["1-a", "2-a"])
+    assert not recent.may_have_dropped("0-a"), "all that ever was is remembered"
 
-    seen.add(["3-a", "4-a", "3-a"])
+    recent.add(["3-a", "4-a", "3-a"])
 
-    assert [name for name in ("1-a", "2-a", "3-a", "4-a") if name in seen] == ["2-a", "3-a", "4-a"]
-    assert seen.has_forgotten("1-a")
-    assert seen.has_forgotten("0-a")
-    assert not seen.has_forgotten("2-a")
-    assert not seen.has_forgotten("5-a"), "newer than all that was forgotten"
-    full = _house._RecentIds()
-    full.begin(["1-a", "2-a", "3-a"])
-    assert full.has_forgotten("0-a"), "what stood before may have been many"
+    assert [name for name in ("1-a", "2-a", "3-a", "4-a") if name in recent] == ["2-a", "3-a", "4-a"]
+    assert recent.may_have_dropped("1-a")
+    assert recent.may_have_dropped("0-a")
+    assert not recent.may_have_dropped("2-a")
+    assert not recent.may_have_dropped("5-a"), "newer than all that was forgotten"
+    full = _recorder._RecentIds()
+    full.load(["1-a", "2-a", "3-a"])
+    assert full.may_have_dropped("0-a"), "what stood before may have been many"

@@ -12,11 +12,13 @@ import msgspec
 import pytest
 from daemon.daemon_home import PATIENCE, until
 
+from fairlead.daemon._error_log import ErrorLog
+from fairlead.daemon._metrics import Metrics
 from fairlead.daemon.sessions import _token_usage as _tokens
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
-from fairlead.ipc._requests import stream_events
-from fairlead.journal import EventRecord, Journal, Reader
+from fairlead.ipc import stream_events
+from fairlead.journal import EventRecord, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +107,7 @@ async def test_what_has_ended_is_read_though_nobody_looks(tmp_path: Path, monkey
     file = transcript(tmp_path)
     file.write_text(said("m1", 100))
 
-    watching = asyncio.create_task(SubagentTokenUsage(tracker).watch())
+    watching = asyncio.create_task(SubagentTokenUsage(tracker).run_forever())
     await becomes(tracker, 100)
     with file.open("a") as opened:  # the client writes the last of it when the stop has been told
         opened.write(said("m2", 20))
@@ -116,7 +118,7 @@ async def test_what_has_ended_is_read_though_nobody_looks(tmp_path: Path, monkey
 
 
 async def test_what_works_is_not_read_while_nobody_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_tokens, "_OFTEN", 3600.0)
+    monkeypatch.setattr(_tokens, "_MIN_INTERVAL", 3600.0)
     tracker = told(tmp_path, monkeypatch, "SubagentStart")
     file = transcript(tmp_path)
     file.write_text(said("m1", 100))
@@ -142,8 +144,7 @@ def told(folder: Path, monkeypatch: pytest.MonkeyPatch, *events: str) -> Session
         payload = msgspec.Raw(json.dumps(subagent(event, folder)).encode())
         at = time() + PATIENCE  # so that it has only just ended, however long this takes
         journal.append(EventRecord(id=event, at=at, event=event, payload=payload, session="s1"))
-    journal.close()
-    tracker = SessionTracker(Reader(str(folder / "state/journal")), print)
+    tracker = SessionTracker(journal, ErrorLog(journal, Metrics(), "0"))
     tracker.open()
     return tracker
 

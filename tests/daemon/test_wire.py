@@ -11,8 +11,7 @@ from daemon.talk import connect, read_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.daemon.events._handler import HookReply
-from fairlead.daemon.events._request import read_request
+from fairlead.daemon.events._messages import HookReply, read_request
 from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply
 
 if TYPE_CHECKING:

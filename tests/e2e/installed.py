@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from e2e import sealed
 from e2e.model import after, call
 
-from fairlead.journal import CommandsRecord, EventRecord, Reader, name_of, take
+from fairlead.journal import CommandsRecord, EventRecord, JournalReader, read_spool, record_key
 from fairlead.journal import DaemonRecord as Remark
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Machine:
 
     def journal(self) -> list[Record]:
         """All that is in the journal."""
-        return [record for _, record in Reader(str(self.state / "journal")).read()]
+        return [record for _, record in JournalReader(str(self.state / "journal")).read()]
 
     def happened(self) -> list[EventRecord]:
         """The events in the order in which they began, whether the daemon has taken them in or they still wait."""
@@ -165,8 +165,10 @@ class Machine:
     def _records(self) -> list[Record]:
         """All records; what is double in the journal itself is so here."""
         taken = self.journal()
-        names = {name_of(record) for record in taken}
-        return taken + [record for _, record in take(str(self.state / "spool")) if name_of(record) not in names]
+        names = {record_key(record) for record in taken}
+        return taken + [
+            record for _, record in read_spool(str(self.state / "spool")) if record_key(record) not in names
+        ]
 
     def turns(self) -> list[str]:
         """What the daemon says of itself."""

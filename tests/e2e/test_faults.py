@@ -12,7 +12,7 @@ import pytest
 from e2e.installed import with_hooks
 from e2e.model import after, bash
 
-from fairlead.journal import EventRecord, Reader
+from fairlead.journal import EventRecord, JournalReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def went_on(run: sealed.Run, here: Machine, requests: int, *, complaint: str = "
 
 def gates(here: Machine) -> list[tuple[str, str]]:
     """By which road each tool call was decided, and how."""
-    return [(event.road, event.verdict) for event in here.happened() if event.event == "PreToolUse"]
+    return [(event.route, event.verdict) for event in here.happened() if event.event == "PreToolUse"]
 
 
 def is_once(events: list[EventRecord]) -> bool:
@@ -248,8 +248,8 @@ def test_a_full_disk_keeps_nothing_but_guards_all_the_same(here: Machine) -> Non
     results = went_on(run, here, 5)
     assert (results[1], results[3]) == (REFUSED, REFUSED)
     assert (here.project / "out/two").exists()
-    kept = [record for _, record in Reader(f"{here.folder}/kept").read() if isinstance(record, EventRecord)]
-    gates = [(event.road, event.verdict) for event in kept if event.event == "PreToolUse"]
+    kept = [record for _, record in JournalReader(f"{here.folder}/kept").read() if isinstance(record, EventRecord)]
+    gates = [(event.route, event.verdict) for event in kept if event.event == "PreToolUse"]
     assert gates == [("daemon", "none"), ("daemon", "blocked")]  # before it was full, and as soon as there was room
 
 

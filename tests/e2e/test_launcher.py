@@ -191,7 +191,7 @@ def test_each_event_of_the_session_is_in_the_journal_once(session: Session) -> N
 
 
 def test_the_first_events_begin_one_daemon_that_answers_all_others(session: Session) -> None:
-    roads = [event.road for event in session.events]
+    roads = [event.route for event in session.events]
 
     assert roads[0] == "cold"
     assert roads[2:] == ["daemon"] * (len(EVENTS) - 2)  # the model answers the prompt when the daemon answers
@@ -257,7 +257,7 @@ def test_a_hook_of_ones_own_in_the_installed_entry_rewrites_what_the_tool_gets(h
     assert run.requests[-1].results == ["please", refusal]
     assert not (here.project / "this").exists()
     gates = [event for event in here.happened() if event.event == "PreToolUse"]
-    assert [(event.road, event.verdict) for event in gates] == [("cold", "said"), ("cold", "blocked")]
+    assert [(event.route, event.verdict) for event in gates] == [("cold", "said"), ("cold", "blocked")]
 
 
 def test_the_installer_asks_the_client_for_its_version_and_uninstall_leaves_it_unguarded(client: Path) -> None:

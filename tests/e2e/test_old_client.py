@@ -64,7 +64,7 @@ def test_a_whole_session_goes_as_with_the_newest(here: Machine) -> None:
     assert (here.project / "ended").read_text() == f"{payload['agent_id']} general-purpose\n"
     events = here.happened()
     assert [event.event for event in events][-3:] == ["Stop", "Stop", "SessionEnd"]
-    assert [event.road for event in events[2:]] == ["daemon"] * (len(events) - 2)
+    assert [event.route for event in events[2:]] == ["daemon"] * (len(events) - 2)
     assert {(event.caller.pid, event.caller.start) for event in events} == {(run.pid, run.start)}
 
 

@@ -1,4 +1,4 @@
-"""What the single events know: their subject, their accessors, when two are equal; and how they are made by hand."""
+"""The event types: their subject, accessors, equality, and factories."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ COMPLETE: dict[str, Any] = {
 # -- subjects ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("event", HookEvent)
-def test_the_subject_is_the_field_that_the_clients_matcher_looks_at(event: HookEvent) -> None:
-    field = SUBJECTS.get(event.value)
-    said = {} if field is None else {field: "the subject"}
+def test_the_subject_is_the_field_that_the_clients_matcher_tests() -> None:
+    for event in HookEvent:
+        field = SUBJECTS.get(event.value)
+        changes = {} if field is None else {field: "the subject"}
 
-    parsed = parse({**COMPLETE, "hook_event_name": event.value, **said})
+        parsed = parse({**COMPLETE, "hook_event_name": event.value, **changes})
 
-    assert event.type.subject_field == field
-    assert parsed.subject == ("the subject" if field else "")
+        assert event.type.subject_field == field
+        assert parsed.subject == ("the subject" if field else "")
 
 
 def test_a_subject_that_the_client_did_not_send_is_empty() -> None:
@@ -121,11 +121,10 @@ def test_a_derived_transcript_is_not_put_into_the_payload() -> None:
     assert "agent_transcript_path" not in to_payload(event)
 
 
-@pytest.mark.parametrize("event", HookEvent)
-def test_the_tools_name_is_known_on_tool_events_and_none_on_the_others(event: HookEvent) -> None:
-    parsed = parse({**COMPLETE, "hook_event_name": event.value})
-
-    assert parsed.tool_name == ("Bash" if SUBJECTS.get(event.value) == "tool_name" else None)
+def test_only_tool_events_have_the_name_of_a_tool() -> None:
+    for event in HookEvent:
+        parsed = parse({**COMPLETE, "hook_event_name": event.value})
+        assert parsed.tool_name == ("Bash" if SUBJECTS.get(event.value) == "tool_name" else None)
 
 
 def test_a_tools_answer_has_the_name_of_the_client_and_of_the_document() -> None:
@@ -137,7 +136,7 @@ def test_a_tools_answer_has_the_name_of_the_client_and_of_the_document() -> None
 # -- equality ------------------------------------------------------------------------------------------
 
 
-def test_two_events_that_say_the_same_are_equal_whenever_each_was_heard() -> None:
+def test_the_time_of_receipt_and_the_metadata_are_not_compared() -> None:
     assert Stop(session_id="s", received=1.0, metadata={"a": 1}) == Stop(session_id="s", received=2.0, metadata=None)
 
 
@@ -157,7 +156,7 @@ def test_two_events_that_differ_in_anything_else_are_not_equal(other: object) ->
     assert Stop(session_id="s") != other
 
 
-def test_two_newer_events_are_told_apart_by_their_names() -> None:
+def test_two_unknown_events_differ_by_their_names() -> None:
     assert OtherEvent(session_id="s", event_name="A") != OtherEvent(session_id="s", event_name="B")
 
 
@@ -168,12 +167,12 @@ def test_an_event_cannot_be_changed() -> None:
         event.tool_name = "Write"  # type: ignore[misc]
 
 
-def test_an_event_is_no_key_because_its_payload_may_hold_anything() -> None:
+def test_an_event_is_not_hashable() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(stop("s"))
 
 
-# -- made by hand --------------------------------------------------------------------------------------
+# -- factories -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -221,12 +220,12 @@ def test_an_event_is_no_key_because_its_payload_may_hold_anything() -> None:
     ],
     ids=lambda value: value.event_name if isinstance(value, Event) else "",
 )
-def test_an_event_made_by_its_factory_says_what_the_client_would(event: Event, payload: dict[str, Any]) -> None:
+def test_a_factory_creates_the_event_of_a_payload(event: Event, payload: dict[str, Any]) -> None:
     assert to_payload(event) == {"session_id": "s", **payload}
     assert parse(to_payload(event)) == event
 
 
-def test_a_factory_notes_the_time() -> None:
+def test_a_factory_sets_the_time() -> None:
     before = time()
 
     received = stop("s").received
@@ -236,22 +235,22 @@ def test_a_factory_notes_the_time() -> None:
 
 
 def test_a_factory_keeps_its_own_copy_of_the_input() -> None:
-    given = {"command": "ls"}
-    event = pre_tool_use("s", "Bash", given)
+    tool_input = {"command": "ls"}
+    event = pre_tool_use("s", "Bash", tool_input)
 
-    given["command"] = "rm"
+    tool_input["command"] = "rm"
 
     assert event.tool_input == {"command": "ls"}
 
 
-def test_the_host_may_add_what_its_hooks_should_know_and_it_stays_off_the_wire() -> None:
+def test_metadata_is_not_encoded() -> None:
     event = msgspec.structs.replace(pre_tool_use("s", "Bash", {}), metadata={"team": "blue"})
 
     assert event.metadata == {"team": "blue"}
     assert "metadata" not in to_payload(event)
 
 
-def test_a_pattern_can_take_an_event_apart() -> None:
+def test_an_event_can_be_matched_by_a_pattern() -> None:
     match pre_tool_use("s", "Bash", {"command": "ls"}):
         case PreToolUse(tool_name="Bash", tool_input={"command": str(command)}):
             assert command == "ls"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from time import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -293,19 +294,18 @@ OWN_WORDS = (
 )
 
 
-@pytest.mark.parametrize("value", [1.5, "text", {"a": 1}, [1], True, None], ids=repr)
 @pytest.mark.parametrize("name", ["Stop", "BrandNew"])
-@pytest.mark.parametrize("word", OWN_WORDS)
-def test_a_key_that_is_a_word_of_our_own_is_just_a_key(word: str, name: str, value: Any) -> None:
+def test_a_key_with_the_name_of_our_own_attribute_is_kept_as_a_key(name: str) -> None:
     before = time()
-    sent = {"hook_event_name": name, "session_id": "s", word: value}
+    for word, value in product(OWN_WORDS, (1.5, "text", {"a": 1}, [1], True, None)):
+        sent = {"hook_event_name": name, "session_id": "s", word: value}
 
-    event = parse(sent)
+        event = parse(sent)
 
-    assert to_payload(event) == sent
-    assert (event.event_name, event.extra, event.metadata) == (name, {word: value}, None)
-    assert event.received is not None
-    assert event.received >= before
+        assert to_payload(event) == sent
+        assert (event.event_name, event.extra, event.metadata) == (name, {word: value}, None)
+        assert event.received is not None
+        assert event.received >= before
 
 
 @pytest.mark.parametrize("number", [0, 7, 2**53 + 1, 2**70, 0.5])

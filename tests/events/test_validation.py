@@ -24,7 +24,7 @@ VALID = SubagentStart(
     permission_mode="default",
     agent_id="coder",
     agent_type="coder",
-    agent_transcript_path="/tmp/agent_coder.json",  # noqa: S108 - likewise
+    agent_transcript_path="/tmp/agent_coder.json",  # noqa: S108 - the specification's own
 )
 BLANK = ["", " ", "\t", " \r\n "]
 
@@ -43,7 +43,6 @@ def test_a_complete_payload_passes() -> None:
     validate_subagent_start_payload(VALID)
 
 
-@pytest.mark.parametrize("blank", BLANK, ids=repr)
 @pytest.mark.parametrize(
     ("field", "message"),
     [
@@ -55,18 +54,19 @@ def test_a_complete_payload_passes() -> None:
         ("cwd", "cwd cannot be empty"),
     ],
 )
-def test_a_blank_field_fails_with_its_own_message(field: str, message: str, blank: str) -> None:
-    assert refusal(but(**{field: blank})) == (message, field)
+def test_a_blank_field_fails_with_its_own_message(field: str, message: str) -> None:
+    for blank in BLANK:
+        assert refusal(but(**{field: blank})) == (message, field)
 
 
-@pytest.mark.parametrize("blank", BLANK, ids=repr)
-def test_a_blank_alias_fails_when_it_is_parsed(blank: str) -> None:
-    sent = {"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a1", "subagent_type": blank}
+def test_a_blank_alias_fails_when_it_is_parsed() -> None:
+    for blank in BLANK:
+        sent = {"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a1", "subagent_type": blank}
 
-    with pytest.raises(PayloadError) as caught:
-        parse(sent)
+        with pytest.raises(PayloadError) as caught:
+            parse(sent)
 
-    assert (str(caught.value), caught.value.field) == ("subagent_type cannot be empty", "agent_type")
+        assert (str(caught.value), caught.value.field) == ("subagent_type cannot be empty", "agent_type")
 
 
 @pytest.mark.parametrize("field", ["session_id", "transcript_path", "cwd"])
@@ -99,7 +99,7 @@ def test_the_base_check_leaves_the_subagents_fields_alone() -> None:
     validate_base_payload(but(agent_id="", agent_type="", agent_transcript_path=""))
 
 
-def test_the_base_check_holds_for_every_event() -> None:
+def test_the_base_check_applies_to_every_event() -> None:
     with pytest.raises(PayloadError, match=r"^cwd cannot be empty$"):
         validate_base_payload(Stop(session_id="s", cwd=" "))
 

@@ -1,4 +1,4 @@
-"""Both ways of firing. A rule of the manager is tested on each."""
+"""Both ways to fire an event. The rules of the manager are tested with each."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["fire", "fire_sync"])
 def fire(request: pytest.FixtureRequest) -> Callable[..., HookResult]:
-    """Fires an event at a manager, in an event loop of its own or without one."""
-    return HookManager.fire_sync if request.param == "fire_sync" else _fire_in_a_loop
+    """Fire an event, in a new event loop or without one."""
+    return HookManager.fire_sync if request.param == "fire_sync" else _fire_in_loop
 
 
-def _fire_in_a_loop(hooks: HookManager, event: Event, ctx: HookContext | None = None) -> HookResult:
-    unnoticed: list[dict[str, Any]] = []
+def _fire_in_loop(hooks: HookManager, event: Event, ctx: HookContext | None = None) -> HookResult:
+    unhandled: list[dict[str, Any]] = []
 
     async def main() -> HookResult:
-        asyncio.get_running_loop().set_exception_handler(lambda _, problem: unnoticed.append(problem))
+        asyncio.get_running_loop().set_exception_handler(lambda _, problem: unhandled.append(problem))
         result = await hooks.fire(event, ctx)
-        await asyncio.sleep(0)  # what was left for the loop to do is done, or noticed
+        await asyncio.sleep(0)  # callbacks that are left in the loop run now, or are reported
         return result
 
     result = asyncio.run(main())
-    assert unnoticed == []
+    assert unhandled == []
     return result

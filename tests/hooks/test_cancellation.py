@@ -107,23 +107,23 @@ def test_elsewhere_the_later_hooks_are_cancelled_too(
 
 
 def test_a_plain_hook_hears_of_it_through_its_context(fire: Callable[..., HookResult]) -> None:
-    runs, heard = Flag(), Flag()
+    runs, noticed = Flag(), Flag()
     hooks = HookManager()
 
     @hooks.on(Stop)
     def listens(event: Stop, ctx: HookContext) -> None:
-        told = Flag()
-        ctx.cancellation.on_cancel(told.set)
+        cancelled = Flag()
+        ctx.cancellation.on_cancel(cancelled.set)
         runs.set()
-        if told.wait(LONG) and ctx.cancelled:
-            heard.set()
+        if cancelled.wait(LONG) and ctx.cancelled:
+            noticed.set()
 
     ctx = HookContext("s")
     with cancelled_once(runs, ctx):
         result = fire(hooks, stop("s"), ctx)
 
     assert rows(result) == [("listens", "cancelled")]
-    assert heard.wait(LONG)
+    assert noticed.wait(LONG)
 
 
 async def test_another_task_may_cancel() -> None:

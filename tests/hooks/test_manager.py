@@ -1,4 +1,4 @@
-"""Firing events at hooks: who is called, in which order, and what comes of it. Down both roads."""
+"""Firing events: which hooks are called, in which order, and the result. With `fire` and `fire_sync`."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_plain_and_async_hooks_share_one_order(fire: Callable[..., HookResult]) 
     assert out == ["a", "b", "c", "d"]
 
 
-# -- who is called -------------------------------------------------------------------------------------
+# -- which hooks are called ----------------------------------------------------------------------------
 
 
 def test_without_hooks_everything_is_allowed(fire: Callable[..., HookResult]) -> None:
@@ -103,7 +103,7 @@ def test_without_hooks_everything_is_allowed(fire: Callable[..., HookResult]) ->
     assert result.event is BASH
 
 
-def test_a_hook_is_called_for_its_events_alone(fire: Callable[..., HookResult]) -> None:
+def test_a_hook_is_called_for_its_events_only(fire: Callable[..., HookResult]) -> None:
     out: list[str] = []
     hooks = HookManager()
 
@@ -117,7 +117,7 @@ def test_a_hook_is_called_for_its_events_alone(fire: Callable[..., HookResult]) 
     assert out == ["PreToolUse", "PostToolUse"]
 
 
-def test_a_hook_on_all_events_hears_also_of_those_that_are_newer_than_we_are(fire: Callable[..., HookResult]) -> None:
+def test_a_hook_of_all_events_is_also_called_for_unknown_ones(fire: Callable[..., HookResult]) -> None:
     out: list[str] = []
     hooks = HookManager()
     hooks.add(lambda event: out.append(event.event_name), Event)
@@ -158,7 +158,7 @@ def test_a_matcher_decides_by_the_source_of_a_session(fire: Callable[..., HookRe
     assert out == ["startup", "clear", "startup"]
 
 
-def test_a_function_as_matcher_is_asked_at_every_firing(fire: Callable[..., HookResult]) -> None:
+def test_a_function_as_matcher_is_called_for_every_event(fire: Callable[..., HookResult]) -> None:
     out: list[str] = []
     hooks = HookManager()
 
@@ -173,7 +173,7 @@ def test_a_function_as_matcher_is_asked_at_every_firing(fire: Callable[..., Hook
 
 
 def test_thousands_of_subjects_are_each_matched_right(fire: Callable[..., HookResult]) -> None:
-    """More than the manager remembers."""
+    """More than the manager caches."""
     hooks = HookManager()
     hooks.add(lambda _: NO, PreToolUse, matcher="[02468]$", inline=True)
 
@@ -185,7 +185,7 @@ def test_thousands_of_subjects_are_each_matched_right(fire: Callable[..., HookRe
     assert fire(hooks, pre_tool_use("s", "t4", {})).blocked
 
 
-# -- what comes of it ----------------------------------------------------------------------------------
+# -- the result ----------------------------------------------------------------------------------------
 
 
 def test_a_block_skips_the_checks_after_it_but_no_observer(fire: Callable[..., HookResult]) -> None:
@@ -259,7 +259,7 @@ def test_answers_are_merged(fire: Callable[..., HookResult]) -> None:
     )
 
 
-def test_a_block_on_an_event_that_has_happened_keeps_nobody_from_hearing_of_it(fire: Callable[..., HookResult]) -> None:
+def test_a_block_on_an_event_that_has_happened_skips_no_hook(fire: Callable[..., HookResult]) -> None:
     hooks = HookManager()
     hooks.add(lambda _: NO, PostToolUse, name="a")
     hooks.add(lambda _: None, PostToolUse, name="b")
@@ -377,7 +377,7 @@ class AsyncCallable:
 
 
 class Wrapper:
-    """A decorator as people write it: it keeps the function it wraps under `func`."""
+    """A usual decorator: it keeps the wrapped function in `func`."""
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
@@ -420,20 +420,18 @@ CALLABLES: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("inline", [False, True], ids=["worker", "inline"])
 @pytest.mark.parametrize("function", CALLABLES.values(), ids=CALLABLES)
-def test_whatever_takes_an_event_can_be_a_hook(
-    fire: Callable[..., HookResult],
-    function: Callable[..., Any],
-    inline: bool,  # noqa: FBT001 - a parameter of the test
+def test_any_callable_that_takes_an_event_can_be_a_hook(
+    fire: Callable[..., HookResult], function: Callable[..., Any]
 ) -> None:
-    hooks = HookManager()
-    hooks.add(function, PreToolUse, name="it", inline=inline)
+    for inline in (False, True):
+        hooks = HookManager()
+        hooks.add(function, PreToolUse, name="it", inline=inline)
 
-    result = fire(hooks, BASH)
+        result = fire(hooks, BASH)
 
-    assert result.output == HookOutput.block("Bash in s")
-    assert rows(result) == [("it", "blocked")]
+        assert result.output == HookOutput.block("Bash in s")
+        assert rows(result) == [("it", "blocked")]
 
 
 @pytest.mark.timeout(5)

@@ -60,7 +60,7 @@ def test_nothing_in_it_can_be_changed_at_any_depth() -> None:
     ]
 
     for change in changes:
-        with pytest.raises(TypeError, match=r"^an event is read-only; answer HookOutput"):
+        with pytest.raises(TypeError, match=r"^an event is read-only; return HookOutput"):
             change()
 
     assert sealed == INPUT
@@ -100,7 +100,7 @@ def test_a_guard_that_changes_the_input_in_place_denies(fire: Callable[..., Hook
 
     assert result.reason == (
         "hook 'sneaky' failed, so this is denied: TypeError: an event is read-only; "
-        "answer HookOutput.allow().with_updated_input({...}) to change the input"
+        "return HookOutput.allow().with_updated_input({...}) to change the input"
     )
 
 

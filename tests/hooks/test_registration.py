@@ -1,4 +1,4 @@
-"""Hooks are checked once, when they are registered: whatever is wrong is said there."""
+"""Hooks are validated once, at registration, and errors are raised there."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def refusal(function: Any = allow, *events: Any, **options: Any) -> str:
 
 
 def test_a_hook_must_want_an_event() -> None:
-    assert refusal() == "hook 'h': it wants no event; name at least one, or Event for all"
+    assert refusal() == "hook 'h': it has no event; name at least one, or Event for all"
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_hook_must_want_an_event() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_what_it_wants_must_be_an_event_type(event: Any, shown: str) -> None:
-    assert refusal(allow, PreToolUse, event) == f"hook 'h': {shown} is no event type"
+    assert refusal(allow, PreToolUse, event) == f"hook 'h': {shown} is not an event type"
 
 
 @pytest.mark.parametrize("events", [PreToolUse, HookEvent.Stop, None, 7, "PreToolUse"], ids=repr)
@@ -369,11 +369,11 @@ async def without_parameters() -> None:
 
 
 def with_a_third(event: Stop, ctx: HookContext, more: int) -> None:
-    """Take what nobody gives."""
+    """Require a parameter that is never passed."""
 
 
 def with_a_keyword(event: Stop, *, more: int) -> None:
-    """Take what nobody gives."""
+    """Require a parameter that is never passed."""
 
 
 @pytest.mark.parametrize(
@@ -390,9 +390,9 @@ def with_a_keyword(event: Stop, *, more: int) -> None:
     ids=["lambda", "async", "object", "method", "a third", "a keyword", "partial"],
 )
 def test_what_cannot_be_called_with_an_event_and_a_context_is_refused(function: Any) -> None:
-    told = "hook 'h': it must take the event, may take the context, and nothing else"
+    expected = "hook 'h': it must take the event, may take the context, and nothing else"
 
-    assert refusal(function, Stop) == told
+    assert refusal(function, Stop) == expected
 
 
 def test_more_parameters_are_fine_if_they_have_defaults() -> None:

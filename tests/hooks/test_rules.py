@@ -1,4 +1,4 @@
-"""Rules from files: every form that a file may use, and what is said about an entry that is wrong."""
+"""Rules from files: every valid form, and the problems of invalid entries."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def names(rules: Rules) -> list[str]:
     return [hook.name for hook in rules.hooks]
 
 
-def said(rules: Rules) -> list[str]:
+def problems_of(rules: Rules) -> list[str]:
     return [str(problem) for problem in rules.problems]
 
 
@@ -221,13 +221,13 @@ DROPPED: list[tuple[object, str]] = [
     (7, f"Stop: {COMMAND} a number"),
     (True, f"Stop: {COMMAND} a boolean"),
     ("  ", "Stop: empty; expected a command"),
-    ("a\0b", "Stop: holds a NUL character"),
-    ("\ud800", "Stop: holds half a surrogate pair"),
+    ("a\0b", "Stop: contains a NUL character"),
+    ("\ud800", "Stop: contains an unpaired surrogate"),
     ([["x"]], f"Stop[0]: {COMMAND} a list"),
     ([{}], "Stop[0]: missing `command`"),
     ({"a": None}, f"Stop.a: {COMMAND} null"),
     ({"a b": 1}, f"Stop['a b']: {COMMAND} a number"),
-    ({"\ud800": "x"}, "Stop['\\ud800']: the name holds half a surrogate pair"),
+    ({"\ud800": "x"}, "Stop['\\ud800']: the name contains an unpaired surrogate"),
     ({2: "x"}, "Stop: expected a string as key, got a number"),
     ({"command": None}, "Stop.command: expected a string, got null"),
     ({"command": ["x"]}, "Stop.command: expected a string, got a list"),
@@ -259,14 +259,14 @@ DROPPED: list[tuple[object, str]] = [
 @pytest.mark.parametrize(("section", "message"), DROPPED, ids=[message for _, message in DROPPED])
 def test_a_bad_entry_is_reported_and_drops_nothing_else(section: object, message: str) -> None:
     rules = read({"SessionStart": "before", "Stop": section, "SessionEnd": "after"})
-    assert said(rules) == [f"settings.json: hooks.{message}"]
+    assert problems_of(rules) == [f"settings.json: hooks.{message}"]
     assert [(problem.dropped, problem.event) for problem in rules.problems] == [(True, HookEvent.Stop)]
     assert commands(rules) == ["before", "after"]
 
 
 def test_a_bad_action_leaves_the_others_of_its_rule() -> None:
     rules = read({"PreToolUse": [{"matcher": "Bash", "hooks": ["a", {"command": "b", "timeout": "1"}, "c"]}]})
-    assert said(rules) == [
+    assert problems_of(rules) == [
         "settings.json: hooks.PreToolUse[0].hooks[1].timeout: expected a number of seconds, got a string"
     ]
     assert [(hook.command, hook.matcher) for hook in rules.hooks] == [("a", "Bash"), ("c", "Bash")]
@@ -284,13 +284,13 @@ def test_a_matcher_that_is_no_pattern_drops_its_entry(entry: object) -> None:
 def test_a_matcher_that_python_warns_of_is_dropped_where_warnings_are_errors() -> None:
     rules = read({"PreToolUse": [{"command": "x", "matcher": "[[a]"}, "good"]})
     flaw = "matcher '[[a]': not a valid regular expression: Possible nested set at position 1"
-    assert said(rules) == [f"settings.json: hooks.PreToolUse[0].matcher: {flaw}"]
+    assert problems_of(rules) == [f"settings.json: hooks.PreToolUse[0].matcher: {flaw}"]
     assert commands(rules) == ["good"]
 
 
 def test_an_unknown_event_is_reported_with_the_nearest_name() -> None:
     rules = read({"PreToolUsed": "a", "zzz": "b", "Stop": "c", 5: "d"})
-    assert said(rules) == [
+    assert problems_of(rules) == [
         "settings.json: hooks.PreToolUsed: unknown event 'PreToolUsed'; did you mean PreToolUse?",
         "settings.json: hooks.zzz: unknown event 'zzz'",
         "settings.json: hooks: expected a string as key, got a number",
@@ -311,35 +311,35 @@ def test_an_unknown_event_is_reported_with_the_nearest_name() -> None:
 )
 def test_a_document_of_another_shape_is_reported(document: object, problem: str) -> None:
     rules = rules_from(document, "settings.json")
-    assert said(rules) == [f"settings.json: {problem}"]
+    assert problems_of(rules) == [f"settings.json: {problem}"]
     assert rules.problems[0].dropped
 
 
 REMARKS: list[tuple[dict[str, Any], list[str]]] = [
     ({"timout": 3}, ["timout: unknown key, ignored; did you mean `timeout`?"]),
     ({"xyz": 3}, ["xyz: unknown key, ignored"]),
-    ({"matcher": "Bash"}, ["matcher: ignored, as the client does: Stop has nothing to match"]),
-    ({"if": "Bash(rm *)"}, ["if: not honoured here: the command runs at every event that the matcher accepts"]),
-    ({"async": True}, ["async: not honoured here: the event waits for the command"]),
-    ({"asyncRewake": True}, ["asyncRewake: not honoured here: the event waits for the command"]),
-    ({"once": True}, ["once: not honoured here: the command runs at every such event"]),
+    ({"matcher": "Bash"}, ["matcher: ignored, as in the client: Stop has nothing to match"]),
+    ({"if": "Bash(rm *)"}, ["if: not supported here: the command runs for every event that the matcher accepts"]),
+    ({"async": True}, ["async: not supported here: the event waits for the command"]),
+    ({"asyncRewake": True}, ["asyncRewake: not supported here: the event waits for the command"]),
+    ({"once": True}, ["once: not supported here: the command runs for every such event"]),
     ({"async": False, "once": False, "onFailure": "block", "statusMessage": "…"}, []),
-    ({"timeout": 1, "timeout_secs": 2}, ["timeout_secs: ignored: `timeout` is given too"]),
-    ({"timeout": None, "args": None}, ["timeout: null, as if left out", "args: null, as if left out"]),
+    ({"timeout": 1, "timeout_secs": 2}, ["timeout_secs: ignored: `timeout` is set too"]),
+    ({"timeout": None, "args": None}, ["timeout: null, treated as missing", "args: null, treated as missing"]),
 ]
 
 
 @pytest.mark.parametrize(("keys", "messages"), REMARKS)
 def test_a_key_without_effect_is_remarked_on_and_drops_nothing(keys: dict[str, Any], messages: list[str]) -> None:
     rules = read({"Stop": [{"command": "x", **keys}]})
-    assert said(rules) == [f"settings.json: hooks.Stop[0].{message}" for message in messages]
+    assert problems_of(rules) == [f"settings.json: hooks.Stop[0].{message}" for message in messages]
     assert [problem.dropped for problem in rules.problems] == [False] * len(messages)
     assert [(hook.command, hook.matcher, hook.args) for hook in rules.hooks] == [("x", None, None)]
 
 
 def test_a_key_that_stands_in_the_wrong_place_is_remarked_on() -> None:
     rules = read({"PreToolUse": [{"timeout": 3, 4: 5, "hooks": [{"command": "x", "matcher": "Bash"}]}]})
-    assert said(rules) == [
+    assert problems_of(rules) == [
         "settings.json: hooks.PreToolUse[0].timeout: ignored: it belongs in an entry of `hooks`",
         "settings.json: hooks.PreToolUse[0]: expected a string as key, got a number; ignored",
         "settings.json: hooks.PreToolUse[0].hooks[0].matcher: ignored: it belongs beside `hooks`",
@@ -360,7 +360,7 @@ def test_a_plugin_may_leave_the_word_hooks_out(tmp_path: Path) -> None:
     path = written(tmp_path / "hooks.json", flat)
     rules = load_rules(path)
     assert commands(rules) == ["fmt"]
-    assert said(rules) == [f"{path}: PreTolUse: unknown event 'PreTolUse'; did you mean PreToolUse?"]
+    assert problems_of(rules) == [f"{path}: PreTolUse: unknown event 'PreTolUse'; did you mean PreToolUse?"]
 
 
 def test_a_flat_file_whose_only_event_is_misspelled_is_not_taken_for_settings() -> None:
@@ -395,7 +395,7 @@ def test_a_plugin_root_may_be_relative(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def only_problem(path: Path) -> str:
-    """What is said about a file from which nothing could be read."""
+    """Return the problem of a file that could not be read."""
     rules = load_rules(path)
     (problem,) = rules.problems
     assert rules == Rules((), (Problem(str(path), "$", problem.message, dropped=True),))
@@ -411,15 +411,15 @@ def only_problem(path: Path) -> str:
         ("a.json", b'"\\ud800" x', "not valid JSON at 1:10: Extra data"),
         ("a.json", b"[" * 100_000, "nested too deeply"),
         ("a.json", b"\xff\xfe{\x00", "not valid UTF-8"),
-        ("a.json", b" " * (4 * 1024 * 1024 + 1), "larger than the 4194304 bytes that are read"),
+        ("a.json", b" " * (4 * 1024 * 1024 + 1), "larger than 4194304 bytes"),
         ("a.toml", b"x = 1", "expected a file named .json, .md, .yaml or .yml, not '.toml'"),
-        ("a.md", b"---\nhooks:\n  Stop: x\n", "the frontmatter that line 1 opens is not closed by a line ---"),
+        ("a.md", b"---\nhooks:\n  Stop: x\n", "the frontmatter opened in line 1 has no closing line ---"),
         ("a.yaml", b"- hooks", "expected an object, got a list"),
         ("a.yaml", b"hooks: !!int x", "not valid YAML: invalid literal for int() with base 10: 'x'"),
         ("a.yaml", b"hooks: !x y", "not valid YAML at 1:8: could not determine a constructor for the tag '!x'"),
         ("a.yaml", b"? [a]\n: b", "not valid YAML at 1:3: found unhashable key"),
         ("a.yaml", b"hooks: " + b"[" * 100_000, "nested too deeply"),
-        ("a.yaml", b"hooks: &h\n  Stop: [*h]", "the alias *h stands inside of what it repeats"),
+        ("a.yaml", b"hooks: &h\n  Stop: [*h]", "the alias *h is inside the value that it repeats"),
     ],
 )
 def test_a_broken_file_is_one_problem(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -440,7 +440,7 @@ def test_a_file_that_cannot_be_read_is_one_problem(tmp_path: Path) -> None:
 def test_aliases_that_multiply_are_refused_before_they_do(tmp_path: Path, bomb: str) -> None:
     lines = ["a0: &a0 {x: 1, y: 2}", *(f"a{n + 1}: &a{n + 1} {bomb.format(f'a{n}')}" for n in range(20)), "hooks: *a20"]
     path = written(tmp_path / "bomb.yaml", "\n".join(lines))
-    assert only_problem(path) == "holds more than 100000 values, with what its aliases repeat"
+    assert only_problem(path) == "contains more than 100000 values, including those that aliases repeat"
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.md", "a.yaml", "a.yml"])
@@ -477,7 +477,7 @@ def test_frontmatter_holds_rules(tmp_path: Path, line_end: str) -> None:
     assert [(hook.name, hook.command, hook.matcher, hook.timeout) for hook in rules.hooks] == [
         ("deploy:pre-tool-use-0", "scripts/format.sh", "Write|Edit", 10.0)
     ]
-    assert said(rules) == [f"{path}: hooks.Stop: {COMMAND} a date"]
+    assert problems_of(rules) == [f"{path}: hooks.Stop: {COMMAND} a date"]
 
 
 @pytest.mark.parametrize(
@@ -520,7 +520,7 @@ JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dict
 def test_any_document_gives_hooks_that_register_and_problems_that_can_be_said(document: object) -> None:
     rules, manager = rules_from(document, "settings.json"), HookManager()
     assert [handle.name for handle in rules.register(manager)] == names(rules)
-    assert all(line.startswith("settings.json: ") for line in said(rules))
+    assert all(line.startswith("settings.json: ") for line in problems_of(rules))
 
 
 @given(JSON, JSON)

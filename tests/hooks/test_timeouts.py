@@ -1,4 +1,4 @@
-"""Every hook has its time, under the manager's and the caller's; one that takes longer holds nobody."""
+"""Every hook has a timeout, capped by the manager's and the caller's; a slower hook blocks no caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONG = 30.0
 
 @pytest.fixture
 def release() -> Iterator[Flag]:
-    """Lets the hooks of a test go when it is over."""
+    """A flag that releases the hooks at the end of a test."""
     flag = Flag()
     yield flag
     flag.set()
@@ -35,7 +35,7 @@ def release() -> Iterator[Flag]:
 
 @pytest.fixture(params=["plain", "async", "returns a coroutine"])
 def endless(request: pytest.FixtureRequest, release: Flag) -> Callable[[Event], Any]:
-    """A hook that does not answer in time."""
+    """A hook that does not return in time."""
 
     def plain(event: Event) -> None:
         release.wait(LONG)
@@ -149,38 +149,38 @@ def test_a_hook_is_not_called_after_the_deadline(
 
 
 def test_a_hook_is_told_when_it_must_have_answered(fire: Callable[..., HookResult]) -> None:
-    told: dict[str, float | None] = {}
+    deadlines: dict[str, float | None] = {}
     hooks = HookManager(timeout=LONG)
 
     @hooks.on(Stop, timeout=10)
     def plain(event: Stop, ctx: HookContext) -> None:
-        told["plain"] = ctx.deadline
+        deadlines["plain"] = ctx.deadline
 
     @hooks.on(Stop, timeout=10, inline=True)
     def inline(event: Stop, ctx: HookContext) -> None:
-        told["inline"] = ctx.deadline
+        deadlines["inline"] = ctx.deadline
 
     @hooks.on(Stop, timeout=10)
     async def waits(event: Stop, ctx: HookContext) -> None:
-        told["async"] = ctx.deadline
+        deadlines["async"] = ctx.deadline
 
     before = monotonic()
     fire(hooks, stop("s"))
     after = monotonic()
 
-    assert told.keys() == {"plain", "inline", "async"}
-    assert [before + 10 <= (deadline or 0) <= after + 10 for deadline in told.values()] == [True] * 3
+    assert deadlines.keys() == {"plain", "inline", "async"}
+    assert [before + 10 <= (deadline or 0) <= after + 10 for deadline in deadlines.values()] == [True] * 3
 
 
 def test_a_hook_is_told_the_callers_deadline_if_that_is_sooner(fire: Callable[..., HookResult]) -> None:
-    told: list[float | None] = []
+    deadlines: list[float | None] = []
     hooks = HookManager()
-    hooks.add(lambda _, ctx: told.append(ctx.deadline), Stop, timeout=10)
+    hooks.add(lambda _, ctx: deadlines.append(ctx.deadline), Stop, timeout=10)
     soon = monotonic() + 5
 
     fire(hooks, stop("s"), HookContext("s", deadline=soon))
 
-    assert told == [pytest.approx(soon, abs=0.5)]
+    assert deadlines == [pytest.approx(soon, abs=0.5)]
 
 
 def test_a_hook_may_have_all_the_time_there_is(fire: Callable[..., HookResult]) -> None:

@@ -1,4 +1,4 @@
-"""The launchers: compiled as the wheel has it, compiled with sanitizers, and in Python. All must do the same."""
+"""The launchers: compiled as in the wheel, compiled with sanitizers, and in Python. All must behave the same."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from launcher.building import as_the_wheel, sanitized, unavailable, write_twin
-from launcher.stage import Daemon, Launcher
+from launcher.build import compile_for_wheel, compile_sanitized, unavailable, write_twin
+from launcher.fakes import Daemon, Launcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,20 +19,20 @@ KINDS = ("compiled", "sanitized", "python")
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | str]:
-    """For each kind its file, or the reason why there is none."""
+    """For each kind its file, or the error of building it."""
     folder = tmp_path_factory.mktemp("launchers")
-    makers: tuple[Callable[[Path], str], ...] = (as_the_wheel, sanitized, write_twin)
-    return {kind: made(folder / kind / "fairlead-hook", by) for kind, by in zip(KINDS, makers, strict=True)}
+    builders: tuple[Callable[[Path], str], ...] = (compile_for_wheel, compile_sanitized, write_twin)
+    return {kind: built(folder / kind / "fairlead-hook", build) for kind, build in zip(KINDS, builders, strict=True)}
 
 
-def made(program: Path, by: Callable[[Path], str]) -> Path | str:
+def built(program: Path, build: Callable[[Path], str]) -> Path | str:
     program.parent.mkdir()
-    return by(program) or program
+    return build(program) or program
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A home with a short name: the path of a socket has room for 107 bytes."""
+    """A home with a short path: the path of a socket can have 107 bytes."""
     folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="fl"))
     (folder / "run").mkdir()
     yield folder
@@ -49,5 +49,5 @@ def launcher(request: pytest.FixtureRequest, home: Path, programs: dict[str, Pat
 
 @pytest.fixture
 def daemon(home: Path) -> Iterator[Daemon]:
-    with Daemon(home / "run" / "daemon.sock") as serving:
-        yield serving
+    with Daemon(home / "run" / "daemon.sock") as daemon:
+        yield daemon

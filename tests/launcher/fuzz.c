@@ -1,7 +1,7 @@
-/* Throws mutated answers at the parser, under sanitizers. The same seed gives the same mutations.
+/* Fuzzes the parser with mutated answers, under sanitizers. The same seed gives the same mutations.
  *
- *   fuzz COUNT SEED     mutate; end with 1 at the first answer that breaks what must hold
- *   fuzz                read "SIZE\n" and so many bytes, again and again, and print what the parser says
+ *   fuzz COUNT SEED     mutate; exit with 1 at the first answer that breaks an invariant
+ *   fuzz                repeatedly read "SIZE\n" and SIZE bytes, and print the parser's result
  */
 #include "hook.h"
 
@@ -27,40 +27,40 @@ static const char *const PIECES[] = {
 
 static uint64_t state;
 
-static size_t chance(size_t below)
+static size_t random_below(size_t limit)
 {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
-    return (size_t)(state % below);
+    return (size_t)(state % limit);
 }
 
-static size_t replace(char *at, size_t size, size_t room, size_t from, size_t gone, const char *with, size_t come)
+static size_t replace(char *at, size_t size, size_t room, size_t from, size_t removed, const char *with, size_t added)
 {
-    if (from + gone > size || size - gone + come > room)
+    if (from + removed > size || size - removed + added > room)
         return size;
-    memmove(at + from + come, at + from + gone, size - from - gone);
-    memcpy(at + from, with, come);
-    return size - gone + come;
+    memmove(at + from + added, at + from + removed, size - from - removed);
+    memcpy(at + from, with, added);
+    return size - removed + added;
 }
 
 static size_t mutate(char *at, size_t size, size_t room)
 {
-    size_t from = chance(size + 1);
-    const char *piece = PIECES[chance(sizeof PIECES / sizeof *PIECES)];
-    char byte = (char)chance(256), filler[256];
+    size_t from = random_below(size + 1);
+    const char *piece = PIECES[random_below(sizeof PIECES / sizeof *PIECES)];
+    char byte = (char)random_below(256), filler[256];
     memset(filler, 'x', sizeof filler);
-    switch (chance(6)) {
+    switch (random_below(6)) {
     case 0: return replace(at, size, room, from, 1, &byte, 1);
-    case 1: return replace(at, size, room, from, chance(8), "", 0);
+    case 1: return replace(at, size, room, from, random_below(8), "", 0);
     case 2: return replace(at, size, room, from, 0, piece, strlen(piece));
-    case 3: return replace(at, size, room, from, chance(8), piece, strlen(piece));
-    case 4: return chance(4) ? size : from;
-    default: return chance(50) ? size : replace(at, size, room, from, 0, filler, sizeof filler);
+    case 3: return replace(at, size, room, from, random_below(8), piece, strlen(piece));
+    case 4: return random_below(4) ? size : from;
+    default: return random_below(50) ? size : replace(at, size, room, from, 0, filler, sizeof filler);
     }
 }
 
-/* In a copy of just its size, so that one byte too many is found. */
+/* Parse a copy of exactly its size, so that reading one byte too many is detected. */
 static enum state parse(const char *at, size_t size, struct answer *answer)
 {
     char *copy = malloc(size ? size : 1);
@@ -70,7 +70,7 @@ static enum state parse(const char *at, size_t size, struct answer *answer)
     return found;
 }
 
-static bool sound(const struct answer *answer)
+static bool is_consistent(const struct answer *answer)
 {
     const struct wait *wait = &answer->wait;
     size_t size = strnlen(wait->token, sizeof wait->token);
@@ -82,40 +82,40 @@ static bool sound(const struct answer *answer)
     return answer->status == 202 ? answer->body > 0 : answer->status == 200 && answer->stdout_size <= answer->body;
 }
 
-static bool holds(const char *at, size_t size, const struct answer *answer)
+static bool is_within_limits(const char *at, size_t size, const struct answer *answer)
 {
     return answer->head <= size && answer->head >= 4 && memcmp(at + answer->head - 4, "\r\n\r\n", 4) == 0 &&
            answer->body <= MAX_BODY && answer->stdout_size <= MAX_BODY && answer->exit_code <= 255 &&
-           sound(answer);
+           is_consistent(answer);
 }
 
-/* What is known of the beginning must be true of the whole: bytes come in pieces. */
-static bool agrees(const char *at, size_t size)
+/* The result for a prefix must agree with the result for the whole: bytes arrive in pieces. */
+static bool prefix_agrees(const char *at, size_t size)
 {
     struct answer part, whole;
     enum state late = parse(at, size, &whole);
-    size_t cut = chance(size + 1);
+    size_t cut = random_below(size + 1);
     enum state early = parse(at, cut, &part);
-    if (late == WHOLE && !holds(at, size, &whole))
+    if (late == WHOLE && !is_within_limits(at, size, &whole))
         return false;
     if (early == PARTIAL)
         return true;
     return early == late && (early == GARBAGE || memcmp(&part, &whole, sizeof part) == 0);
 }
 
-static int throw_at(long count)
+static int fuzz(long count)
 {
     static char at[40000];
     size_t seen[3] = {0};
     for (long i = 0; i < count; i++) {
-        const char *seed = SEEDS[chance(sizeof SEEDS / sizeof *SEEDS)];
+        const char *seed = SEEDS[random_below(sizeof SEEDS / sizeof *SEEDS)];
         size_t size = strlen(seed);
         memcpy(at, seed, size);
-        for (size_t times = 1 + chance(chance(100) ? 6 : 300); times; times--)
+        for (size_t times = 1 + random_below(random_below(100) ? 6 : 300); times; times--)
             size = mutate(at, size, sizeof at);
         struct answer answer;
         seen[parse(at, size, &answer)]++;
-        if (!agrees(at, size)) {
+        if (!prefix_agrees(at, size)) {
             fwrite(at, 1, size, stdout);
             return 1;
         }
@@ -124,7 +124,7 @@ static int throw_at(long count)
     return 0;
 }
 
-static int tell(void)
+static int print_results(void)
 {
     static char at[40000];
     size_t size;
@@ -142,7 +142,7 @@ static int tell(void)
 int main(int argc, char **argv)
 {
     if (argc < 3)
-        return tell();
+        return print_results();
     state = strtoull(argv[2], NULL, 10) * 2654435761u + 88172645463325252u;
-    return throw_at(atol(argv[1]));
+    return fuzz(atol(argv[1]));
 }

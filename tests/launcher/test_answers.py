@@ -1,4 +1,4 @@
-"""What the daemon answers is what the client gets."""
+"""The client gets exactly what the daemon answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from launcher.building import VERSION
-from launcher.stage import answer_200, answer_202, headers
+from launcher.build import VERSION
+from launcher.fakes import answer_200, answer_202, headers
 
 if TYPE_CHECKING:
     import socket
 
-    from launcher.stage import Daemon, Launcher
+    from launcher.fakes import Daemon, Launcher
 
 BIG = bytes(range(256)) * 4096  # 1 MiB
 
@@ -40,15 +40,15 @@ def test_an_answer_is_printed_byte_for_byte(
     assert not launcher.record.exists()
 
 
-@pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 1 << 20, 5 << 20])
-def test_the_payload_arrives_byte_for_byte(launcher: Launcher, daemon: Daemon, size: int) -> None:
-    payload = (BIG * 5)[:size]
+def test_the_payload_arrives_byte_for_byte(launcher: Launcher, daemon: Daemon) -> None:
     daemon.answer = answer_200(b"yes")
-    assert launcher.run("Stop", stdin=payload).stdout == b"yes"
-    assert daemon.requests[0].partition(b"\r\n\r\n")[2] == payload
+    for size in (0, 1, 65535, 65536, 65537, 1 << 20, 5 << 20):
+        payload = (BIG * 5)[:size]
+        assert launcher.run("Stop", stdin=payload).stdout == b"yes"
+        assert daemon.requests[-1].partition(b"\r\n\r\n")[2] == payload
 
 
-def test_the_request_is_as_the_protocol_says(launcher: Launcher, daemon: Daemon, tmp_path: Path) -> None:
+def test_the_request_has_all_headers_of_the_protocol(launcher: Launcher, daemon: Daemon, tmp_path: Path) -> None:
     here = tmp_path / "a b%;=\N{SNOWMAN}"
     here.mkdir()
     daemon.answer = answer_200()
@@ -58,9 +58,9 @@ def test_the_request_is_as_the_protocol_says(launcher: Launcher, daemon: Daemon,
     first = daemon.requests[0].partition(b"\r\n")[0]
     assert first == b"POST /v1/events/PreToolUse?client=claude HTTP/1.1"
     got = headers(daemon.requests[0])
-    made = re.fullmatch(r"([0-9a-f]{16})-[0-9a-f]+", got.pop("fairlead-id"))
-    assert made is not None
-    assert before <= int(made[1], 16) <= time.time_ns()
+    event_id = re.fullmatch(r"([0-9a-f]{16})-[0-9a-f]+", got.pop("fairlead-id"))
+    assert event_id is not None
+    assert before <= int(event_id[1], 16) <= time.time_ns()
     start = got.pop("fairlead-start", None)
     if Path("/proc/self/stat").exists():
         assert start == Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19]
@@ -77,56 +77,56 @@ def test_the_request_is_as_the_protocol_says(launcher: Launcher, daemon: Daemon,
     }
 
 
-def test_the_client_names_its_pid(launcher: Launcher, daemon: Daemon) -> None:
+def test_the_client_can_name_its_pid(launcher: Launcher, daemon: Daemon) -> None:
     daemon.answer = answer_200()
-    for named in ("1", "0", "", "-1", "12x", "99999999999999999999"):
-        launcher.run("Stop", env=launcher.env(CLAUDE_PID=named))
+    for pid in ("1", "0", "", "-1", "12x", "99999999999999999999"):
+        launcher.run("Stop", env=launcher.env(CLAUDE_PID=pid))
     pids = [headers(request)["fairlead-pid"] for request in daemon.requests]
     assert pids == ["1", *[str(os.getpid())] * 5]
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "Stop"])
 @pytest.mark.parametrize("plan", [b'{"commands": []}', b"x" * 100_000])
-def test_a_plan_is_handed_to_python_with_the_payload_on_stdin(
+def test_a_plan_is_passed_to_python_with_the_payload_on_stdin(
     launcher: Launcher, daemon: Daemon, event: str, plan: bytes
 ) -> None:
     daemon.answer = answer_202(plan)
-    done = launcher.run(event, stdin=BIG, env=launcher.env(DO="print('acted'); sys.exit(2)"))
-    assert (done.stdout, done.stderr, done.returncode) == (b"acted\n", b"", 2)
-    told = launcher.ran()
-    made = headers(daemon.requests[0])["fairlead-id"]
-    number = told["argv"][-1]
-    words = ["-E", "-P", "-c", "from fairlead.execute import main; main()"]
-    assert told["argv"][1:] == [*words, event, "--client", "claude", "--id", made, "--plan-fd", number]
-    assert told["plan"].encode() == plan
+    done = launcher.run(event, stdin=BIG, env=launcher.env(DO="print('ran'); sys.exit(2)"))
+    assert (done.stdout, done.stderr, done.returncode) == (b"ran\n", b"", 2)
+    record = launcher.ran()
+    event_id = headers(daemon.requests[0])["fairlead-id"]
+    number = record["argv"][-1]
+    start = ["-E", "-P", "-c", "from fairlead.execute import main; main()"]
+    assert record["argv"][1:] == [*start, event, "--client", "claude", "--id", event_id, "--plan-fd", number]
+    assert record["plan"].encode() == plan
     assert launcher.stdin() == BIG
-    if told["files"]:
-        assert set(told["files"]) <= {0, 1, 2, int(number), max(told["files"])}, "nothing else is left open"
+    if record["files"]:
+        assert set(record["files"]) <= {0, 1, 2, int(number), max(record["files"])}, "nothing else is left open"
 
 
-@pytest.mark.parametrize("size", [1, 7, 40])
-def test_an_answer_may_come_in_pieces(launcher: Launcher, daemon: Daemon, size: int) -> None:
+@pytest.mark.parametrize("size", [1, 40])
+def test_an_answer_may_arrive_in_pieces(launcher: Launcher, daemon: Daemon, size: int) -> None:
     whole = answer_200(b"yes\n", b"well\n", 0)
 
     def slowly(connection: socket.socket) -> None:
         for at in range(0, len(whole), size):
             connection.sendall(whole[at : at + size])
-            time.sleep(0)  # let the other side read it
+            time.sleep(0)  # so that the launcher can read it
 
     daemon.answer = slowly
     done = launcher.run("PreToolUse")
     assert (done.stdout, done.stderr, done.returncode) == (b"yes\n", b"well\n", 0)
 
 
-def test_headers_are_read_in_any_case_and_others_are_passed_over(launcher: Launcher, daemon: Daemon) -> None:
+def test_headers_have_any_case_and_unknown_ones_are_ignored(launcher: Launcher, daemon: Daemon) -> None:
     lines = [b"HTTP/1.1 200", b"Date: today", b"FAIRLEAD-EXIT:7", b"Fairlead-Stdout: \t 2 ", b"Content-Length:3", b"X:"]
     daemon.answer = b"\r\n".join(lines) + b"\r\n\r\nabc"
     done = launcher.run("Stop")
     assert (done.stdout, done.stderr, done.returncode) == (b"ab", b"c", 7)
 
 
-def test_the_client_may_be_slow_to_write_the_payload(launcher: Launcher, daemon: Daemon) -> None:
-    """The deadline is the daemon's, not the client's."""
+def test_the_client_may_write_the_payload_slowly(launcher: Launcher, daemon: Daemon) -> None:
+    """The deadline is for the daemon, not for the client."""
     daemon.answer = answer_200(b"yes")
     reading, writing = os.pipe()
     os.set_blocking(reading, False)

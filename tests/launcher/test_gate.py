@@ -1,4 +1,4 @@
-"""PreToolUse is a gate: what falls, wherever it falls, blocks."""
+"""PreToolUse is a gate: it fails closed, wherever the failure is."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from launcher.stage import answer_200, answer_202, closed, deny
+from launcher.fakes import answer_200, answer_202, closed, deny
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from launcher.stage import Daemon, Launcher
+    from launcher.fakes import Daemon, Launcher
 
 BLOCKED = "fairlead cannot check this call, so it is blocked: {}. Run: fairlead doctor"
 UNHANDLED = "fairlead cannot handle this event: {}. Run: fairlead doctor\n"
@@ -43,45 +44,41 @@ def below_a_file(python: Path) -> str:
 
 
 @pytest.mark.parametrize("spoil", [missing, not_executable, not_a_program, below_a_file])
-@pytest.mark.parametrize("event", [*SPELLINGS, "PostToolUse"])
-def test_a_python_that_cannot_be_run_shuts_the_gate(launcher: Launcher, event: str, spoil: object) -> None:
-    assert callable(spoil)
+def test_if_python_cannot_be_run_a_gate_blocks(launcher: Launcher, spoil: Callable[[Path], str]) -> None:
     what = f"cannot run {launcher.python}: {spoil(launcher.python)}"
-    done = launcher.run(event)
-    if event == "PostToolUse":
-        assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", UNHANDLED.format(what), 1)
-    else:
-        reason = BLOCKED.format(what)
-        assert (done.stdout, done.stderr.decode(), done.returncode) == (deny(reason), reason + "\n", 2)
+    done = launcher.run("PostToolUse")
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", UNHANDLED.format(what), 1)
+    reason = BLOCKED.format(what)
+    for event in SPELLINGS:
+        done = launcher.run(event)
+        assert (done.stdout, done.stderr.decode(), done.returncode) == (deny(reason), reason + "\n", 2), event
 
 
-@pytest.mark.parametrize("plan", [False, True], ids=["cold road", "act"])
-@pytest.mark.parametrize(
-    ("does", "what"),
-    [
-        ("sys.exit(1)", "Python ended with exit code 1"),
-        ("sys.exit(3)", "Python ended with exit code 3"),
-        ("sys.exit(127)", "Python ended with exit code 127"),
-        ("raise RuntimeError", "Python ended with exit code 1"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "Python was ended by signal 9"),
-        ("os.abort()", "Python was ended by signal 6"),
-    ],
+CRASHES = (
+    ("sys.exit(1)", "Python ended with exit code 1"),
+    ("sys.exit(3)", "Python ended with exit code 3"),
+    ("sys.exit(127)", "Python ended with exit code 127"),
+    ("raise RuntimeError", "Python ended with exit code 1"),
+    ("os.kill(os.getpid(), signal.SIGKILL)", "Python was killed by signal 9"),
+    ("os.abort()", "Python was killed by signal 6"),
 )
-def test_a_python_that_falls_shuts_the_gate(
-    launcher: Launcher, daemon: Daemon, does: str, what: str, *, plan: bool
-) -> None:
-    """It may have printed already, and two answers would be none: the exit code alone blocks."""
+
+
+@pytest.mark.parametrize("plan", [False, True], ids=["event", "plan"])
+def test_if_python_crashes_a_gate_blocks(launcher: Launcher, daemon: Daemon, *, plan: bool) -> None:
+    """It may have printed already, and two answers would be invalid: the exit code alone blocks."""
     daemon.answer = answer_202(b"{}") if plan else b""
     quiet = "import os; os.dup2(os.open('/dev/null', os.O_WRONLY), 2); "
-    done = launcher.run("PreToolUse", env=launcher.env(DO=f"print('said', flush=True); {quiet}{does}"))
-    assert (done.stdout, done.stderr.decode(), done.returncode) == (b"said\n", BLOCKED.format(what) + "\n", 2)
-    assert ("--plan-fd" in launcher.ran()["argv"]) == plan
+    for does, what in CRASHES:
+        done = launcher.run("PreToolUse", env=launcher.env(DO=f"print('said', flush=True); {quiet}{does}"))
+        assert (done.stdout, done.stderr.decode(), done.returncode) == (b"said\n", BLOCKED.format(what) + "\n", 2)
+        assert ("--plan-fd" in launcher.ran()["argv"]) == plan
 
 
 @pytest.mark.parametrize("code", [0, 2])
 @pytest.mark.parametrize("ignored", [False, True])
-def test_a_decision_of_python_is_passed_on(launcher: Launcher, code: int, *, ignored: bool) -> None:
-    """Also where the client ignores its children's ends, and we inherit that."""
+def test_the_decision_of_python_is_returned(launcher: Launcher, code: int, *, ignored: bool) -> None:
+    """Even if the client ignores SIGCHLD, which we inherit."""
 
     def ignore() -> None:
         if ignored:
@@ -92,15 +89,15 @@ def test_a_decision_of_python_is_passed_on(launcher: Launcher, code: int, *, ign
     assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"err\n", code)
 
 
-@pytest.mark.parametrize("code", [0, 1, 2, 77])
-def test_other_events_become_python(launcher: Launcher, code: int) -> None:
+@pytest.mark.parametrize("code", [0, 77])
+def test_other_events_are_executed_as_python(launcher: Launcher, code: int) -> None:
     done = launcher.run("PostToolUse", env=launcher.env(DO=f"print(os.getpid()); sys.exit({code})"))
     assert done.returncode == code
     name = launcher.ran()["argv"][-1].partition(",")[0]
     assert name.partition("-")[2] == f"{int(done.stdout):x}", "the same process"
 
 
-def test_python_is_found_beside_the_launcher_even_by_a_link(launcher: Launcher) -> None:
+def test_python_is_found_beside_the_launcher_even_through_a_link(launcher: Launcher) -> None:
     folder = launcher.home / "bin"
     folder.mkdir()
     program = folder / "fairlead-hook"
@@ -115,8 +112,8 @@ def test_python_is_found_beside_the_launcher_even_by_a_link(launcher: Launcher) 
         assert launcher.ran()["argv"][0] == str(folder / name)
 
 
-def test_without_a_python_beside_it_the_gate_is_shut(launcher: Launcher) -> None:
-    """The twin runs in a Python, and takes that; `--help`, since the real Fairlead would start a real daemon."""
+def test_without_a_python_beside_it_the_gate_blocks(launcher: Launcher) -> None:
+    """The Python launcher uses its own Python; `--help`, because the real Fairlead would start a real daemon."""
     command = [str(launcher.program), "PreToolUse", "--help"]
     done = subprocess.run(command, env=launcher.env(), input=b"", capture_output=True, check=False)
     if launcher.twin:
@@ -126,7 +123,7 @@ def test_without_a_python_beside_it_the_gate_is_shut(launcher: Launcher) -> None
         assert (done.stdout, done.stderr.decode(), done.returncode) == (deny(reason), reason + "\n", 2)
 
 
-def test_an_odd_name_does_not_break_the_answer(launcher: Launcher) -> None:
+def test_an_unusual_name_does_not_break_the_answer(launcher: Launcher) -> None:
     launcher.python = launcher.home / 'no "py\\thon\n\N{SNOWMAN}'
     done = launcher.run("PreToolUse")
     reason = BLOCKED.format(f"cannot run {launcher.home}/no ?py?thon????: no such file")
@@ -143,15 +140,15 @@ def test_an_answer_that_cannot_be_written_is_not_consent(
         done = launcher.run(event, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert (done.stderr, done.returncode) == (line % b"no space left", code)
     done = launcher.run(event, preexec_fn=closed(1))
-    assert (done.stderr, done.returncode) == (line % b"it is closed", code)
+    assert (done.stderr, done.returncode) == (line % b"stdout is closed", code)
     reading, writing = os.pipe()
     os.close(reading)
     done = launcher.run(event, capture_output=False, stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
-    assert (done.stderr, done.returncode) == (line % b"nobody reads it", code)
+    assert (done.stderr, done.returncode) == (line % b"broken pipe", code)
 
 
-def test_nothing_to_write_needs_no_stdout(launcher: Launcher, daemon: Daemon) -> None:
+def test_an_empty_answer_needs_no_stdout(launcher: Launcher, daemon: Daemon) -> None:
     daemon.answer = answer_200(b"", b"said", 0)
     done = launcher.run("PreToolUse", preexec_fn=closed(1))
     assert (done.stderr, done.returncode) == (b"said", 0)
@@ -159,7 +156,7 @@ def test_nothing_to_write_needs_no_stdout(launcher: Launcher, daemon: Daemon) ->
     assert daemon.requests[0].endswith(b"\r\n\r\n{}")
 
 
-def test_a_shut_gate_needs_nobody_to_listen(launcher: Launcher) -> None:
+def test_a_gate_blocks_even_if_nothing_can_be_printed(launcher: Launcher) -> None:
     launcher.python.unlink()
     reading, writing = os.pipe()
     os.close(reading)
@@ -169,13 +166,13 @@ def test_a_shut_gate_needs_nobody_to_listen(launcher: Launcher) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("group", [True, False], ids=["the group", "the launcher alone"])
-def test_a_signal_is_for_python_to_decide(launcher: Launcher, number: signal.Signals, *, group: bool) -> None:
+@pytest.mark.parametrize("group", [True, False], ids=["group", "launcher only"])
+def test_a_signal_is_forwarded_to_python(launcher: Launcher, number: signal.Signals, *, group: bool) -> None:
     does = (
         "import time\n"
         "def stop(number, _):\n"
-        f"    signal.signal({number:d}, signal.SIG_IGN)\n"  # the group's signal comes from the launcher again
-        "    os.write(1, b'told %d\\n' % number)\n"
+        f"    signal.signal({number:d}, signal.SIG_IGN)\n"  # the launcher forwards a group's signal again
+        "    os.write(1, b'got %d\\n' % number)\n"
         "    os._exit(2)\n"
         f"signal.signal({number:d}, stop)\n"
         "os.write(1, b'ready\\n')\n"
@@ -189,12 +186,12 @@ def test_a_signal_is_for_python_to_decide(launcher: Launcher, number: signal.Sig
         assert process.stdout.readline() == b"ready\n"
         assert launcher.ran()["group"] == process.pid, "in the group of the launcher"
         (os.killpg if group else os.kill)(process.pid, number)
-        assert process.stdout.read() == b"told %d\n" % number
+        assert process.stdout.read() == b"got %d\n" % number
         assert process.wait() == 2
 
 
-def test_a_signal_that_the_client_ignores_stays_ignored(launcher: Launcher) -> None:
-    """As with nohup."""
+def test_a_signal_the_client_ignores_stays_ignored(launcher: Launcher) -> None:
+    """As under nohup."""
     does = "print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, signal.pthread_sigmask(signal.SIG_BLOCK, []))"
     done = launcher.run(
         "PreToolUse", env=launcher.env(DO=does), preexec_fn=lambda: void(signal.signal(signal.SIGHUP, signal.SIG_IGN))
@@ -203,4 +200,4 @@ def test_a_signal_that_the_client_ignores_stays_ignored(launcher: Launcher) -> N
 
 
 def void(_: object) -> None:
-    """For a lambda whose value does not matter."""
+    """Discard the value of a lambda."""

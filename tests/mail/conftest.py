@@ -1,11 +1,11 @@
-"""What the tests of the mail share."""
+"""Fixtures for the mail tests."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from mail.offices import Desk, opened
+from mail.harness import MailHarness, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    with opened(tmp_path) as desk:
-        yield desk
+def mail(tmp_path: Path) -> Iterator[MailHarness]:
+    with opened(tmp_path) as mail:
+        yield mail

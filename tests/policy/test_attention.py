@@ -1,15 +1,16 @@
-"""How the person wants to be told: the section `attention`, which only the user-wide file has a say in."""
+"""The section `attention`: how the user is notified. Only the user-wide file counts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from policy.cases import for_each
 
 from fairlead import pre_tool_use
 from fairlead.policy import Guards, PolicyError, load_user_wide, read_layer
 from fairlead.policy.config._reader import read_hints, read_policy
-from fairlead.policy.config._time_spans import is_within_hours, read_span
+from fairlead.policy.config._time_spans import is_within_hours, parse_span
 from fairlead.policy.config._types import Attention
 
 if TYPE_CHECKING:
@@ -50,26 +51,26 @@ def test_one_span_needs_no_list() -> None:
     assert read_policy("attention: {quietHours: 22:00-07:00}", FILE).attention.quiet_hours == "22:00-07:00"
 
 
-def test_without_the_section_the_desktop_is_told_after_two_seconds() -> None:
+def test_the_default_is_a_desktop_notification_after_two_seconds() -> None:
     expected = Attention(desktop=True, channels=[], quiet_hours=[], grace=2, when_in_front=False)
     assert read_policy("stop:\n", FILE).attention == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("section", "expected"),
     [
         (
             "quietHours: 10pm-7am",
-            "1:26: `attention.quietHours` is '10pm-7am', which is no span of the day; write it as `22:00-07:00`",
+            "1:26: `attention.quietHours` is '10pm-7am', which is not a time span; write it as `22:00-07:00`",
         ),
         (
             "quietHours: [01:00-02:00, 24:00-07:00]",
-            "1:40: `attention.quietHours[1]` is '24:00-07:00', which is no span of the day; write it as `22:00-07:00`",
+            "1:40: `attention.quietHours[1]` is '24:00-07:00', which is not a time span; write it as `22:00-07:00`",
         ),
         (
             "quietHours: 22:00-22:00",
             (
-                "1:26: `attention.quietHours` is '22:00-22:00', which ends as it begins; "
+                "1:26: `attention.quietHours` is '22:00-22:00', which ends when it starts; "
                 "write `00:00-24:00` for the whole day"
             ),
         ),
@@ -90,32 +91,31 @@ def test_without_the_section_the_desktop_is_told_after_two_seconds() -> None:
         (
             "channels: [ntfy.sh]",
             (
-                "1:25: `attention.channels[0]` is no URL; write it with its scheme, as `ntfy://ntfy.sh/topic`, "
-                "or `${NAME}` from the environment"
+                "1:25: `attention.channels[0]` is not a URL; write it with its scheme, such as "
+                "`ntfy://ntfy.sh/topic`, or as a variable, `${NAME}`"
             ),
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_place(section: str, expected: str) -> None:
+def test_a_mistake_is_reported_with_its_position(section: str, expected: str) -> None:
     with pytest.raises(PolicyError) as caught:
         read_policy(f"attention: {{ {section} }}", FILE)
     assert str(caught.value) == f"{FILE}:{expected}"
 
 
 @pytest.mark.parametrize("file", [".fairlead.yaml", "/srv/shop/.conclaude.yml"])
-def test_in_a_projects_file_it_is_hinted_that_it_does_nothing(file: str) -> None:
+def test_in_a_projects_file_a_hint_says_that_it_has_no_effect(file: str) -> None:
     (hint,) = read_hints("attention:\n  channels: [json://127.0.0.1/theirs]\n", file)
     assert str(hint) == (
-        f"{file}:2:3: `attention` does nothing here, as no project says how you are told; "
-        "write it in the user-wide policy, config.yaml"
+        f"{file}:2:3: `attention` has no effect in a project's policy; write it in the user-wide policy, config.yaml"
     )
 
 
-def test_a_secret_that_the_daemon_does_not_keep_is_hinted_at() -> None:
+def test_a_hint_names_a_variable_that_the_daemon_does_not_have() -> None:
     (hint,) = read_hints("attention:\n  channels: ['ntfy://${FAIRLEAD_HOST}/${TOPIC}']\n", FILE)
     assert hint.message == (
-        "`attention` names `${TOPIC}`, which a daemon that is begun by an event does not keep; "
-        "name it `${FAIRLEAD_TOPIC}`"
+        "`attention` uses `${TOPIC}`, which a daemon that an event starts does not have; "
+        "rename it to `${FAIRLEAD_TOPIC}`"
     )
 
 
@@ -127,7 +127,7 @@ def at(time: str) -> int:
     return int(hour) * 60 + int(minute)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spans", "inside", "outside"),
     [
         (["22:00-07:00"], ["22:00", "23:59", "0:00", "6:59"], ["7:00", "12:00", "21:59"]),
@@ -138,20 +138,20 @@ def at(time: str) -> int:
         ([], [], ["0:00", "12:00"]),
     ],
 )
-def test_spans_of_the_day(spans: list[str], inside: list[str], outside: list[str]) -> None:
+def test_a_minute_is_inside_or_outside_of_the_spans(spans: list[str], inside: list[str], outside: list[str]) -> None:
     assert [time for time in inside if not is_within_hours(spans, at(time))] == []
     assert [time for time in outside if is_within_hours(spans, at(time))] == []
 
 
-@pytest.mark.parametrize("text", ["", "22:00", "22-7", "22:00-07:60", "25:00-01:00", "23:00-24:01", "-1:00-02:00", "x"])
-def test_what_is_no_span(text: str) -> None:
-    assert read_span(text) is None
+@for_each("text", ["", "22:00", "22-7", "22:00-07:60", "25:00-01:00", "23:00-24:01", "-1:00-02:00", "x"])
+def test_what_is_not_a_span_is_none(text: str) -> None:
+    assert parse_span(text) is None
 
 
 # -- the file ------------------------------------------------------------------------------------------
 
 
-def test_only_the_user_wide_file_is_asked(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_user_wide_file_counts(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".fairlead.yaml").write_text("attention: {desktop: false}\n")
     monkeypatch.chdir(tmp_path)
     assert load_user_wide().attention == Attention()
@@ -160,21 +160,21 @@ def test_only_the_user_wide_file_is_asked(home: Path, tmp_path: Path, monkeypatc
     assert load_user_wide().attention == Attention(grace=7)
 
 
-def test_of_a_broken_file_the_last_good_version_holds(home: Path) -> None:
+def test_of_a_broken_file_the_last_good_version_is_used(home: Path) -> None:
     (home / FILE).write_text("attention: {grace: 7}\n")
     load_user_wide()
     (home / FILE).write_text("attention: {grace: often}\n")
     assert load_user_wide().attention == Attention(grace=7)
 
 
-def test_one_that_never_was_right_is_an_error(home: Path) -> None:
+def test_a_file_that_was_never_valid_is_an_error(home: Path) -> None:
     (home / FILE).write_text("attention: [")
     with pytest.raises(PolicyError, match=r"config\.yaml:2:1: not valid YAML"):
         load_user_wide()
 
 
 @pytest.mark.parametrize(("text", "asks"), [("attention: {grace: 7}\n", False), ("stop:\n", True)])
-def test_who_only_says_how_to_be_told_asks_nothing_of_agents(tmp_path: Path, text: str, *, asks: bool) -> None:
+def test_a_file_with_this_section_alone_does_not_restrict_agents(tmp_path: Path, text: str, *, asks: bool) -> None:
     file = tmp_path / FILE
     file.write_text(text)
     guards = Guards([read_layer(str(file))])

@@ -1,4 +1,4 @@
-"""What the guards say about shell commands."""
+"""The guards on shell commands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from policy.cases import for_each
 
 from fairlead.events import HookOutput, PreToolUse
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.policy.guards._guards import Guards
-from fairlead.policy.paths import _search as _walk
+from fairlead.policy.paths import _search
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ def run(command: str, project: Path, agent: str | None = None, cwd: str = "", **
 # -- files ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         *("echo x > .env", "echo x >> ./.env", "echo x >| src/../.env", "echo x | tee .env", "sed -i s/a/b/ .env"),
@@ -59,7 +60,7 @@ def test_no_command_changes_a_protected_file(command: str, project: Path) -> Non
     assert run(command.format(p=project), project, uneditableFiles=[".env", "/vault"]).blocked
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         *("ls -la", "git status", "cat .env", "grep -rn x .", "echo hi", "echo .env", "rm build/x.o", "rm -rf build"),
@@ -74,13 +75,13 @@ def test_no_command_changes_a_protected_file(command: str, project: Path) -> Non
         *("mv README.md src", "cp -r docs src", "cp -r docs src/", "mkdir x && cp README.md x"),
     ],
 )
-def test_what_is_harmless_passes(command: str, project: Path) -> None:
+def test_a_harmless_command_is_allowed(command: str, project: Path) -> None:
     output = run(command, project, uneditableFiles=[".env", "/vault"])
 
     assert (output.blocked, output.permission) == (False, None), output.reason
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         "cat .env",
@@ -103,7 +104,7 @@ def test_a_block_names_the_tool_and_the_file(project: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         *(
@@ -117,7 +118,7 @@ def test_a_block_names_the_tool_and_the_file(project: Path) -> None:
         *("sed -i s/a/b/ src/../.fairlead.yaml", "cp README.md .claude/settings.local.json", "rm -rf {p}"),
     ],
 )
-def test_the_guards_guard_themselves_here_too(command: str, project: Path) -> None:
+def test_no_command_changes_own_files(command: str, project: Path) -> None:
     assert run(command.format(p=project), project).blocked
 
 
@@ -128,18 +129,18 @@ def test_new_files_are_additions(project: Path) -> None:
     assert not run("touch README.md", project, preventRootAdditions=True).blocked
 
 
-def test_a_folder_too_big_to_look_through_is_a_doubt(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+def test_a_folder_with_too_many_files_asks_the_user(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
     output = run("rm -rf src", project, uneditableFiles=["*.pem"])
 
     assert output.permission == "ask"
     assert "src holds more than 1 files" in (output.reason or "")
 
 
-def test_what_is_too_big_does_not_keep_the_rest_from_being_checked(
+def test_after_a_folder_with_too_many_files_the_others_are_checked(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
 
     assert run("rm -r [sv]*", project, uneditableFiles=["/vault"], bash={"unparsable": "allow"}).blocked
 
@@ -148,37 +149,37 @@ def test_what_is_too_big_does_not_keep_the_rest_from_being_checked(
     "command",
     ["echo x > plain", "tee plain < docs/a.md", "cp docs/a.md plain", "sed -i s/a/b/ p*n", "cd src; echo x > ../plain"],
 )
-def test_a_hard_link_is_no_way_around_a_protected_file(command: str, project: Path) -> None:
+def test_a_hard_link_does_not_bypass_a_rule(command: str, project: Path) -> None:
     (project / "plain").hardlink_to(project / ".env")
 
     assert run(command, project, uneditableFiles=["/.env"]).blocked
-    assert not run("rm plain", project, uneditableFiles=["/.env"]).blocked, "the file itself stays as it is"
+    assert not run("rm plain", project, uneditableFiles=["/.env"]).blocked, "the file itself does not change"
     assert not run(command, project, uneditableFiles=["*.pem"]).blocked
 
 
-# -- what cannot be known ------------------------------------------------------------------------------
+# -- what is not known ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("setting", "permission"), [("ask", "ask"), ("deny", "deny"), ("allow", None)])
-def test_what_cannot_be_known_follows_the_setting(setting: str, permission: str | None, project: Path) -> None:
+@for_each(("setting", "permission"), [("ask", "ask"), ("deny", "deny"), ("allow", None)])
+def test_what_is_not_known_follows_the_setting(setting: str, permission: str | None, project: Path) -> None:
     output = run("echo x > $FILE", project, uneditableFiles=[".env"], bash={"unparsable": setting})
 
     assert output.permission == permission
     assert permission is None or "$FILE" in (output.reason or "")
 
 
-def test_under_any_policy_what_cannot_be_known_is_asked_about(project: Path) -> None:
+def test_under_any_policy_what_is_not_known_asks_the_user(project: Path) -> None:
     """It may be the policy itself that is written: `> "$(printf .fair)lead.yaml"`."""
     assert run("echo x > $FILE", project).permission == "ask"
     assert run('rm "$(ls -A | grep fair)"', project).permission == "ask"
 
 
-def test_without_a_policy_nothing_is_asked(project: Path) -> None:
+def test_without_a_policy_what_is_not_known_is_allowed(project: Path) -> None:
     event = PreToolUse(session_id="s", cwd=str(project), tool_name="Bash", tool_input={"command": "echo x > $FILE"})
     assert Guards(()).check(event).output.permission is None
 
 
-def test_unless_it_speaks_of_the_guards_own_files(project: Path) -> None:
+def test_a_command_that_mentions_own_files_asks_the_user(project: Path) -> None:
     assert run("echo x > $d/settings.json", project).permission == "ask"
 
 
@@ -189,7 +190,7 @@ def rule(command: str, action: str = "block", **more: Any) -> dict[str, Any]:
     return {"tool": "Bash", "commandPattern": command, "action": action, **more}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         *("git push --force", "git  push   --force", "cd x && git push --force", "ls; git push --force origin"),
@@ -197,22 +198,22 @@ def rule(command: str, action: str = "block", **more: Any) -> dict[str, Any]:
         *("/usr/bin/git push --force", "'git' push --force", "g\\it push --force", "  git push --force  "),
     ],
 )
-def test_a_forbidden_command_is_found_wherever_it_stands(command: str, project: Path) -> None:
+def test_a_blocked_command_is_found_anywhere_in_a_call(command: str, project: Path) -> None:
     assert run(command, project, toolUsageValidation=[rule("git push --force*")]).reason == (
         "Bash command blocked by preToolUse.toolUsageValidation rule: git push --force*"
     )
 
 
-@pytest.mark.parametrize("command", ["git push", "echo 'git push --force'", "git log --grep 'git push --force'"])
-def test_what_only_looks_like_it_passes(command: str, project: Path) -> None:
+@for_each("command", ["git push", "echo 'git push --force'", "git log --grep 'git push --force'"])
+def test_a_command_that_only_mentions_it_is_allowed(command: str, project: Path) -> None:
     assert not run(command, project, toolUsageValidation=[rule("git push --force*")]).blocked
 
 
-def test_several_commands_can_be_forbidden_together(project: Path) -> None:
+def test_a_pattern_can_match_several_commands_of_a_call(project: Path) -> None:
     assert run("curl x | sh", project, toolUsageValidation=[rule("*curl*|*sh*")]).blocked
 
 
-def test_by_prefix_any_number_of_first_words_may_match(project: Path) -> None:
+def test_with_prefix_mode_the_first_words_may_match(project: Path) -> None:
     rules = [rule("git push", matchMode="prefix")]
 
     assert run("git push origin main", project, toolUsageValidation=rules).blocked
@@ -220,7 +221,7 @@ def test_by_prefix_any_number_of_first_words_may_match(project: Path) -> None:
     assert not run("git push origin", project, toolUsageValidation=[rule("git push")]).blocked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "blocked"),
     [
         ("git status", False),
@@ -246,20 +247,20 @@ def test_another_program_of_the_same_name_is_not_allowed(project: Path) -> None:
     assert run("./git status", project, toolUsageValidation=[rule("git *", "allow")]).blocked
 
 
-def test_a_rule_may_be_for_one_agent_and_have_its_own_words(project: Path) -> None:
+def test_a_rule_can_be_for_one_agent_and_have_a_message(project: Path) -> None:
     rules = [rule("git push*", agent="coder", message="Only main pushes.")]
 
     assert run("git push", project, "coder", toolUsageValidation=rules).reason == "Only main pushes. (agent: coder)"
     assert not run("git push", project, toolUsageValidation=rules).blocked
 
 
-def test_a_rule_may_only_warn(project: Path) -> None:
+def test_a_rule_can_only_warn(project: Path) -> None:
     output = run("git push", project, toolUsageValidation=[rule("git push*", "warn", message="Sure?")])
 
     assert (output.blocked, output.system_message) == (False, "Sure?")
 
 
-def test_bash_may_be_kept_from_some_files(project: Path) -> None:
+def test_a_rule_can_block_bash_for_some_files(project: Path) -> None:
     rules = [{"tool": "Bash", "pattern": "*.md", "action": "block"}]
 
     assert run("sed -i s/a/b/ docs/a.md", project, toolUsageValidation=rules).blocked

@@ -1,4 +1,4 @@
-"""What the guards say about file tools, about other tools, and about permission requests."""
+"""The guards on file tools, on other tools, and on permission requests."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from policy.cases import for_each
 
 import fairlead
 from fairlead.events import PermissionRequest, PreToolUse
 from fairlead.hooks import HookManager
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.policy.guards._guards import Guards, register_guards
-from fairlead.policy.paths import _search as _walk
+from fairlead.policy.paths import _search
 from fairlead.testing import assert_allows, assert_blocks
 
 
@@ -39,6 +40,8 @@ def project(tmp_path: Path) -> Path:
         (project / file).write_text("text\n")
     (project / ".fairlead.yaml").write_text("{}\n")
     (project / ".claude" / "settings.json").write_text("{}\n")
+    (project / "to_root").symlink_to(project)
+    (project / "to_policy").symlink_to(".fairlead.yaml")
     return project
 
 
@@ -52,15 +55,15 @@ def call(tool: str, cwd: Path, agent: str | None = None, **tool_input: Any) -> P
     return PreToolUse(session_id="s", tool_name=tool, tool_input=tool_input, cwd=str(cwd), agent_type=agent)
 
 
-def said(layers: Layer | list[Layer], event: PreToolUse) -> str | None:
-    """What the agent is told if the call is blocked; nothing if it is not."""
+def denied(layers: Layer | list[Layer], event: PreToolUse) -> str | None:
+    """The reason that the agent is shown; `None` if the call is not blocked."""
     output = Guards(layers if isinstance(layers, list) else [layers]).check(event).output
     return output.reason if output.blocked else None
 
 
-# -- ways around ---------------------------------------------------------------------------------------
+# -- bypasses ------------------------------------------------------------------------------------------
 
-AROUND = [
+BYPASSES = [
     *(".env", "./.env", ".//.env", "././.env", ".env/", ".env/.", "src/../.env", "src/deep/../../.env"),
     *("docs/.././.env", "nowhere/../.env", "../project/.env", "{p}/.env", "{p}//.env", "/{p}/.env", "{p}/src/../.env"),
     *("src/deep/.env", "src/./deep/.env", "{p}/src/deep/.env", "new/folder/.env", "~/../project/.env"),
@@ -74,7 +77,7 @@ AROUND = [
 
 @pytest.fixture
 def links(project: Path, tmp_path: Path) -> dict[str, Path]:
-    """Links by which the protected files can be reached under other names."""
+    """Links that lead to the protected files under other names."""
     outside = tmp_path.resolve() / "outside"
     outside.mkdir()
     alias = tmp_path.resolve() / "alias"
@@ -92,29 +95,31 @@ def links(project: Path, tmp_path: Path) -> dict[str, Path]:
         outside / "abs_env": project / ".env",
         alias: project,
     }
-    for link, leads in pairs.items():
-        link.symlink_to(leads)
+    for link, target in pairs.items():
+        link.symlink_to(target)
     return {"p": project, "o": outside, "a": alias}
 
 
 PROTECTED = [".env", "/vault", "cl\u00e9.txt", "named_link"]
 
 
-@pytest.mark.parametrize("tool", ["Write", "Edit"])
-@pytest.mark.parametrize("path", AROUND)
-def test_there_is_no_way_around_a_protected_file(path: str, tool: str, project: Path, links: dict[str, Path]) -> None:
+@for_each("tool", ["Write", "Edit"])
+@for_each("path", BYPASSES)
+def test_no_spelling_of_a_path_bypasses_a_rule(path: str, tool: str, project: Path, links: dict[str, Path]) -> None:
     path = path.format(**links)
     rules = layer(project, uneditableFiles=PROTECTED)
 
-    assert said(rules, call(tool, project, file_path=path)), path
+    assert denied(rules, call(tool, project, file_path=path)), path
 
 
-@pytest.mark.parametrize("path", ["../.env", "deep/.env", "../../project/.env", "../vault/key.pem", "to_env"])
-def test_nor_from_a_folder_below(path: str, project: Path, links: dict[str, Path]) -> None:
-    assert said(layer(project, uneditableFiles=PROTECTED), call("Edit", project / "src", file_path=path))
+@for_each("path", ["../.env", "deep/.env", "../../project/.env", "../vault/key.pem", "to_env"])
+def test_no_spelling_of_a_path_bypasses_a_rule_from_a_folder_below(
+    path: str, project: Path, links: dict[str, Path]
+) -> None:
+    assert denied(layer(project, uneditableFiles=PROTECTED), call("Edit", project / "src", file_path=path))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool", "tool_input"),
     [
         ("MultiEdit", {"file_path": ".env", "edits": []}),
@@ -133,7 +138,7 @@ def test_every_tool_that_has_a_file_and_is_not_known_to_read_is_guarded(
 ) -> None:
     filled = {k: v.format(p=project) if isinstance(v, str) else v for k, v in tool_input.items()}
 
-    assert said(layer(project, uneditableFiles=[".env"]), call(tool, project, **filled))
+    assert denied(layer(project, uneditableFiles=[".env"]), call(tool, project, **filled))
 
 
 HARMLESS = [
@@ -147,15 +152,15 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("path", HARMLESS)
+@for_each("path", HARMLESS)
 def test_what_is_harmless_is_not_blocked(path: str, project: Path, links: dict[str, Path]) -> None:
     rules = layer(project, uneditableFiles=PROTECTED, unreadableFiles=PROTECTED)
 
-    assert said(rules, call("Write", project, file_path=path.format(**links))) is None
-    assert said(rules, call("Read", project, file_path=path.format(**links))) is None
+    assert denied(rules, call("Write", project, file_path=path.format(**links))) is None
+    assert denied(rules, call("Read", project, file_path=path.format(**links))) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool", "tool_input"),
     [
         ("Read", {"file_path": ".env"}),
@@ -168,16 +173,16 @@ def test_what_is_harmless_is_not_blocked(path: str, project: Path, links: dict[s
     ],
 )
 def test_uneditable_files_may_be_read(tool: str, tool_input: dict[str, Any], project: Path) -> None:
-    assert said(layer(project, uneditableFiles=PROTECTED), call(tool, project, **tool_input)) is None
+    assert denied(layer(project, uneditableFiles=PROTECTED), call(tool, project, **tool_input)) is None
 
 
-# -- what is said --------------------------------------------------------------------------------------
+# -- messages ------------------------------------------------------------------------------------------
 
 ROOT = "preToolUse.preventRootAdditions"
 OWN = "preToolUse.protectOwnFiles protects the policy, the client's settings and Fairlead's own files"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rules", "tool", "path", "message"),
     [
         (
@@ -236,27 +241,25 @@ OWN = "preToolUse.protectOwnFiles protects the policy, the client's settings and
         ),
     ],
 )
-def test_the_agent_is_told_exactly_this(
-    rules: dict[str, Any], tool: str, path: str, message: str, project: Path
-) -> None:
-    assert said(layer(project, **rules), call(tool, project, file_path=path)) == message
+def test_the_reason_is_exactly_this(rules: dict[str, Any], tool: str, path: str, message: str, project: Path) -> None:
+    assert denied(layer(project, **rules), call(tool, project, file_path=path)) == message
 
 
-def test_a_rule_for_one_agent_says_so(project: Path) -> None:
+def test_the_reason_of_a_rule_for_one_agent_names_the_agent(project: Path) -> None:
     rules = layer(project, uneditableFiles=[{"pattern": ".env", "agent": "code*"}])
 
-    assert said(rules, call("Edit", project, "coder-v2", file_path=".env")) == (
+    assert denied(rules, call("Edit", project, "coder-v2", file_path=".env")) == (
         "Blocked Edit operation: file matches preToolUse.uneditableFiles pattern '.env' (agent: coder-v2). File: .env"
     )
 
 
-def test_a_custom_message_of_a_rule_for_one_agent_says_so_too(project: Path) -> None:
+def test_a_custom_message_of_a_rule_for_one_agent_names_the_agent(project: Path) -> None:
     rules = layer(project, uneditableFiles=[{"pattern": ".env", "agent": "main", "message": "No."}])
 
-    assert said(rules, call("Edit", project, file_path=".env")) == "No. (agent: main)"
+    assert denied(rules, call("Edit", project, file_path=".env")) == "No. (agent: main)"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "agent", "blocked"),
     [
         ("*", None, True),
@@ -271,24 +274,24 @@ def test_a_custom_message_of_a_rule_for_one_agent_says_so_too(project: Path) -> 
         ("[ct]*", "tester", True),
     ],
 )
-def test_a_rule_holds_for_the_agents_that_it_names(
+def test_a_rule_applies_to_the_agents_that_it_names(
     pattern: str, agent: str | None, *, blocked: bool, project: Path
 ) -> None:
     file_rule = layer(project, uneditableFiles=[{"pattern": ".env", "agent": pattern}])
     tool_rule = layer(project, toolUsageValidation=[{"tool": "Edit", "action": "block", "agent": pattern}])
 
     for rules in (file_rule, tool_rule):
-        assert (said(rules, call("Edit", project, agent, file_path=".env")) is not None) is blocked
+        assert (denied(rules, call("Edit", project, agent, file_path=".env")) is not None) is blocked
 
 
-def test_a_warning_lets_pass_and_tells_the_person(project: Path) -> None:
+def test_a_warning_allows_the_call_and_shows_the_user_a_message(project: Path) -> None:
     rules = layer(project, uneditableFiles=[{"pattern": ".env", "action": "warn", "message": "Careful."}])
     output = Guards([rules]).check(call("Edit", project, file_path=".env")).output
 
     assert (output.blocked, output.permission, output.system_message) == (False, None, "Careful.")
 
 
-def test_a_block_holds_beside_a_warning(project: Path) -> None:
+def test_a_block_wins_over_a_warning(project: Path) -> None:
     rules = layer(project, uneditableFiles=[{"pattern": ".env", "action": "warn", "message": "Careful."}, "*"])
     output = Guards([rules]).check(call("Edit", project, file_path=".env")).output
 
@@ -302,25 +305,20 @@ def test_a_block_holds_beside_a_warning(project: Path) -> None:
 def test_an_existing_file_may_be_written_where_none_may_be_added(project: Path) -> None:
     rules = layer(project, preventAdditions=["docs/**"], preventRootAdditions=True)
 
-    assert said(rules, call("Write", project, file_path="docs/a.md")) is None
-    assert said(rules, call("Write", project, file_path="README.md")) is None
-    assert said(rules, call("Write", project, file_path="docs/b.md"))
-    assert said(rules, call("Edit", project, file_path="docs/b.md"))
+    assert denied(rules, call("Write", project, file_path="docs/a.md")) is None
+    assert denied(rules, call("Write", project, file_path="README.md")) is None
+    assert denied(rules, call("Write", project, file_path="docs/b.md"))
+    assert denied(rules, call("Edit", project, file_path="docs/b.md"))
 
 
-@pytest.mark.parametrize(
-    "path", ["new", ".hidden", "./new", "src/../new", "{p}/new", "{p}//new", "new/", "to_root/new"]
-)
-def test_nothing_new_at_the_root_however_it_is_spelled(path: str, project: Path) -> None:
-    (project / "src" / "to_root").symlink_to(project)
-    (project / "to_root").symlink_to(project)
-
-    assert said(layer(project, preventRootAdditions=True), call("Write", project, file_path=path.format(p=project)))
+@for_each("path", ["new", ".hidden", "./new", "src/../new", "{p}/new", "{p}//new", "new/", "to_root/new"])
+def test_no_spelling_of_a_path_creates_a_file_at_the_root(path: str, project: Path) -> None:
+    assert denied(layer(project, preventRootAdditions=True), call("Write", project, file_path=path.format(p=project)))
 
 
-@pytest.mark.parametrize("path", ["src/new", "new/file", "../new", "/tmp/new"])  # noqa: S108 - nothing is written
-def test_new_files_elsewhere_are_none_of_the_root_s_business(path: str, project: Path) -> None:
-    assert said(layer(project, preventRootAdditions=True), call("Write", project, file_path=path)) is None
+@for_each("path", ["src/new", "new/file", "../new", "/tmp/new"])  # noqa: S108 - nothing is written
+def test_new_files_in_other_folders_are_allowed(path: str, project: Path) -> None:
+    assert denied(layer(project, preventRootAdditions=True), call("Write", project, file_path=path)) is None
 
 
 # -- generated and ignored -----------------------------------------------------------------------------
@@ -342,32 +340,34 @@ def test_new_files_elsewhere_are_none_of_the_root_s_business(path: str, project:
 def test_a_generated_file_is_not_edited(line: str, marker: str, project: Path) -> None:
     (project / "src" / "gen.py").write_text("\n" * 99 + line)
 
-    assert said(layer(project), call("Edit", project, file_path="src/gen.py")) == (
+    assert denied(layer(project), call("Edit", project, file_path="src/gen.py")) == (
         f"BLOCKED: File 'src/gen.py' is auto-generated (contains '{marker}'). This file should NEVER be edited "
         "directly. Change what it is generated from, and generate it again."
     )
 
 
-def test_a_marker_further_down_or_in_no_regular_file_does_not_count(project: Path) -> None:
+def test_a_marker_further_down_or_in_a_device_does_not_count(project: Path) -> None:
     (project / "src" / "gen.py").write_text("\n" * 100 + "@generated")
 
-    assert said(layer(project), call("Edit", project, file_path="src/gen.py")) is None
-    assert said(layer(project), call("Edit", project, file_path="/dev/null")) is None
+    assert denied(layer(project), call("Edit", project, file_path="src/gen.py")) is None
+    assert denied(layer(project), call("Edit", project, file_path="/dev/null")) is None
 
 
-def test_the_message_about_a_generated_file_can_be_one_s_own(project: Path) -> None:
+def test_the_message_about_a_generated_file_can_be_replaced(project: Path) -> None:
     (project / "src" / "gen.py").write_text("@generated")
     rules = layer(project, generatedFileMessage="{file_path} has {marker}")
 
-    assert said(rules, call("Edit", project, file_path="src/gen.py")) == "src/gen.py has @generated"
-    assert said(layer(project, preventGeneratedFileEdits=False), call("Edit", project, file_path="src/gen.py")) is None
+    assert denied(rules, call("Edit", project, file_path="src/gen.py")) == "src/gen.py has @generated"
+    assert (
+        denied(layer(project, preventGeneratedFileEdits=False), call("Edit", project, file_path="src/gen.py")) is None
+    )
 
 
-def test_what_git_ignores_is_not_changed_if_so_asked(project: Path) -> None:
+def test_a_file_that_git_ignores_is_not_changed_if_so_configured(project: Path) -> None:
     (project / ".git").mkdir()
     (project / ".gitignore").write_text("*.log\n!keep.log\n")
     rules = layer(project, preventUpdateGitIgnored=True)
-    message = said(rules, call("Write", project, file_path="src/debug.log"))
+    message = denied(rules, call("Write", project, file_path="src/debug.log"))
 
     assert message is not None
     assert message.splitlines()[:4] == [
@@ -376,14 +376,14 @@ def test_what_git_ignores_is_not_changed_if_so_asked(project: Path) -> None:
         f"Matched pattern: *.log (in {project}/.gitignore)",
         "Setting: preToolUse.preventUpdateGitIgnored",
     ]
-    assert said(rules, call("Write", project, file_path="src/keep.log")) is None
-    assert said(layer(project), call("Write", project, file_path="src/debug.log")) is None
+    assert denied(rules, call("Write", project, file_path="src/keep.log")) is None
+    assert denied(layer(project), call("Write", project, file_path="src/debug.log")) is None
 
 
 # -- reading -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool", "tool_input"),
     [
         ("Read", {"file_path": "to_env"}),
@@ -396,16 +396,16 @@ def test_what_git_ignores_is_not_changed_if_so_asked(project: Path) -> None:
         ("mcp__fs__read_multiple_files", {"paths": ["docs/a.md", "{p}/.env"]}),
     ],
 )
-def test_an_unreadable_file_is_read_by_no_tool(
+def test_no_tool_reads_an_unreadable_file(
     tool: str, tool_input: dict[str, Any], project: Path, links: dict[str, Path]
 ) -> None:
     if "paths" in tool_input:
         tool_input = {"paths": [path.format(p=project) for path in tool_input["paths"]]}
 
-    assert said(layer(project, unreadableFiles=PROTECTED), call(tool, project, **tool_input))
+    assert denied(layer(project, unreadableFiles=PROTECTED), call(tool, project, **tool_input))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool_input", "blocked"),
     [
         ({"path": "."}, True),
@@ -427,22 +427,22 @@ def test_an_unreadable_file_is_read_by_no_tool(
 def test_a_search_below_a_folder_reads_what_is_there(
     tool_input: dict[str, str], *, blocked: bool, project: Path
 ) -> None:
-    given = {key: value.format(p=project) for key, value in tool_input.items()}
+    filled = {key: value.format(p=project) for key, value in tool_input.items()}
     rules = layer(project, unreadableFiles=[".env"])
 
-    assert (said(rules, call("Grep", project, pattern="x", **given)) is not None) is blocked
+    assert (denied(rules, call("Grep", project, pattern="x", **filled)) is not None) is blocked
 
 
-def test_what_a_search_would_read_is_named(project: Path) -> None:
-    told = said(layer(project, unreadableFiles=[".env"]), call("Grep", project, pattern="x", path="src"))
+def test_the_reason_names_the_file_that_a_search_would_read(project: Path) -> None:
+    reason = denied(layer(project, unreadableFiles=[".env"]), call("Grep", project, pattern="x", path="src"))
 
-    assert told == "Blocked Grep operation: file matches preToolUse.unreadableFiles pattern '.env'. File: src/deep/.env"
+    assert (
+        reason == "Blocked Grep operation: file matches preToolUse.unreadableFiles pattern '.env'. File: src/deep/.env"
+    )
 
 
-def test_a_search_in_more_than_can_be_looked_through_is_asked_about(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+def test_a_search_in_too_many_files_asks_the_user(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
     output = Guards([layer(project, unreadableFiles=["*.pem"])]).check(call("Grep", project, path="src")).output
 
     assert output.permission == "ask"
@@ -454,15 +454,15 @@ def test_a_search_in_more_than_can_be_looked_through_is_asked_about(
 # -- hard links ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", ["plain.txt", "docs/plain.txt", "../plain.txt"])
-def test_a_hard_link_is_no_way_around_a_protected_file(place: str, project: Path) -> None:
-    (project / place).hardlink_to(project / "src" / "deep" / ".env")
+@pytest.mark.parametrize("path", ["plain.txt", "docs/plain.txt", "../plain.txt"])
+def test_a_hard_link_does_not_bypass_a_rule(path: str, project: Path) -> None:
+    (project / path).hardlink_to(project / "src" / "deep" / ".env")
 
-    told = said(layer(project, uneditableFiles=[".env"]), call("Edit", project, file_path=place))
+    reason = denied(layer(project, uneditableFiles=[".env"]), call("Edit", project, file_path=path))
 
-    assert told == (
+    assert reason == (
         "Blocked Edit operation: file matches preToolUse.uneditableFiles pattern '.env'. "
-        f"File: {place} (a hard link to {project}/src/deep/.env)"
+        f"File: {path} (a hard link to {project}/src/deep/.env)"
     )
 
 
@@ -470,9 +470,9 @@ def test_a_file_with_hard_links_that_are_not_protected_may_be_changed(project: P
     (project / "plain.txt").hardlink_to(project / "README.md")
     (project / "hidden.txt").hardlink_to(project / ".env")
 
-    assert said(layer(project, uneditableFiles=[".env"]), call("Edit", project, file_path="plain.txt")) is None
-    assert said(layer(project, uneditableFiles=["*.pem"]), call("Edit", project, file_path="hidden.txt")) is None
-    assert said(layer(project, uneditableFiles=[".env"]), call("Read", project, file_path="hidden.txt")) is None
+    assert denied(layer(project, uneditableFiles=[".env"]), call("Edit", project, file_path="plain.txt")) is None
+    assert denied(layer(project, uneditableFiles=["*.pem"]), call("Edit", project, file_path="hidden.txt")) is None
+    assert denied(layer(project, uneditableFiles=[".env"]), call("Read", project, file_path="hidden.txt")) is None
 
 
 def test_a_hard_link_warns_where_the_rule_only_warns(project: Path) -> None:
@@ -484,11 +484,11 @@ def test_a_hard_link_warns_where_the_rule_only_warns(project: Path) -> None:
     assert "plain.txt (a hard link to" in (output.system_message or "")
 
 
-def test_a_hard_link_in_a_project_too_big_to_look_through_is_asked_about(
+def test_a_hard_link_in_a_project_with_too_many_files_asks_the_user(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "plain.txt").hardlink_to(project / "README.md")
-    monkeypatch.setattr(_walk, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
     rules = layer(project, uneditableFiles=[".env"])
 
     output = Guards([rules]).check(call("Edit", project, file_path="plain.txt")).output
@@ -500,16 +500,16 @@ def test_a_hard_link_in_a_project_too_big_to_look_through_is_asked_about(
 
 
 @pytest.mark.parametrize("own", [".fairlead.yaml", ".claude/settings.json"])
-def test_a_hard_link_is_no_way_around_the_guards_own_files(own: str, project: Path) -> None:
+def test_a_hard_link_does_not_bypass_the_protection_of_own_files(own: str, project: Path) -> None:
     (project / "plain.txt").hardlink_to(project / own)
 
-    assert "protectOwnFiles" in (said(layer(project), call("Edit", project, file_path="plain.txt")) or "")
+    assert "protectOwnFiles" in (denied(layer(project), call("Edit", project, file_path="plain.txt")) or "")
 
 
 # -- own files -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         *(
@@ -530,23 +530,21 @@ def test_a_hard_link_is_no_way_around_the_guards_own_files(own: str, project: Pa
         *("src/../.fairlead.yaml", "/etc/claude-code/managed-settings.json", ".claude", "."),
     ],
 )
-def test_the_guards_guard_themselves(path: str, project: Path) -> None:
-    (project / "to_policy").symlink_to(".fairlead.yaml")
-
-    assert said(layer(project), call("Write", project, file_path=path))
-    assert said(layer(project), call("Read", project, file_path=path)) is None
-    assert said(layer(project, protectOwnFiles=False), call("Write", project, file_path=path)) is None
+def test_own_files_are_protected(path: str, project: Path) -> None:
+    assert denied(layer(project), call("Write", project, file_path=path))
+    assert denied(layer(project), call("Read", project, file_path=path)) is None
+    assert denied(layer(project, protectOwnFiles=False), call("Write", project, file_path=path)) is None
 
 
-def test_they_do_so_without_any_policy(project: Path) -> None:
-    assert said([], call("Write", project, file_path=".claude/settings.json"))
-    assert said([], call("Write", project, file_path="src/main.py")) is None
+def test_own_files_are_protected_without_any_policy(project: Path) -> None:
+    assert denied([], call("Write", project, file_path=".claude/settings.json"))
+    assert denied([], call("Write", project, file_path="src/main.py")) is None
 
 
-def test_a_home_given_to_fairlead_is_its_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_fairlead_home_is_protected(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLEAD_HOME", str(project / "fl"))
 
-    assert said([], call("Write", project, file_path="fl/state/db"))
+    assert denied([], call("Write", project, file_path="fl/state/db"))
 
 
 # -- rules on tools ------------------------------------------------------------------------------------
@@ -556,45 +554,46 @@ def test_one_of_several_allow_rules_is_enough(project: Path) -> None:
     allow = [{"tool": "Write", "pattern": p, "action": "allow"} for p in ("src/**", "docs/**")]
     rules = layer(project, toolUsageValidation=allow)
 
-    assert said(rules, call("Write", project, file_path="docs/a.md")) is None
-    assert said(rules, call("Write", project, file_path="README.md"))
-    assert said(rules, call("Edit", project, file_path="README.md")) is None
+    assert denied(rules, call("Write", project, file_path="docs/a.md")) is None
+    assert denied(rules, call("Write", project, file_path="README.md"))
+    assert denied(rules, call("Edit", project, file_path="README.md")) is None
 
 
 def test_the_first_rule_that_matches_decides(project: Path) -> None:
     block, allow = ({"tool": "Write", "pattern": "docs/**", "action": action} for action in ("block", "allow"))
 
-    assert said(layer(project, toolUsageValidation=[block, allow]), call("Write", project, file_path="docs/a.md"))
+    assert denied(layer(project, toolUsageValidation=[block, allow]), call("Write", project, file_path="docs/a.md"))
     assert (
-        said(layer(project, toolUsageValidation=[allow, block]), call("Write", project, file_path="docs/a.md")) is None
+        denied(layer(project, toolUsageValidation=[allow, block]), call("Write", project, file_path="docs/a.md"))
+        is None
     )
 
 
-def test_a_tool_may_be_forbidden_altogether_and_by_a_glob(project: Path) -> None:
+def test_a_tool_can_be_blocked_by_a_glob(project: Path) -> None:
     rules = layer(project, toolUsageValidation=[{"tool": "mcp__web__*", "action": "block"}])
 
-    assert said(rules, call("mcp__web__fetch", project, url="x"))
-    assert said(rules, call("mcp__db__query", project, sql="x")) is None
+    assert denied(rules, call("mcp__web__fetch", project, url="x"))
+    assert denied(rules, call("mcp__db__query", project, sql="x")) is None
 
 
 def test_agent_and_task_are_one_tool(project: Path) -> None:
     rules = layer(project, toolUsageValidation=[{"tool": "Task", "action": "block"}])
 
-    assert said(rules, call("Agent", project, prompt="x"))
+    assert denied(rules, call("Agent", project, prompt="x"))
 
 
 # -- layers, traces, hooks -----------------------------------------------------------------------------
 
 
-def test_the_lists_of_all_files_hold(project: Path, home: Path) -> None:
+def test_the_lists_of_all_files_apply(project: Path, home: Path) -> None:
     near, far = layer(project, uneditableFiles=[".env"]), layer(home, "config.yaml", uneditableFiles=["//**/*.pem"])
 
-    assert said([near, far], call("Edit", project, file_path=".env"))
-    assert said([near, far], call("Edit", project, file_path="vault/key.pem"))
-    assert said([near, far], call("Edit", project, file_path="src/main.py")) is None
+    assert denied([near, far], call("Edit", project, file_path=".env"))
+    assert denied([near, far], call("Edit", project, file_path="vault/key.pem"))
+    assert denied([near, far], call("Edit", project, file_path="src/main.py")) is None
 
 
-def test_a_value_that_only_the_user_wide_file_gives_holds(project: Path, home: Path) -> None:
+def test_a_value_that_only_the_user_wide_file_sets_applies(project: Path, home: Path) -> None:
     near = Layer(str(project / ".fairlead.yaml"), str(project), Policy())
     far = Layer(
         str(home / "config.yaml"),
@@ -603,22 +602,22 @@ def test_a_value_that_only_the_user_wide_file_gives_holds(project: Path, home: P
     )
     (project / "src" / "gen.py").write_text("@generated")
 
-    assert said([near], call("Write", project, file_path="new.txt"))
-    assert said([near, far], call("Write", project, file_path="new.txt")) is None
-    assert said([near, far], call("Write", project, file_path="src/gen.py")) == "No."
+    assert denied([near], call("Write", project, file_path="new.txt"))
+    assert denied([near, far], call("Write", project, file_path="new.txt")) is None
+    assert denied([near, far], call("Write", project, file_path="src/gen.py")) == "No."
 
 
-def test_the_user_wide_file_alone_names_no_root(project: Path, home: Path) -> None:
+def test_the_user_wide_file_alone_has_no_root(project: Path, home: Path) -> None:
     far = Layer(str(home / "config.yaml"), str(project), Policy())
 
-    assert said([far], call("Write", project, file_path="new.txt")) is None
+    assert denied([far], call("Write", project, file_path="new.txt")) is None
 
 
 def test_a_file_of_conclaude_protects_as_much_as_it_did(project: Path) -> None:
     rules: dict[str, Any] = {"uneditableFiles": ["src/*.py"]}
 
-    assert said(layer(project, ".conclaude.yaml", **rules), call("Edit", project, file_path="src/deep/x.py"))
-    assert said(layer(project, **rules), call("Edit", project, file_path="src/deep/x.py")) is None
+    assert denied(layer(project, ".conclaude.yaml", **rules), call("Edit", project, file_path="src/deep/x.py"))
+    assert denied(layer(project, **rules), call("Edit", project, file_path="src/deep/x.py")) is None
 
 
 def test_the_trace_names_every_rule_and_why(project: Path) -> None:
@@ -626,14 +625,14 @@ def test_the_trace_names_every_rule_and_why(project: Path) -> None:
     looked = Guards([rules]).check(call("Edit", project, file_path=".env")).looked
 
     assert [(look.setting, look.rule, look.matched, look.why) for look in looked] == [
-        ("preToolUse.protectOwnFiles", "true", False, "it is no file of the policy"),
+        ("preToolUse.protectOwnFiles", "true", False, "it is not one of these files"),
         ("preToolUse.uneditableFiles[0]", "*.lock", False, "the pattern does not match"),
         ("preToolUse.uneditableFiles[1]", ".env", True, f"{project}/.env matches"),
     ]
     assert looked[2].file == f"{project}/.fairlead.yaml"
 
 
-def test_as_hooks_they_deny_and_let_pass(project: Path) -> None:
+def test_as_hooks_they_deny_and_allow(project: Path) -> None:
     manager = HookManager()
     register_guards(manager, [layer(project, uneditableFiles=[".env"])])
 
@@ -641,8 +640,8 @@ def test_as_hooks_they_deny_and_let_pass(project: Path) -> None:
     assert_allows(manager, call("Edit", project, file_path="src/main.py"))
 
 
-@pytest.mark.parametrize("path", ["a\0b", 5, ["a"]])
-def test_what_cannot_be_examined_is_denied(path: object, project: Path) -> None:
+@for_each("path", ["a\0b", 5, ["a"]])
+def test_a_call_that_cannot_be_checked_is_denied(path: object, project: Path) -> None:
     manager = HookManager()
     register_guards(manager, [layer(project)])
 
@@ -652,7 +651,7 @@ def test_what_cannot_be_examined_is_denied(path: object, project: Path) -> None:
 # -- permission requests -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool", "permission", "reason"),
     [
         ("Bash", "deny", "Tool 'Bash' blocked by permissionRequest.deny pattern: Ba*"),
@@ -671,13 +670,13 @@ def test_permission_is_denied_granted_or_left_to_the_default(
     assert (output.permission, output.reason) == (permission, reason)
 
 
-def test_without_that_section_the_person_is_asked_as_ever(project: Path) -> None:
+def test_without_that_section_the_client_asks_the_user(project: Path) -> None:
     event = PermissionRequest(session_id="s", tool_name="Bash", tool_input={})
 
     assert Guards([layer(project)]).check_permission(event).output.permission is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         sys.executable,
@@ -689,8 +688,8 @@ def test_without_that_section_the_person_is_asked_as_ever(project: Path) -> None
         "/home/somebody/.local/bin/fairlead",
     ],
 )
-def test_what_decides_is_not_the_agents_to_change(path: str) -> None:
-    """Who could put another program in its place could have it say yes to everything."""
+def test_the_programs_that_decide_are_protected(path: str) -> None:
+    """An agent that could replace them could have every call allowed."""
     edit = PreToolUse(session_id="s", tool_name="Write", tool_input={"file_path": path}, cwd="/")
     link = PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": f"ln -sf /bin/true {path}"}, cwd="/")
     for event in (edit, link):

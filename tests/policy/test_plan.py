@@ -1,4 +1,4 @@
-"""Which commands an event asks for, in which order, and what they are told."""
+"""The plan of an event: which commands, in which order, with which environment."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from policy.cases import for_each
 
 from fairlead import (
     Event,
@@ -19,9 +20,15 @@ from fairlead import (
     subagent_stop,
     user_prompt_submit,
 )
-from fairlead.policy.commands._environment import MAX_VALUE, OURS, PREFIXES, command_environment, variables
+from fairlead.policy.commands._environment import (
+    ALL_VARIABLES,
+    MAX_VALUE_BYTES,
+    PREFIXES,
+    command_environment,
+    event_variables,
+)
 from fairlead.policy.commands._plan import Plan, Step
-from fairlead.policy.commands._planner import _KINDS, matching, plan
+from fairlead.policy.commands._planner import _KINDS, matching_patterns, plan_commands
 from fairlead.policy.config._types import Layer, ListSection, PatternSection, Policy
 from fairlead.testing import make_payload, samples
 
@@ -35,7 +42,7 @@ def commands(*names: str) -> list[dict[str, str]]:
 
 
 def runs(event: Event, *layers: Layer) -> list[str]:
-    return [step.run for step in plan(event, layers).steps]
+    return [step.run for step in plan_commands(event, layers).steps]
 
 
 def stopped(agent_id: str, agent_type: str | None = None) -> Event:
@@ -49,7 +56,7 @@ def started(agent_id: str = "a1", agent_type: str = "coder", **more: Any) -> Eve
 # -- patterns ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "matched", "unmatched"),
     [
         ("*", ["coder", "tester", "stuck"], []),
@@ -67,11 +74,11 @@ def test_a_pattern_matches_the_whole_name(pattern: str, matched: list[str], unma
     assert [name for name in matched + unmatched if runs(stopped(name), config)] == matched
 
 
-def test_a_pattern_with_many_stars_does_not_run_for_ever() -> None:
-    assert list(matching(["a*" * 40 + "b"], ("a" * 5000,))) == []
+def test_a_pattern_with_many_stars_does_not_backtrack() -> None:
+    assert list(matching_patterns(["a*" * 40 + "b"], ("a" * 5000,))) == []
 
 
-def test_all_matching_patterns_count_the_star_first_then_in_the_order_of_the_file() -> None:
+def test_the_commands_of_all_matching_patterns_run_those_of_the_star_first() -> None:
     by_pattern = {"*coder": commands("1", "2"), "auto*": commands("3"), "*": commands("0"), "other": commands("4")}
     assert runs(stopped("auto-coder"), layer({"subagentStop": {"commands": by_pattern}})) == ["0", "1", "2", "3"]
 
@@ -81,20 +88,20 @@ def test_a_subagent_is_matched_by_its_type_as_well_as_its_id() -> None:
     assert runs(stopped("a1b2", "coder"), config) == ["type", "id"]
 
 
-def test_a_pattern_that_matches_both_id_and_type_counts_once() -> None:
+def test_a_pattern_that_matches_both_id_and_type_runs_once() -> None:
     config = layer({"subagentStop": {"commands": {"coder": commands("x")}}})
     assert runs(stopped("coder", "coder"), config) == ["x"]
 
 
 def test_without_a_match_the_plan_is_empty() -> None:
     config = layer({"subagentStop": {"commands": {"coder": commands("x"), "tester": commands("y")}}})
-    planned = plan(stopped("unknown-agent"), (config,))
+    planned = plan_commands(stopped("unknown-agent"), (config,))
     assert planned.steps == ()
     assert planned.log[1] == "Agent 'unknown-agent' did not match any configured patterns"
 
 
-@pytest.mark.parametrize("document", [{}, {"subagentStop": {}}, {"stop": {"commands": commands("x")}}])
-def test_without_a_section_of_its_own_an_event_asks_for_nothing(document: dict[str, Any]) -> None:
+@for_each("document", [{}, {"subagentStop": {}}, {"stop": {"commands": commands("x")}}])
+def test_without_a_section_an_event_runs_nothing(document: dict[str, Any]) -> None:
     assert runs(stopped("coder"), layer(document)) == []
 
 
@@ -113,7 +120,7 @@ def test_the_nearest_file_comes_first() -> None:
 
 
 def test_every_section_of_commands_belongs_to_an_event() -> None:
-    """Its own form: `userPromptSubmit`, `worktreeCreate`; `skillStart` is part of SubagentStart."""
+    """But for the special `userPromptSubmit` and `worktreeCreate`; `skillStart` is part of SubagentStart."""
     sections = {
         field.name
         for field in msgspec.structs.fields(Policy)
@@ -123,7 +130,7 @@ def test_every_section_of_commands_belongs_to_an_event() -> None:
     assert {name for name in _KINDS if not hasattr(HookEvent, name)} == set()
 
 
-@pytest.mark.parametrize("name", [name for name, kind in _KINDS.items() if kind.subject])
+@for_each("name", [name for name, kind in _KINDS.items() if kind.subject])
 def test_every_pattern_section_is_matched_against_its_subject(name: str) -> None:
     kind = _KINDS[name]
     assert kind.subject
@@ -131,7 +138,7 @@ def test_every_pattern_section_is_matched_against_its_subject(name: str) -> None
     section = "".join(part.title() if index else part for index, part in enumerate(kind.section.split("_")))
     config = layer({section: {"commands": {"this-*": commands("yes"), "that": commands("no"), "*": commands("all")}}})
     assert runs(event, config) == ["all", "yes"]
-    assert plan(event, (config,)).env["FAIRLEAD_HOOK_EVENT"] == name
+    assert plan_commands(event, (config,)).env["FAIRLEAD_HOOK_EVENT"] == name
 
 
 @pytest.mark.parametrize(
@@ -166,7 +173,7 @@ def test_exit_code_2_blocks_where_the_event_may_block() -> None:
 def test_an_organisations_settings_cannot_be_blocked() -> None:
     config = layer({"configChange": {"commands": {"*": commands("x")}}})
     rules = {
-        source: plan(parse(make_payload("ConfigChange", source=source)), (config,)).on_failure
+        source: plan_commands(parse(make_payload("ConfigChange", source=source)), (config,)).on_failure
         for source in ("policy_settings", "user_settings")
     }
     assert rules == {"policy_settings": "never", "user_settings": "block-on-2"}
@@ -178,7 +185,7 @@ def test_a_star_matches_an_event_without_a_subject() -> None:
     ]
 
 
-def test_a_message_is_worth_commands_when_it_is_complete() -> None:
+def test_commands_for_a_message_run_when_it_is_complete() -> None:
     config = {"commands": commands("x")}
     final, part = (parse(make_payload("MessageDisplay", final=final)) for final in (True, False))
     assert runs(final, layer({"messageDisplay": config})) == ["x"]
@@ -187,22 +194,24 @@ def test_a_message_is_worth_commands_when_it_is_complete() -> None:
 
 
 def test_an_event_without_a_section_has_an_empty_plan() -> None:
-    planned = plan(pre_tool_use("s", "Bash", {"command": "ls"}), (layer({"stop": {"commands": commands("x")}}),))
+    planned = plan_commands(
+        pre_tool_use("s", "Bash", {"command": "ls"}), (layer({"stop": {"commands": commands("x")}}),)
+    )
     assert planned == Plan(event_name="PreToolUse", session_id="s")
 
 
-def test_a_worktree_is_made_by_the_nearest_files_command() -> None:
+def test_a_worktree_is_created_by_the_command_of_the_nearest_file() -> None:
     near, far = ({"worktreeCreate": {"command": name}} for name in ("near", "far"))
-    planned = plan(parse(make_payload("WorktreeCreate")), (layer({}), layer(near), layer(far)))
+    planned = plan_commands(parse(make_payload("WorktreeCreate")), (layer({}), layer(near), layer(far)))
     assert [(step.run, step.timeout) for step in planned.steps] == [("near", 60.0)]
     assert (planned.gives_path, planned.on_failure) == (True, "block-first")
-    assert plan(parse(make_payload("WorktreeCreate")), (layer({}),)).steps == ()
+    assert plan_commands(parse(make_payload("WorktreeCreate")), (layer({}),)).steps == ()
 
 
 # -- steps ---------------------------------------------------------------------------------------------
 
 
-def test_a_step_says_all_that_its_command_does() -> None:
+def test_a_step_has_every_value_of_its_command() -> None:
     command = {
         "run": "npm test",
         "message": "Tests fail",
@@ -216,7 +225,7 @@ def test_a_step_says_all_that_its_command_does() -> None:
         "shell": "zsh",
         "when": ["*.ts", "*.tsx"],
     }
-    (step,) = plan(stopped("coder"), (layer({"subagentStop": {"commands": {"c*": [command]}}}),)).steps
+    (step,) = plan_commands(stopped("coder"), (layer({"subagentStop": {"commands": {"c*": [command]}}}),)).steps
     assert step == Step(  # noqa: S604 - a field of that name
         run="npm test",
         folder="/project",
@@ -234,29 +243,29 @@ def test_a_step_says_all_that_its_command_does() -> None:
     )
 
 
-def test_a_command_alone_runs_by_bash_in_the_files_folder_and_shows_nothing() -> None:
-    (step,) = plan(stop("s"), (layer({"stop": {"commands": commands("make")}}),)).steps
+def test_by_default_a_command_runs_in_bash_in_the_folder_of_the_file_and_shows_nothing() -> None:
+    (step,) = plan_commands(stop("s"), (layer({"stop": {"commands": commands("make")}}),)).steps
     assert step == Step(run="make", folder="/project", cwd="/project/")
     assert (step.shell, step.timeout, step.show_command, step.show_stdout) == ("bash", None, True, False)
 
 
 def test_a_working_folder_may_be_absolute_and_when_a_single_pattern() -> None:
     command = {"run": "x", "workingDir": "/srv", "when": "*.py"}
-    (step,) = plan(stop("s"), (layer({"stop": {"commands": [command]}}),)).steps
+    (step,) = plan_commands(stop("s"), (layer({"stop": {"commands": [command]}}),)).steps
     assert (step.cwd, step.when) == ("/srv", ("*.py",))
 
 
-def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
+def test_a_plan_can_be_encoded_as_json_and_decoded() -> None:
     config = layer({"stop": {"commands": [{"run": "x", "when": ["a"]}], "infinite": True, "parallel": True}})
-    planned = plan(parse(make_payload("Stop", stop_hook_active=True)), (config,))
+    planned = plan_commands(parse(make_payload("Stop", stop_hook_active=True)), (config,))
     assert msgspec.json.decode(msgspec.json.encode(planned), type=Plan) == planned
 
 
 # -- stop ----------------------------------------------------------------------------------------------
 
 
-def test_stop_has_a_budget_of_five_and_ends_unless_told_otherwise() -> None:
-    planned = plan(stop("s"), (layer({"stop": {"commands": commands("a", "b")}}),))
+def test_by_default_stop_blocks_five_times_at_most_and_is_not_infinite() -> None:
+    planned = plan_commands(stop("s"), (layer({"stop": {"commands": commands("a", "b")}}),))
     assert (planned.on_failure, planned.parallel, planned.max_blocks) == ("block-first", False, 5)
     assert (planned.infinite, planned.first_stop) == (None, None)
 
@@ -265,21 +274,21 @@ def test_stop_has_a_budget_of_five_and_ends_unless_told_otherwise() -> None:
     ("section", "message"),
     [({}, "continue working on the task"), ({"infiniteMessage": "Next task!"}, "Next task!")],
 )
-def test_an_infinite_stop_has_words_to_go_on(section: dict[str, Any], message: str) -> None:
-    assert plan(stop("s"), (layer({"stop": {"infinite": True, **section}}),)).infinite == message
+def test_an_infinite_stop_has_a_message(section: dict[str, Any], message: str) -> None:
+    assert plan_commands(stop("s"), (layer({"stop": {"infinite": True, **section}}),)).infinite == message
 
 
 def test_settings_of_stop_come_from_the_nearest_file_that_has_them() -> None:
     near = layer({"stop": {"commands": commands("near"), "maxBlocks": 2}})
     far = layer({"stop": {"commands": commands("far"), "maxBlocks": 9, "parallel": True}})
-    planned = plan(stop("s"), (near, far))
+    planned = plan_commands(stop("s"), (near, far))
     assert [step.run for step in planned.steps] == ["near", "far"]
     assert (planned.max_blocks, planned.parallel) == (2, True)
 
 
-def test_the_client_says_which_stop_is_the_first_of_a_turn() -> None:
+def test_the_client_tells_whether_a_stop_is_the_first_of_a_turn() -> None:
     for active, first in ((True, False), (False, True), (None, None)):
-        assert plan(parse(make_payload("Stop", stop_hook_active=active)), ()).first_stop is first
+        assert plan_commands(parse(make_payload("Stop", stop_hook_active=active)), ()).first_stop is first
 
 
 # -- the start of a subagent ---------------------------------------------------------------------------
@@ -287,14 +296,14 @@ def test_the_client_says_which_stop_is_the_first_of_a_turn() -> None:
 
 def test_a_subagents_start_is_logged_whether_or_not_there_are_commands() -> None:
     event = started("a1", session_id="abc123")
-    assert plan(event, ()).log == (
+    assert plan_commands(event, ()).log == (
         "Processing SubagentStart hook: session_id=abc123, agent_id=a1, subagent_type=coder",
     )
 
 
 def test_matched_patterns_are_logged() -> None:
     config = layer({"subagentStart": {"commands": {"coder": commands("a"), "*": commands("b", "c")}}})
-    assert plan(started("a1", "coder"), (config,)).log[1] == 'Agent \'a1\' matched patterns: ["*", "coder"]'
+    assert plan_commands(started("a1", "coder"), (config,)).log[1] == 'Agent \'a1\' matched patterns: ["*", "coder"]'
 
 
 def test_skill_commands_run_at_a_subagents_start_by_its_type_alone() -> None:
@@ -307,11 +316,11 @@ def test_skill_commands_run_at_a_subagents_start_by_its_type_alone() -> None:
     assert runs(started("a1", "coder"), config) == ["by id", "skill"]
 
 
-def test_a_subagent_is_given_the_texts_that_match_it() -> None:
+def test_the_context_of_a_subagent_is_the_texts_that_match_it() -> None:
     near = layer({"subagentStart": {"context": {"coder": "Write tests.", "*": "Be brief.", "tester": "No."}}})
     far = layer({"subagentStart": {"context": {"a?": "From afar."}}})
-    assert plan(started("a1", "coder"), (near, far)).context == "Be brief.\n\nWrite tests.\n\nFrom afar."
-    assert plan(started("a1", "coder"), ()).context is None
+    assert plan_commands(started("a1", "coder"), (near, far)).context == "Be brief.\n\nWrite tests.\n\nFrom afar."
+    assert plan_commands(started("a1", "coder"), ()).context is None
 
 
 # -- prompts -------------------------------------------------------------------------------------------
@@ -325,31 +334,31 @@ def test_commands_for_prompts_run_if_their_pattern_is_found() -> None:
         {"run": "any case", "pattern": "DEPLOY", "caseInsensitive": True},
     ]
     config = layer({"userPromptSubmit": {"commands": patterns}})
-    planned = plan(user_prompt_submit("s", "please deploy"), (config,))
+    planned = plan_commands(user_prompt_submit("s", "please deploy"), (config,))
     assert [step.run for step in planned.steps] == ["all", "found", "any case"]
     assert all(step.observes for step in planned.steps)
     assert planned.env["CONCLAUDE_USER_PROMPT"] == "please deploy"
 
 
-@pytest.mark.parametrize("key", ["commit", "/commit", "com*", "/com*", "*", "/*"])
-def test_a_slash_command_has_commands_that_may_block(key: str) -> None:
+@for_each("key", ["commit", "/commit", "com*", "/com*", "*", "/*"])
+def test_the_commands_of_a_slash_command_may_block(key: str) -> None:
     section = {"slashCommands": {"commands": {key: commands("check"), "other": commands("no")}}}
-    planned = plan(user_prompt_submit("s", "/commit -m 'a b'"), (layer({"userPromptSubmit": section}),))
+    planned = plan_commands(user_prompt_submit("s", "/commit -m 'a b'"), (layer({"userPromptSubmit": section}),))
     assert [(step.run, step.observes) for step in planned.steps] == [("check", False)]
     assert planned.on_failure == "block-on-2"
     assert planned.env["FAIRLEAD_SLASH_COMMAND"] == "commit"
     assert planned.env["FAIRLEAD_SLASH_COMMAND_ARGS"] == "-m 'a b'"
 
 
-def test_a_blank_prompt_asks_for_nothing() -> None:
+def test_a_blank_prompt_runs_nothing() -> None:
     rules = {"commands": commands("x"), "contextRules": [{"pattern": ".?", "prompt": "x"}]}
-    planned = plan(user_prompt_submit("s", " \n"), (layer({"userPromptSubmit": rules}),))
+    planned = plan_commands(user_prompt_submit("s", " \n"), (layer({"userPromptSubmit": rules}),))
     assert (planned.steps, planned.context) == ((), None)
 
 
-def test_context_rules_are_part_of_the_plan_and_read_by_the_function_given() -> None:
+def test_the_context_of_a_prompt_is_read_by_the_function_that_is_passed() -> None:
     rules = {"contextRules": [{"pattern": "db", "prompt": "See @schema.sql"}]}
-    planned = plan(
+    planned = plan_commands(
         user_prompt_submit("s", "change the db"),
         (layer({"userPromptSubmit": rules}),),
         read=lambda folder, path: f"<{folder} {path}>",
@@ -360,15 +369,15 @@ def test_context_rules_are_part_of_the_plan_and_read_by_the_function_given() -> 
 # -- the environment -----------------------------------------------------------------------------------
 
 
-def ours(event: Event) -> dict[str, str]:
+def without_prefix(event: Event) -> dict[str, str]:
     return {
         name.removeprefix("FAIRLEAD_"): value
-        for name, value in variables(event).items()
+        for name, value in event_variables(event).items()
         if name.startswith("FAIRLEAD_")
     }
 
 
-def test_a_subagents_stop_tells_who_and_where() -> None:
+def test_the_variables_of_a_subagents_stop() -> None:
     payload = {
         "session_id": "abc",
         "transcript_path": "/t/main.json",
@@ -378,7 +387,7 @@ def test_a_subagents_stop_tells_who_and_where() -> None:
         "agent_type": "Coder",
         "agent_transcript_path": "/t/agent_coder.json",
     }
-    assert ours(parse(payload)) == {
+    assert without_prefix(parse(payload)) == {
         "SESSION_ID": "abc",
         "TRANSCRIPT_PATH": "/t/main.json",
         "HOOK_EVENT": "SubagentStop",
@@ -393,33 +402,33 @@ def test_a_subagents_stop_tells_who_and_where() -> None:
 
 def test_every_variable_has_both_names() -> None:
     for event in samples():
-        given = variables(event)
-        assert {name.removeprefix("FAIRLEAD_") for name in given if name.startswith("FAIRLEAD_")} == {
-            name.removeprefix("CONCLAUDE_") for name in given if name.startswith("CONCLAUDE_")
+        found = event_variables(event)
+        assert {name.removeprefix("FAIRLEAD_") for name in found if name.startswith("FAIRLEAD_")} == {
+            name.removeprefix("CONCLAUDE_") for name in found if name.startswith("CONCLAUDE_")
         }
-        assert set(given) <= OURS
-        assert all(name.startswith(PREFIXES) for name in given)
+        assert set(found) <= ALL_VARIABLES
+        assert all(name.startswith(PREFIXES) for name in found)
 
 
-def test_a_transcript_that_was_not_sent_is_where_the_client_writes_it() -> None:
+def test_a_transcript_path_that_was_not_sent_is_derived() -> None:
     event = started("a1", transcript_path="/t/main.jsonl", agent_transcript_path=None)
-    assert ours(event)["AGENT_TRANSCRIPT_PATH"] == "/t/main/subagents/agent-a1.jsonl"
-    assert ours(event)["SKILL_NAME"] == "coder"
+    assert without_prefix(event)["AGENT_TRANSCRIPT_PATH"] == "/t/main/subagents/agent-a1.jsonl"
+    assert without_prefix(event)["SKILL_NAME"] == "coder"
 
 
-@pytest.mark.parametrize("key", ["file_path", "notebook_path"])
+@for_each("key", ["file_path", "notebook_path"])
 def test_a_tool_event_names_the_tool_and_its_file(key: str) -> None:
     event = parse(make_payload("PostToolUse", tool_name="Edit", tool_input={key: "/p/a.py"}, tool_use_id="t1"))
-    given = ours(event)
+    given = without_prefix(event)
     assert (given["TOOL_NAME"], given["FILE_PATH"], given["TOOL_USE_ID"]) == ("Edit", "/p/a.py", "t1")
     assert given["TOOL_INPUT"] == f'{{"{key}":"/p/a.py"}}'
 
 
-def test_a_tools_answer_is_json() -> None:
-    assert ours(post_tool_use("s", "Bash", {"stdout": "hi"}))["TOOL_OUTPUT"] == '{"stdout":"hi"}'
+def test_the_response_of_a_tool_is_json() -> None:
+    assert without_prefix(post_tool_use("s", "Bash", {"stdout": "hi"}))["TOOL_OUTPUT"] == '{"stdout":"hi"}'
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "fields", "expected"),
     [
         ("TeammateIdle", {"teammate_name": "bo", "team_name": "red"}, {"TEAMMATE_NAME": "bo", "TEAM_NAME": "red"}),
@@ -484,19 +493,19 @@ def test_a_tools_answer_is_json() -> None:
         ),
     ],
 )
-def test_each_event_tells_its_own(name: str, fields: dict[str, Any], expected: dict[str, str]) -> None:
-    given = ours(parse(make_payload(name, **fields)))
+def test_each_event_has_its_own_variables(name: str, fields: dict[str, Any], expected: dict[str, str]) -> None:
+    given = without_prefix(parse(make_payload(name, **fields)))
     assert {key: given.get(key) for key in expected} == expected
 
 
-def test_what_cannot_be_a_variable_is_left_out() -> None:
-    for prompt in ("x" * (MAX_VALUE + 1), "a\0b"):
-        assert "USER_PROMPT" not in ours(user_prompt_submit("s", prompt))
-    assert ours(user_prompt_submit("s", "x" * MAX_VALUE))["USER_PROMPT"] == "x" * MAX_VALUE
+def test_a_value_that_cannot_be_a_variable_is_left_out() -> None:
+    for prompt in ("x" * (MAX_VALUE_BYTES + 1), "a\0b"):
+        assert "USER_PROMPT" not in without_prefix(user_prompt_submit("s", prompt))
+    assert without_prefix(user_prompt_submit("s", "x" * MAX_VALUE_BYTES))["USER_PROMPT"] == "x" * MAX_VALUE_BYTES
 
 
-def test_a_commands_environment_is_the_callers_and_ours() -> None:
-    """What another event left behind is not passed on."""
+def test_the_environment_of_a_command_is_the_callers_and_that_of_the_event() -> None:
+    """Variables of another event are not passed on."""
     inherited = {"PATH": "/bin", "HOME": "/h", "FAIRLEAD_HOME": "/f", "CONCLAUDE_AGENT_ID": "stale", "SESSION_ID": "x"}
     assert command_environment({"FAIRLEAD_CWD": "/p"}, inherited, "/project", b"{}") == {
         "PATH": "/bin",
@@ -512,10 +521,10 @@ def test_a_commands_environment_is_the_callers_and_ours() -> None:
 
 
 def test_a_large_payload_is_on_stdin_alone() -> None:
-    assert "FAIRLEAD_PAYLOAD_JSON" not in command_environment({}, {}, "/p", b" " * (MAX_VALUE + 1))
+    assert "FAIRLEAD_PAYLOAD_JSON" not in command_environment({}, {}, "/p", b" " * (MAX_VALUE_BYTES + 1))
 
 
-def test_the_hook_systems_own_events_are_planned_too() -> None:
+def test_events_of_the_hook_system_are_planned_too() -> None:
     config = layer(
         {"subagentStart": {"commands": {"*": commands("a")}}, "subagentStop": {"commands": {"*": commands("b")}}}
     )

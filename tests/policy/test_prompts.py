@@ -1,4 +1,4 @@
-"""What a prompt brings: texts by rule, files named in them, and the slash command."""
+"""What a prompt triggers: the context of rules, the files that it names, and slash commands."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from policy.cases import for_each
 
-from fairlead.policy.commands._prompts import MAX_FILE, context, matches, read_inside, slash_command
+from fairlead.policy.commands._prompts import MAX_FILE_BYTES, context, matches, read_inside, slash_command
 from fairlead.policy.config._types import Layer, Policy
 
 if TYPE_CHECKING:
@@ -23,27 +24,27 @@ def layer(folder: Path | str, *rules: dict[str, Any]) -> Layer:
     return Layer(f"{folder}/.fairlead.yaml", str(folder), msgspec.convert(document, Policy))
 
 
-def given(folder: Path, text: str) -> str | None:
+def context_of(folder: Path, text: str) -> str | None:
     return context("x", (layer(folder, {"pattern": "x", "prompt": text}),), read_inside)
 
 
 # -- rules ---------------------------------------------------------------------------------------------
 
 
-def test_the_texts_of_all_matching_rules_are_given_with_a_blank_line_between() -> None:
+def test_the_texts_of_all_matching_rules_are_separated_by_blank_lines() -> None:
     near = layer(
         "/near",
         {"pattern": "auth|login", "prompt": "Mind the sessions."},
         {"pattern": "LOGIN", "prompt": "never: the case differs"},
         {"pattern": "LOGIN", "prompt": "Any case.", "caseInsensitive": True},
-        {"pattern": "login", "prompt": "never: switched off", "enabled": False},
+        {"pattern": "login", "prompt": "never: disabled", "enabled": False},
     )
     far = layer("/far", {"pattern": r"\blogin\b", "prompt": "From afar."})
     found = context("fix the login", (near, far), read_inside)
     assert found == "Mind the sessions.\n\nAny case.\n\nFrom afar."
 
 
-def test_without_a_matching_rule_there_is_nothing() -> None:
+def test_without_a_matching_rule_there_is_no_context() -> None:
     assert context("hello", (layer("/p", {"pattern": "login", "prompt": "x"}),), read_inside) is None
 
 
@@ -51,8 +52,8 @@ def test_a_broken_pattern_matches_nothing() -> None:
     assert not matches("[", "[")
 
 
-def test_a_pattern_that_backtracks_for_ever_is_given_up() -> None:
-    """In a process of its own, as the test's own time limit uses the same timer."""
+def test_a_pattern_that_takes_too_long_is_given_up() -> None:
+    """In a separate process, because the time limit of the test uses the same timer."""
     code = (
         "import signal\n"
         "from fairlead.policy.commands._prompts import matches\n"
@@ -74,36 +75,36 @@ def test_a_pattern_is_searched_in_any_thread() -> None:
 # -- files ---------------------------------------------------------------------------------------------
 
 
-def test_a_file_named_in_a_text_takes_the_place_of_its_name(tmp_path: Path) -> None:
+def test_the_name_of_a_file_is_replaced_by_its_text(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a-b.md").write_text("# Rules\n@docs/a-b.md\n")
-    assert given(tmp_path, "Read: @docs/a-b.md") == "Read: # Rules\n@docs/a-b.md\n"
+    assert context_of(tmp_path, "Read: @docs/a-b.md") == "Read: # Rules\n@docs/a-b.md\n"
 
 
-def test_the_full_stop_of_a_sentence_is_no_part_of_a_name(tmp_path: Path) -> None:
+def test_the_full_stop_of_a_sentence_is_not_part_of_a_name(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("A")
-    assert given(tmp_path, "See @a.md. Or @a.md...") == "See A. Or A..."
+    assert context_of(tmp_path, "See @a.md. Or @a.md...") == "See A. Or A..."
 
 
 @pytest.mark.parametrize(
     "text", ["@missing.md", "mail me@a.md", "first.last@a.md", "@folder", "@", "@../outside.md", "@..", "@./.."]
 )
-def test_what_is_no_file_of_the_folder_stays_as_it_is(tmp_path: Path, text: str) -> None:
+def test_what_is_not_a_file_of_the_folder_is_not_replaced(tmp_path: Path, text: str) -> None:
     (tmp_path / "outside.md").write_text("secret")
     folder = tmp_path / "in"
     (folder / "folder").mkdir(parents=True)
     (folder / "a.md").write_text("A")
-    assert given(folder, text) == text
+    assert context_of(folder, text) == text
 
 
-def test_an_absolute_path_stays_as_it_is(tmp_path: Path) -> None:
+def test_an_absolute_path_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("secret")
     (tmp_path / "in").mkdir()
     text = f"@{tmp_path}/outside.md"
-    assert given(tmp_path / "in", text) == text
+    assert context_of(tmp_path / "in", text) == text
 
 
-def test_a_link_counts_by_where_it_leads(tmp_path: Path) -> None:
+def test_a_link_is_resolved_first(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     folder = tmp_path / "in"
     folder.mkdir()
@@ -111,7 +112,7 @@ def test_a_link_counts_by_where_it_leads(tmp_path: Path) -> None:
     (folder / "inner.md").symlink_to("real.md")
     (folder / "outer.md").symlink_to(tmp_path / "secret")
     (folder / "up").symlink_to(tmp_path)
-    assert given(folder, "@inner.md @outer.md @up/secret") == "R @outer.md @up/secret"
+    assert context_of(folder, "@inner.md @outer.md @up/secret") == "R @outer.md @up/secret"
 
 
 def test_a_folder_with_a_similar_name_is_outside(tmp_path: Path) -> None:
@@ -128,27 +129,27 @@ def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
     assert read_inside(str(tmp_path / "link"), "a") == "A"
 
 
-def test_a_file_over_the_limit_is_not_put_in(tmp_path: Path) -> None:
-    (tmp_path / "fits").write_bytes(b"x" * MAX_FILE)
-    (tmp_path / "large").write_bytes(b"x" * (MAX_FILE + 1))
-    assert given(tmp_path, "@fits") == "x" * MAX_FILE
-    assert given(tmp_path, "@large") == "@large"
+def test_a_file_above_the_limit_is_not_inserted(tmp_path: Path) -> None:
+    (tmp_path / "fits").write_bytes(b"x" * MAX_FILE_BYTES)
+    (tmp_path / "large").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    assert context_of(tmp_path, "@fits") == "x" * MAX_FILE_BYTES
+    assert context_of(tmp_path, "@large") == "@large"
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert given(tmp_path, "@pipe") == "@pipe"
+    assert context_of(tmp_path, "@pipe") == "@pipe"
 
 
-def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_replaced(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a\xffb")
-    assert given(tmp_path, "@a") == "a\ufffdb"
+    assert context_of(tmp_path, "@a") == "a\ufffdb"
 
 
 # -- slash commands ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prompt", "expected"),
     [
         ("/commit", ("commit", "")),
@@ -158,10 +159,10 @@ def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
         ("/a\r\nmore", ("a", "")),
     ],
 )
-def test_the_first_line_that_is_a_slash_command_counts(prompt: str, expected: tuple[str, str]) -> None:
+def test_the_first_line_that_is_a_slash_command_is_found(prompt: str, expected: tuple[str, str]) -> None:
     assert slash_command(prompt) == expected
 
 
-@pytest.mark.parametrize("prompt", ["", "commit", "say /commit", "/", "/ commit", "/usr/bin/env", "//x", "/a.b", "/é"])
-def test_anything_else_is_none(prompt: str) -> None:
+@for_each("prompt", ["", "commit", "say /commit", "/", "/ commit", "/usr/bin/env", "//x", "/a.b", "/é"])
+def test_anything_else_is_not_a_slash_command(prompt: str) -> None:
     assert slash_command(prompt) is None

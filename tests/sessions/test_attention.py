@@ -1,4 +1,4 @@
-"""When the person is told: once for each question, whatever else happens meanwhile."""
+"""When the user is notified: once for each question, whatever else happens in the meantime."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sessions.playing import Play
+from sessions.fake_client import FakeClient
 
-from fairlead.sessions import Asked, AttentionLog, AttentionNeeded, AttentionSettings, decide, restore, snapshot
-from fairlead.sessions._attention import LOOK_AGAIN, LOOK_AWAY
-from fairlead.sessions._panes import shows
+from fairlead.sessions import (
+    AttentionLog,
+    AttentionNeeded,
+    AttentionRequest,
+    AttentionSettings,
+    decide_notification,
+    restore,
+    snapshot,
+)
+from fairlead.sessions._attention import IN_FRONT_DELAY, RETRY_DELAY
+from fairlead.sessions._panes import client_shows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,253 +28,253 @@ if TYPE_CHECKING:
 GRACE = 2.0
 
 
-class Person:
-    """Looks at a client that is played, and keeps what they are told: whose question, and which."""
+class User:
+    """The user of a fake client; keeps the notifications: of which session, and for which reason."""
 
     def __init__(self) -> None:
-        self.play = Play()
-        self.book = AttentionLog()
-        self.told: list[tuple[str, str]] = []
-        self.manners = AttentionSettings(GRACE)
+        self.client = FakeClient()
+        self.log = AttentionLog()
+        self.notified: list[tuple[str, str]] = []
+        self.settings = AttentionSettings(GRACE)
         self.is_in_front = False
 
-    def look(self) -> None:
-        now = self.play.now
-        self.book.see_all(self.play.registry.by_id.values(), now)
-        for session, asked in self.book.due(now):
-            after = decide(asked, now, self.manners, lambda: self.is_in_front)
-            if self.book.take(session, asked, after):
-                self.told.append((session.id.removeprefix("abc123").removeprefix("/"), after.reason))
+    def check(self) -> None:
+        now = self.client.now
+        self.log.update_all(self.client.registry.by_id.values(), now)
+        for session, request in self.log.due(now):
+            after = decide_notification(request, now, self.settings, lambda: self.is_in_front)
+            if self.log.record(session, request, after):
+                self.notified.append((session.id.removeprefix("abc123").removeprefix("/"), after.reason))
 
     def wait(self, seconds: float) -> None:
         for _ in range(int(seconds * 4)):
-            self.play.now += 0.25
-            self.look()
+            self.client.now += 0.25
+            self.check()
 
-    def begin_anew(self) -> None:
-        """Another daemon takes over from what is on the disk."""
-        kept = msgspec.json.decode(msgspec.json.encode(self.book.told()), type=dict[str, Asked])
-        self.play.registry = restore(snapshot(self.play.registry))
-        self.book = AttentionLog(kept)
+    def restart(self) -> None:
+        """Restart the daemon from what is on disk."""
+        saved = msgspec.json.decode(msgspec.json.encode(self.log.notified()), type=dict[str, AttentionRequest])
+        self.client.registry = restore(snapshot(self.client.registry))
+        self.log = AttentionLog(saved)
 
     def ask(self, tool: str = "Bash", call: str = "t1", **fields: Any) -> None:
-        self.play.pre(tool, call, **fields)
-        self.play("PermissionRequest", tool_name=tool, after=0.01, **fields)
-        self.look()
+        self.client.pre(tool, call, **fields)
+        self.client("PermissionRequest", tool_name=tool, after=0.01, **fields)
+        self.check()
 
 
 @pytest.fixture
-def person() -> Person:
-    return Person()
+def user() -> User:
+    return User()
 
 
-def test_a_question_is_told_after_the_grace(person: Person) -> None:
-    person.ask()
-    person.wait(GRACE - 0.5)
-    assert person.told == []
+def test_a_question_is_notified_after_the_grace_period(user: User) -> None:
+    user.ask()
+    user.wait(GRACE - 0.5)
+    assert user.notified == []
 
-    person.wait(1)
-    assert person.told == [("", "Permission for Bash")]
-
-
-def test_with_no_grace_it_is_told_at_once(person: Person) -> None:
-    person.manners = AttentionSettings(0)
-    person.ask()
-    assert person.told == [("", "Permission for Bash")]
+    user.wait(1)
+    assert user.notified == [("", "Permission for Bash")]
 
 
-def test_what_is_answered_at_once_is_not_told(person: Person) -> None:
-    person.ask()
-    person.wait(GRACE - 0.5)
-    person.play.post()
-    person.wait(60)
-    assert person.told == []
+def test_without_a_grace_period_it_is_notified_at_once(user: User) -> None:
+    user.settings = AttentionSettings(0)
+    user.ask()
+    assert user.notified == [("", "Permission for Bash")]
 
 
-def again(person: Person) -> None:
-    person.play("Notification", notification_type="permission_prompt", after=6)
+def test_a_question_that_is_answered_at_once_is_not_notified(user: User) -> None:
+    user.ask()
+    user.wait(GRACE - 0.5)
+    user.client.post()
+    user.wait(60)
+    assert user.notified == []
 
 
-def ask_twice(person: Person) -> None:
-    person.play("PermissionRequest", tool_name="Bash", after=0.5)
+def repeat_by_notification(user: User) -> None:
+    user.client("Notification", notification_type="permission_prompt", after=6)
 
 
-def other_life(person: Person) -> None:
-    person.begin_anew()
+def repeat_the_event(user: User) -> None:
+    user.client("PermissionRequest", tool_name="Bash", after=0.5)
 
 
-def other_call(person: Person) -> None:
-    person.play.pre("Read", "t9", after=0.5)
+def restart_daemon(user: User) -> None:
+    user.restart()
 
 
-@pytest.mark.parametrize("repeat", [again, ask_twice, other_life, other_call])
-def test_the_same_question_is_told_once(person: Person, repeat: Callable[[Person], None]) -> None:
-    person.ask()
-    person.wait(5)
-    repeat(person)
-    person.wait(600)
-    assert person.told == [("", "Permission for Bash")]
+def start_other_call(user: User) -> None:
+    user.client.pre("Read", "t9", after=0.5)
+
+
+@pytest.mark.parametrize("repeat", [repeat_by_notification, repeat_the_event, restart_daemon, start_other_call])
+def test_the_same_question_is_notified_once(user: User, repeat: Callable[[User], None]) -> None:
+    user.ask()
+    user.wait(5)
+    repeat(user)
+    user.wait(600)
+    assert user.notified == [("", "Permission for Bash")]
 
 
 @pytest.mark.parametrize("between", [0.0, 6.0])
-def test_a_question_about_no_call_that_we_know_is_not_told_again_by_the_clients_note(
-    person: Person, between: float
+def test_a_question_about_an_unknown_call_is_not_repeated_by_the_clients_notification(
+    user: User, between: float
 ) -> None:
-    """The note gives it another, poorer reason."""
-    person.play("PermissionRequest", tool_name="Bash")
-    person.wait(between)
-    again(person)
-    assert person.play.state == AttentionNeeded("Permission")
-    person.begin_anew()
-    person.wait(600)
-    assert len(person.told) == 1
+    """The notification has another, less precise reason."""
+    user.client("PermissionRequest", tool_name="Bash")
+    user.wait(between)
+    repeat_by_notification(user)
+    assert user.client.state == AttentionNeeded("Permission")
+    user.restart()
+    user.wait(600)
+    assert len(user.notified) == 1
 
 
-def test_a_note_that_comes_before_the_question_is_the_same_question(person: Person) -> None:
-    person.play("UserPromptSubmit")
-    again(person)
-    person.wait(5)
-    person.play("PermissionRequest", tool_name="Bash")
-    person.wait(60)
-    assert person.told == [("", "Permission")]
+def test_a_notification_before_the_question_is_the_same_question(user: User) -> None:
+    user.client("UserPromptSubmit")
+    repeat_by_notification(user)
+    user.wait(5)
+    user.client("PermissionRequest", tool_name="Bash")
+    user.wait(60)
+    assert user.notified == [("", "Permission")]
 
 
-def test_another_question_is_told_anew_after_the_session_worked_again(person: Person) -> None:
-    person.ask(call="t1")
-    person.wait(5)
-    person.play.post(call="t1")
-    person.ask(call="t2")
-    person.wait(5)
-    assert person.told == [("", "Permission for Bash"), ("", "Permission for Bash")]
+def test_another_question_is_notified_after_the_session_worked_again(user: User) -> None:
+    user.ask(call="t1")
+    user.wait(5)
+    user.client.post(call="t1")
+    user.ask(call="t2")
+    user.wait(5)
+    assert user.notified == [("", "Permission for Bash"), ("", "Permission for Bash")]
 
 
-def test_so_it_is_if_nobody_saw_it_work(person: Person) -> None:
-    """There was no daemon, or all of it came at once."""
-    person.ask(call="t1")
-    person.wait(5)
-    person.play.post(call="t1", after=0.0)
-    person.play.pre(call="t2", after=0.0)
-    person.play("PermissionRequest", tool_name="Bash", after=0.001)
-    person.begin_anew()
-    person.wait(5)
-    assert len(person.told) == 2
+def test_another_question_is_notified_even_if_the_work_between_was_not_seen(user: User) -> None:
+    """No daemon was running, or all events arrived at once."""
+    user.ask(call="t1")
+    user.wait(5)
+    user.client.post(call="t1", after=0.0)
+    user.client.pre(call="t2", after=0.0)
+    user.client("PermissionRequest", tool_name="Bash", after=0.001)
+    user.restart()
+    user.wait(5)
+    assert len(user.notified) == 2
 
 
-def test_another_reason_is_told_even_if_the_session_did_not_work_between(person: Person) -> None:
-    """Of two parallel calls both are asked about, one after the other."""
-    person.ask("Bash", "t1")
-    person.play.pre("Edit", "t2", after=0.1)
-    person.play("PermissionRequest", tool_name="Edit", after=0.1)
-    person.wait(5)
-    person.play.post("Bash", "t1")
-    person.wait(5)
-    assert person.told == [("", "Permission for Bash"), ("", "Permission for Edit")]
+def test_another_reason_is_notified_even_if_the_session_did_not_work_between(user: User) -> None:
+    """Two parallel calls ask, one after the other."""
+    user.ask("Bash", "t1")
+    user.client.pre("Edit", "t2", after=0.1)
+    user.client("PermissionRequest", tool_name="Edit", after=0.1)
+    user.wait(5)
+    user.client.post("Bash", "t1")
+    user.wait(5)
+    assert user.notified == [("", "Permission for Bash"), ("", "Permission for Edit")]
 
 
-def test_an_error_of_the_models_service_is_told(person: Person) -> None:
-    person.play("UserPromptSubmit")
-    person.play("StopFailure", error="overloaded")
-    person.wait(5)
-    person.play("Notification", notification_type="idle_prompt", after=60)
-    person.wait(60)
-    assert person.told == [("", "API error: overloaded")]
+def test_an_error_of_the_models_api_is_notified(user: User) -> None:
+    user.client("UserPromptSubmit")
+    user.client("StopFailure", error="overloaded")
+    user.wait(5)
+    user.client("Notification", notification_type="idle_prompt", after=60)
+    user.wait(60)
+    assert user.notified == [("", "API error: overloaded")]
 
 
-def test_a_subagents_question_is_told_once_although_the_client_shows_it_in_the_main_session(person: Person) -> None:
-    person.play("SubagentStart", agent_id="a1", agent_type="Explore")
-    person.ask(agent_id="a1", agent_type="Explore")
-    person.wait(5)
-    again(person)
-    person.wait(60)
-    assert person.told == [("a1", "Permission for Bash")]
+def test_a_subagents_question_is_notified_once_although_the_client_shows_it_in_the_main_session(user: User) -> None:
+    user.client("SubagentStart", agent_id="a1", agent_type="Explore")
+    user.ask(agent_id="a1", agent_type="Explore")
+    user.wait(5)
+    repeat_by_notification(user)
+    user.wait(60)
+    assert user.notified == [("a1", "Permission for Bash")]
 
 
-def test_two_subagents_are_two_questions(person: Person) -> None:
+def test_two_subagents_are_two_questions(user: User) -> None:
     for name in ("a1", "a2"):
-        person.play("SubagentStart", agent_id=name, agent_type="Explore")
-        person.ask(call=name, agent_id=name, agent_type="Explore")
-    person.wait(60)
-    assert person.told == [("a1", "Permission for Bash"), ("a2", "Permission for Bash")]
+        user.client("SubagentStart", agent_id=name, agent_type="Explore")
+        user.ask(call=name, agent_id=name, agent_type="Explore")
+    user.wait(60)
+    assert user.notified == [("a1", "Permission for Bash"), ("a2", "Permission for Bash")]
 
 
-def test_in_quiet_hours_nothing_is_told_and_afterwards_what_still_waits_is(person: Person) -> None:
-    person.manners = AttentionSettings(GRACE, can_be_told=False)
-    person.ask()
-    person.wait(600)
-    assert (person.told, person.book.held(person.play.now), person.book.untold) == ([], 1, 1)
+def test_in_quiet_hours_nothing_is_notified_and_afterwards_what_still_waits_is(user: User) -> None:
+    user.settings = AttentionSettings(GRACE, can_notify=False)
+    user.ask()
+    user.wait(600)
+    assert (user.notified, user.log.deferred_count(user.client.now), user.log.pending_count) == ([], 1, 1)
 
-    person.manners = AttentionSettings(GRACE)
-    person.begin_anew()
-    person.wait(LOOK_AGAIN + 1)
-    assert person.told == [("", "Permission for Bash")]
-
-
-def test_what_passed_in_quiet_hours_is_never_told(person: Person) -> None:
-    person.manners = AttentionSettings(GRACE, can_be_told=False)
-    person.ask()
-    person.wait(60)
-    person.play.post()
-    person.manners = AttentionSettings(GRACE)
-    person.wait(60)
-    assert (person.told, person.book.waiting) == ([], 0)
+    user.settings = AttentionSettings(GRACE)
+    user.restart()
+    user.wait(RETRY_DELAY + 1)
+    assert user.notified == [("", "Permission for Bash")]
 
 
-def test_who_looks_at_it_is_not_told_until_they_look_away(person: Person) -> None:
-    person.is_in_front = True
-    person.ask()
-    person.wait(600)
-    assert person.told == []
-
-    person.is_in_front = False
-    person.wait(LOOK_AWAY + 1)
-    assert person.told == [("", "Permission for Bash")]
-
-
-def test_unless_they_want_to_be(person: Person) -> None:
-    person.is_in_front, person.manners = True, AttentionSettings(GRACE, when_in_front=True)
-    person.ask()
-    person.wait(5)
-    assert len(person.told) == 1
+def test_a_question_that_was_answered_in_quiet_hours_is_never_notified(user: User) -> None:
+    user.settings = AttentionSettings(GRACE, can_notify=False)
+    user.ask()
+    user.wait(60)
+    user.client.post()
+    user.settings = AttentionSettings(GRACE)
+    user.wait(60)
+    assert (user.notified, user.log.waiting_count) == ([], 0)
 
 
-def test_a_session_that_ends_needs_nobody(person: Person) -> None:
-    person.ask()
-    person.play("SessionEnd", reason="other")
-    person.wait(60)
-    assert (person.told, person.book.told(), person.book.waiting) == ([], {}, 0)
+def test_a_user_who_looks_at_the_pane_is_notified_only_after_they_look_away(user: User) -> None:
+    user.is_in_front = True
+    user.ask()
+    user.wait(600)
+    assert user.notified == []
+
+    user.is_in_front = False
+    user.wait(IN_FRONT_DELAY + 1)
+    assert user.notified == [("", "Permission for Bash")]
 
 
-def test_a_session_that_is_forgotten_is_forgotten_here_too(person: Person) -> None:
-    person.ask()
-    person.wait(5)
-    person.play.registry.drop("abc123")
-    person.look()
-    assert person.book.told() == {}
+def test_a_user_who_looks_at_the_pane_is_notified_if_the_settings_say_so(user: User) -> None:
+    user.is_in_front, user.settings = True, AttentionSettings(GRACE, when_in_front=True)
+    user.ask()
+    user.wait(5)
+    assert len(user.notified) == 1
 
 
-def test_a_decision_about_what_has_changed_meanwhile_is_dropped(person: Person) -> None:
-    person.manners = AttentionSettings(0)
-    person.play.pre()
-    person.play("PermissionRequest", tool_name="Bash")
-    person.book.see_all(person.play.registry.by_id.values(), person.play.now)
-    [(session, asked)] = person.book.due(person.play.now)
-    after = decide(asked, person.play.now, person.manners, lambda: False)
-    person.play.post()
-    person.book.see_all(person.play.registry.by_id.values(), person.play.now)
-    assert after.is_told
-    assert not person.book.take(session, asked, after)
+def test_a_session_that_ends_needs_no_attention(user: User) -> None:
+    user.ask()
+    user.client("SessionEnd", reason="other")
+    user.wait(60)
+    assert (user.notified, user.log.notified(), user.log.waiting_count) == ([], {}, 0)
 
 
-def test_a_clock_that_was_set_back_does_not_hold_it_up(person: Person) -> None:
-    person.play.pre()
-    person.play("PermissionRequest", tool_name="Bash")
-    person.book.see_all(person.play.registry.by_id.values(), person.play.now)
-    person.play.now -= 3600
-    person.wait(GRACE + 1)
-    assert len(person.told) == 1
+def test_a_dropped_session_is_removed(user: User) -> None:
+    user.ask()
+    user.wait(5)
+    user.client.registry.drop("abc123")
+    user.check()
+    assert user.log.notified() == {}
 
 
-# -- whatever happens ----------------------------------------------------------------------------------
+def test_a_decision_about_a_session_that_has_changed_is_ignored(user: User) -> None:
+    user.settings = AttentionSettings(0)
+    user.client.pre()
+    user.client("PermissionRequest", tool_name="Bash")
+    user.log.update_all(user.client.registry.by_id.values(), user.client.now)
+    [(session, request)] = user.log.due(user.client.now)
+    after = decide_notification(request, user.client.now, user.settings, lambda: False)
+    user.client.post()
+    user.log.update_all(user.client.registry.by_id.values(), user.client.now)
+    assert after.is_notified
+    assert not user.log.record(session, request, after)
+
+
+def test_a_clock_that_was_set_back_does_not_delay_it(user: User) -> None:
+    user.client.pre()
+    user.client("PermissionRequest", tool_name="Bash")
+    user.log.update_all(user.client.registry.by_id.values(), user.client.now)
+    user.client.now -= 3600
+    user.wait(GRACE + 1)
+    assert len(user.notified) == 1
+
+
+# -- random steps --------------------------------------------------------------------------------------
 
 STEPS = st.one_of(
     st.tuples(st.just("wait"), st.sampled_from([0.25, 1.0, 3.0, 10.0, 100.0])),
@@ -274,89 +282,89 @@ STEPS = st.one_of(
     st.tuples(st.just("ask unseen"), st.sampled_from(["Bash", "Edit"])),
     st.tuples(st.sampled_from(["work", "note", "repeat", "restart", "quiet", "loud", "front", "away"]), st.none()),
 )
-LONG = LOOK_AWAY + GRACE + LOOK_AGAIN
-"""Seconds after which whatever held it up must be over."""
+LONG = IN_FRONT_DELAY + GRACE + RETRY_DELAY
+"""Seconds after which every delay must be over."""
 
 
-class Story(Person):
-    """Plays steps, and keeps beside them what must come of them."""
+class CheckedUser(User):
+    """Runs steps, and keeps what must follow from them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.spell = 0
-        self.noted: list[tuple[int, str]] = []
-        """What was told: in which spell, and for which reason."""
-        self.lasting: set[tuple[int, str]] = set()
-        """What must have been told: it lasted, and the person could be told."""
-        self._now: tuple[int, str] | None = None
-        self._for = 0.0
+        self.period = 0
+        self.by_period: list[tuple[int, str]] = []
+        """The notifications: in which period of attention, and for which reason."""
+        self.expected: set[tuple[int, str]] = set()
+        """What must have been notified: it lasted, and the user could be notified."""
+        self._current: tuple[int, str] | None = None
+        self._lasted = 0.0
         self._calls = 0
 
-    def look(self) -> None:
-        before = len(self.told)
-        super().look()
-        assert len(self.told) == before or (self.manners.can_be_told and not self.is_in_front)
-        self.noted += [(self.spell, reason) for _, reason in self.told[before:]]
+    def check(self) -> None:
+        before = len(self.notified)
+        super().check()
+        assert len(self.notified) == before or (self.settings.can_notify and not self.is_in_front)
+        self.by_period += [(self.period, reason) for _, reason in self.notified[before:]]
 
     def wait(self, seconds: float) -> None:
         for _ in range(int(seconds * 4)):
             super().wait(0.25)
-            state, is_open = self.play.state, self.manners.can_be_told and not self.is_in_front
-            now = (self.spell, state.reason) if is_open and isinstance(state, AttentionNeeded) else None
-            self._now, self._for = now, self._for + 0.25 if now == self._now else 0.0
-            if now is not None and self._for > LONG:
-                self.lasting.add(now)
+            state, is_open = self.client.state, self.settings.can_notify and not self.is_in_front
+            now = (self.period, state.reason) if is_open and isinstance(state, AttentionNeeded) else None
+            self._current, self._lasted = now, self._lasted + 0.25 if now == self._current else 0.0
+            if now is not None and self._lasted > LONG:
+                self.expected.add(now)
 
     def step(self, name: str, value: Any) -> None:
         if name == "wait":
             return self.wait(value)
         if name in {"quiet", "loud"}:
-            self.manners = AttentionSettings(GRACE, can_be_told=name == "loud")
+            self.settings = AttentionSettings(GRACE, can_notify=name == "loud")
         elif name in {"front", "away"}:
             self.is_in_front = name == "front"
         elif name == "restart":
-            self.begin_anew()
+            self.restart()
         else:
-            self._happen(name, value)
+            self._send(name, value)
         return None
 
-    def _happen(self, name: str, tool: str) -> None:
+    def _send(self, name: str, tool: str) -> None:
         self._calls += 1
         if name == "ask":
-            self.play.pre(tool, f"t{self._calls}", after=0.1)
-            self._noted_work()
-            self.play("PermissionRequest", tool_name=tool, after=0.1)
+            self.client.pre(tool, f"t{self._calls}", after=0.1)
+            self._count_period()
+            self.client("PermissionRequest", tool_name=tool, after=0.1)
         elif name == "ask unseen":
-            self.play("PermissionRequest", tool_name=tool, after=0.1)
+            self.client("PermissionRequest", tool_name=tool, after=0.1)
         elif name == "repeat":
-            self.play("Notification", notification_type="permission_prompt", after=6)
+            self.client("Notification", notification_type="permission_prompt", after=6)
         elif name == "note":
-            self.play("Notification", notification_type="auth_success", after=0.1)
+            self.client("Notification", notification_type="auth_success", after=0.1)
         else:
-            self.play("UserPromptSubmit", after=0.1)
-        self._noted_work()
+            self.client("UserPromptSubmit", after=0.1)
+        self._count_period()
 
-    def _noted_work(self) -> None:
-        if not isinstance(self.play.state, AttentionNeeded):
-            self.spell += 1
+    def _count_period(self) -> None:
+        if not isinstance(self.client.state, AttentionNeeded):
+            self.period += 1
 
 
 @given(st.lists(STEPS, max_size=25))
 @example([("ask", "Bash"), ("wait", 3.0), ("repeat", None), ("restart", None), ("wait", 10.0)])
 @example([("ask unseen", "Bash"), ("repeat", None), ("wait", 100.0), ("ask unseen", "Edit"), ("wait", 100.0)])
-def test_every_question_that_lasts_is_told_and_none_is_told_twice(steps: list[tuple[str, Any]]) -> None:
-    story = Story()
-    story.play("UserPromptSubmit")
+def test_every_question_that_lasts_is_notified_and_none_is_notified_twice(steps: list[tuple[str, Any]]) -> None:
+    checked = CheckedUser()
+    checked.client("UserPromptSubmit")
     for name, value in steps:
-        story.step(name, value)
+        checked.step(name, value)
 
-    assert len(story.noted) == len(set(story.noted))
-    for spell, reason in story.lasting:
-        told = [said for number, said in story.noted if number == spell]
-        assert reason in told or (told and "Permission" in {reason, *told})  # the note's poorer words for a question
+    assert len(checked.by_period) == len(set(checked.by_period))
+    for period, reason in checked.expected:
+        reasons = [other for number, other in checked.by_period if number == period]
+        assert reason in reasons or (reasons and "Permission" in {reason, *reasons})  # the notification's wording
 
 
-# -- in front ------------------------------------------------------------------------------------------
+# -- panes ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -377,7 +385,5 @@ def test_every_question_that_lasts_is_told_and_none_is_told_twice(steps: list[tu
         ("no server running", False),
     ],
 )
-def test_a_terminal_shows_a_pane_to_who_has_it_in_focus_or_else_typed_there_lately(
-    line: str, *, is_shown: bool
-) -> None:
-    assert shows(line, "%1", 1030.0) is is_shown
+def test_a_terminal_shows_a_pane_if_it_has_the_focus_or_else_had_input_lately(line: str, *, is_shown: bool) -> None:
+    assert client_shows(line, "%1", 1030.0) is is_shown

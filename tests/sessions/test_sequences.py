@@ -1,11 +1,11 @@
-"""Sequences as the real client sends them, from its recorded payloads: what is true after each step."""
+"""Sequences of recorded payloads, as the real client sends them: the states after each step."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from sessions.playing import IDLE, PAYLOADS, START, THINKING, Play, make, recorded
+from sessions.fake_client import IDLE, PAYLOADS, START, THINKING, FakeClient, make, recorded
 
 from fairlead.events import Event, parse
 from fairlead.sessions import AttentionNeeded, Registry, State, Working
@@ -17,14 +17,14 @@ Step = tuple[Event, State, dict[str, State]]
 
 
 def pre_agent(call: str, about: str, kind: str) -> Event:
-    told = {"description": about, "prompt": "p", "subagent_type": kind}
-    return recorded("PreToolUse-Agent", tool_use_id=call, tool_input=told)
+    tool_input = {"description": about, "prompt": "p", "subagent_type": kind}
+    return recorded("PreToolUse-Agent", tool_use_id=call, tool_input=tool_input)
 
 
 def launched(call: str, agent: str, about: str, kind: str) -> Event:
-    told = {"description": about, "prompt": "p", "subagent_type": kind}
+    tool_input = {"description": about, "prompt": "p", "subagent_type": kind}
     response = {"isAsync": True, "status": "async_launched", "agentId": agent, "resolvedModel": "claude-opus-5-5"}
-    return recorded("PostToolUse-Agent_async_launched", tool_use_id=call, tool_input=told, tool_response=response)
+    return recorded("PostToolUse-Agent_async_launched", tool_use_id=call, tool_input=tool_input, tool_response=response)
 
 
 def listed(*agents: tuple[str, str]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def listed(*agents: tuple[str, str]) -> dict[str, Any]:
 
 
 def in_background() -> list[Step]:
-    """Client 2.1.325: two subagents, both in the background by default, one of which asks for permission."""
+    """Client 2.1.325: two subagents, both in the background by default; one asks for permission."""
     work, bash = Working(), AttentionNeeded("Permission for Bash")
     one, two = (ONE, "general-purpose"), (TWO, "Explore")
     bg = Working("2 in background")
@@ -67,7 +67,7 @@ def in_background() -> list[Step]:
 
 
 def in_front() -> list[Step]:
-    """Client 2.1.197: the subagent runs while its call is open; the conversation is compacted on the way."""
+    """Client 2.1.197: the subagent runs while its call is open; the conversation is compacted in between."""
     agent = "a52c324b0b31db783"
     start = {"agent_id": agent, "agent_type": "general-purpose"}
     return [
@@ -91,107 +91,107 @@ def in_front() -> list[Step]:
 
 
 @pytest.mark.parametrize("steps", [in_background(), in_front()], ids=["background", "front"])
-def test_after_each_step_the_states_are_true(steps: list[Step]) -> None:
-    play = Play(MAIN)
+def test_the_states_after_each_step(steps: list[Step]) -> None:
+    client = FakeClient(MAIN)
     for number, (event, main, children) in enumerate(steps):
-        play.now += 1
-        play.take(event)
-        assert play.state == main, f"step {number}: {event.event_name}"
+        client.now += 1
+        client.send(event)
+        assert client.state == main, f"step {number}: {event.event_name}"
         for agent, state in children.items():
-            assert play.child(agent).state == state, f"step {number}: {event.event_name}: {agent}"
+            assert client.child(agent).state == state, f"step {number}: {event.event_name}: {agent}"
 
 
 def test_subagents_have_type_description_call_model_and_duration() -> None:
-    play = Play(MAIN)
+    client = FakeClient(MAIN)
     for event, _, _ in in_background():
-        play.now += 1
-        play.take(event)
+        client.now += 1
+        client.send(event)
 
-    one, two = play.child(ONE), play.child(TWO)
+    one, two = client.child(ONE), client.child(TWO)
     assert (one.agent_type, one.description, one.call) == ("general-purpose", "sub one", "t1")
     assert (two.agent_type, two.description, two.call) == ("Explore", "sub two", "t2")
     assert two.model == "claude-opus-5-5"
-    assert two.duration(play.now) == 7  # from the answer of its call to its stop
-    assert (play.main.counters.prompts, play.main.counters.wakes) == (1, 2)
+    assert two.duration(client.now) == 7  # from the answer of its call to its stop
+    assert (client.main.counters.prompts, client.main.counters.wakes) == (1, 2)
 
 
 def test_a_start_that_comes_after_its_calls_answer_belongs_to_no_other_call() -> None:
-    play = Play(MAIN)
+    client = FakeClient(MAIN)
     first, second = ("t1", "sub one", "general-purpose"), ("t2", "sub two", "general-purpose")
     both = [pre_agent(*first), pre_agent(*second)]
     for event in (*both, launched("t1", ONE, *first[1:]), recorded("SubagentStart-general_purpose", agent_id=ONE)):
-        play.now += 1
-        play.take(event)
-    assert play.state == Working("Agent")
+        client.now += 1
+        client.send(event)
+    assert client.state == Working("Agent")
 
-    play.now += 1
-    play.take(recorded("SubagentStart-general_purpose", agent_id=TWO))
-    assert [play.child(agent).description for agent in (ONE, TWO)] == ["sub one", "sub two"]
-
-
-def test_a_call_that_is_heard_of_late_tells_what_its_subagent_is_for() -> None:
-    play = Play(MAIN)
-    play("UserPromptSubmit")
-    play.now += 1
-    play.take(recorded("SubagentStart-general_purpose", agent_id=ONE))
-    play.take(pre_agent("t1", "sub one", "Explore"), play.now - 0.5)
-    assert play.child(ONE).description == ""
-
-    play.take(pre_agent("t2", "sub two", "general-purpose"), play.now - 0.4)
-    assert (play.child(ONE).description, play.child(ONE).call) == ("sub two", "t2")
-    assert play.main.calls["t2"].agent == ONE
+    client.now += 1
+    client.send(recorded("SubagentStart-general_purpose", agent_id=TWO))
+    assert [client.child(agent).description for agent in (ONE, TWO)] == ["sub one", "sub two"]
 
 
-@pytest.mark.parametrize("late", [0.0, 0.5])
-def test_a_start_that_is_heard_after_an_event_of_the_subagent_tells_what_it_is_for(late: float) -> None:
-    play = Play(MAIN)
-    play("UserPromptSubmit")
-    play.now += 1
-    play.take(pre_agent("t1", "sub one", "general-purpose"))
-    play.now += 1
-    play.take(make("InstructionsLoaded", MAIN, agent_id=ONE, agent_type="general-purpose"))
-    assert play.child(ONE).description == ""
+def test_a_delayed_call_describes_its_subagent() -> None:
+    client = FakeClient(MAIN)
+    client("UserPromptSubmit")
+    client.now += 1
+    client.send(recorded("SubagentStart-general_purpose", agent_id=ONE))
+    client.send(pre_agent("t1", "sub one", "Explore"), client.now - 0.5)
+    assert client.child(ONE).description == ""
 
-    play.take(recorded("SubagentStart-general_purpose", agent_id=ONE), play.now - late)
+    client.send(pre_agent("t2", "sub two", "general-purpose"), client.now - 0.4)
+    assert (client.child(ONE).description, client.child(ONE).call) == ("sub two", "t2")
+    assert client.main.calls["t2"].agent == ONE
 
-    assert (play.child(ONE).description, play.child(ONE).call) == ("sub one", "t1")
-    assert play.main.calls["t1"].agent == ONE
+
+@pytest.mark.parametrize("delay", [0.0, 0.5])
+def test_a_start_after_an_event_of_the_subagent_describes_it(delay: float) -> None:
+    client = FakeClient(MAIN)
+    client("UserPromptSubmit")
+    client.now += 1
+    client.send(pre_agent("t1", "sub one", "general-purpose"))
+    client.now += 1
+    client.send(make("InstructionsLoaded", MAIN, agent_id=ONE, agent_type="general-purpose"))
+    assert client.child(ONE).description == ""
+
+    client.send(recorded("SubagentStart-general_purpose", agent_id=ONE), client.now - delay)
+
+    assert (client.child(ONE).description, client.child(ONE).call) == ("sub one", "t1")
+    assert client.main.calls["t1"].agent == ONE
 
 
 def test_a_teammate_idles_without_ending() -> None:
-    play = Play(MAIN)
+    client = FakeClient(MAIN)
     for event in (
         recorded("UserPromptSubmit"),
         recorded("PostToolUse-Agent_teammate_spawned"),
         recorded("SubagentStart-bob"),
         recorded("TeammateIdle"),
     ):
-        play.now += 1
-        play.take(event)
+        client.now += 1
+        client.send(event)
 
-    bob = play.child("abob-77ff0aa007179876")
+    bob = client.child("abob-77ff0aa007179876")
     assert (bob.state, bob.ended, bob.agent_type, bob.description) == (IDLE, None, "bob", "mate")
 
 
 def test_an_older_client_names_the_teammate_only() -> None:
-    play = Play()
-    play("SubagentStart", agent_id="x", agent_type="bob")
-    play("TeammateIdle", teammate_name="bob")
+    client = FakeClient()
+    client("SubagentStart", agent_id="x", agent_type="bob")
+    client("TeammateIdle", teammate_name="bob")
 
-    assert play.child("x").state == IDLE
-
-
-@pytest.mark.parametrize("path", sorted(PAYLOADS.rglob("*.json")), ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_every_recorded_payload_is_taken_and_repeats_change_nothing(path: Any) -> None:
-    registry, event = Registry(), parse(path.read_bytes())
-
-    assert registry.take(event, START)
-    assert registry.take(event, START) == []
-    assert len(registry.sessions(ended=True)) == 1
+    assert client.child("x").state == IDLE
 
 
-def test_a_server_asks_in_the_midst_of_its_tool() -> None:
-    play = Play(MAIN)
+def test_every_recorded_payload_is_applied_and_repeats_change_nothing() -> None:
+    for path in sorted(PAYLOADS.rglob("*.json")):
+        registry, event = Registry(), parse(path.read_bytes())
+
+        assert registry.apply_event(event, START), path
+        assert registry.apply_event(event, START) == [], path
+        assert len(registry.sessions(ended=True)) == 1, path
+
+
+def test_an_mcp_server_asks_during_its_tool_call() -> None:
+    client = FakeClient(MAIN)
     steps = {
         "PreToolUse-mcp_elic_ask": Working("mcp__elic__ask"),
         "Elicitation": AttentionNeeded("MCP input"),
@@ -200,45 +200,45 @@ def test_a_server_asks_in_the_midst_of_its_tool() -> None:
         "PostToolUse-mcp_elic_ask": THINKING,
     }
     for name, state in steps.items():
-        play.now += 1
-        play.take(recorded(name))
-        assert play.state == state, name
+        client.now += 1
+        client.send(recorded(name))
+        assert client.state == state, name
 
 
-def test_a_person_who_speaks_is_told_from_the_client() -> None:
-    play = Play(MAIN)
-    play.take(recorded("UserPromptSubmit"))
-    assert (play.main.by_person, play.main.first_prompt) == (True, "do many things")
-    play.now += 1
-    play.take(recorded("UserPromptSubmit-asyncRewake"))
-    assert (play.main.by_person, play.main.first_prompt) == (False, "do many things")
+def test_prompts_of_the_user_and_of_the_client_are_distinguished() -> None:
+    client = FakeClient(MAIN)
+    client.send(recorded("UserPromptSubmit"))
+    assert (client.main.by_person, client.main.first_prompt) == (True, "do many things")
+    client.now += 1
+    client.send(recorded("UserPromptSubmit-asyncRewake"))
+    assert (client.main.by_person, client.main.first_prompt) == (False, "do many things")
 
 
-def test_a_model_and_a_folder_are_followed() -> None:
-    play = Play(MAIN)
-    play.take(recorded("PostModelSwitch"))
-    play.now += 1
-    play.take(recorded("CwdChanged"))
+def test_the_model_and_the_folder_are_updated() -> None:
+    client = FakeClient(MAIN)
+    client.send(recorded("PostModelSwitch"))
+    client.now += 1
+    client.send(recorded("CwdChanged"))
 
-    assert (play.main.model, play.main.cwd) == (recorded("PostModelSwitch").to_model, "/home/user/project/nested")  # type: ignore[attr-defined]
+    assert (client.main.model, client.main.cwd) == (recorded("PostModelSwitch").to_model, "/home/user/project/nested")  # type: ignore[attr-defined]
 
 
-def test_background_shells_keep_no_session_busy() -> None:
+def test_background_shells_do_not_make_a_session_busy() -> None:
     """A development server runs all day."""
-    play = Play()
-    play("UserPromptSubmit")
-    play("Stop", background_tasks=[{"id": "b1", "type": "shell", "status": "running", "command": "npm run dev"}])
+    client = FakeClient()
+    client("UserPromptSubmit")
+    client("Stop", background_tasks=[{"id": "b1", "type": "shell", "status": "running", "command": "npm run dev"}])
 
-    assert play.state == IDLE
-    assert list(play.main.tasks) == ["b1"]
+    assert client.state == IDLE
+    assert list(client.main.tasks) == ["b1"]
 
 
-def test_what_our_own_answer_decided() -> None:
-    play = Play()
-    play("UserPromptSubmit")
-    play.take(make("PreToolUse", tool_use_id="t1"), play.now + 1, verdict="blocked")
-    assert (play.state, play.main.calls, play.main.counters.denials) == (THINKING, {}, 1)
-    play.take(make("PermissionRequest"), play.now + 2, verdict="allowed")
-    assert play.state == THINKING
-    play.take(make("UserPromptSubmit"), play.now + 3, verdict="blocked")
-    assert play.main.counters.prompts == 1
+def test_our_answers_decide_the_state() -> None:
+    client = FakeClient()
+    client("UserPromptSubmit")
+    client.send(make("PreToolUse", tool_use_id="t1"), client.now + 1, verdict="blocked")
+    assert (client.state, client.main.calls, client.main.counters.denials) == (THINKING, {}, 1)
+    client.send(make("PermissionRequest"), client.now + 2, verdict="allowed")
+    assert client.state == THINKING
+    client.send(make("UserPromptSubmit"), client.now + 3, verdict="blocked")
+    assert client.main.counters.prompts == 1

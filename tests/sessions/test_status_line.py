@@ -9,22 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sessions.playing import IDLE, START, Play
+from sessions.fake_client import IDLE, START, FakeClient
 
-from fairlead.sessions import (
-    Registry,
-    Session,
-    Usage,
-    line_of,
-    read_duration,
-    read_status,
-    read_usage,
-    restore,
-    session_of,
-    snapshot,
-)
-from fairlead.sessions._registry import MOST_SESSIONS
-from fairlead.sessions._status_line import LARGEST_STATUS
+from fairlead import sessions
+from fairlead.clients import StatusLine, client_named
+from fairlead.clients.claude._status_line import status_line_of
+from fairlead.clients.claude._status_line import usage_of as read_usage
+from fairlead.sessions import Registry, Session, Usage, restore, snapshot
+from fairlead.sessions._registry import MAX_SESSIONS
+from fairlead.sessions._status_line import MAX_STATUS_BYTES
 
 RECORDED = Path(__file__).with_name("status_lines")
 
@@ -36,6 +29,10 @@ def recorded(name: str = "2.1.325", **parts: Any) -> dict[str, Any]:
         status[part] = {**status.get(part, {}), **values}
     found: dict[str, Any] = status
     return found
+
+
+def line_of(status: dict[str, Any], known: Usage | None = None, others: int = 0) -> str:
+    return sessions.line_of(status_line_of(status), known, others)
 
 
 def test_the_line_of_a_recorded_session() -> None:
@@ -69,7 +66,7 @@ def test_what_is_known_of_the_session_fills_what_one_line_leaves_out() -> None:
 
 def test_a_name_cannot_give_orders_to_the_terminal() -> None:
     name = "\x1b]0;owned\x07Op\nus\r\u202e \u2028\x00\ud800" + "x" * 100
-    assert line_of(recorded(model={"display_name": name})).startswith("]0;ownedOpus " + "x" * 27 + "  ")
+    assert line_of(recorded(model={"display_name": name})).startswith("␛]0;owned␇Op us � ␀�" + "x" * 19 + "…  ")
     assert line_of({"model": {"id": "claude-x"}}) == "claude-x"
     assert line_of({"model": "opus"}) == ""
 
@@ -93,22 +90,23 @@ def test_whatever_a_client_tells_is_one_line(status: dict[str, Any], others: int
     assert line.isprintable()
     assert len(line) < 160
     assert line.encode().decode() == line
-    assert session_of(status).encode() is not None
-    assert (read_duration(status) or 0.0) >= 0
+    assert status_line_of(status).session_id.encode() is not None
+    assert (status_line_of(status).seconds or 0.0) >= 0
 
 
 @settings(deadline=None)
 @given(st.binary())
 def test_whatever_is_no_status_is_nothing(payload: bytes) -> None:
-    assert isinstance(read_status(payload), dict)
+    assert sessions.line_of(client_named("claude").read_status_line(payload)).isprintable()
 
 
 @pytest.mark.parametrize(
-    "payload", [b"", b"[]", b"null", b'"x"', b"{", b"[" * 100_000, b'{"a": "' + b"x" * LARGEST_STATUS + b'"}', b"\xff"]
+    "payload",
+    [b"", b"[]", b"null", b'"x"', b"{", b"[" * 100_000, b'{"a": "' + b"x" * MAX_STATUS_BYTES + b'"}', b"\xff"],
 )
 def test_this_is_no_status(payload: bytes) -> None:
-    assert read_status(payload) == {}
-    assert line_of(read_status(payload)) == ""
+    assert client_named("claude").read_status_line(payload) == StatusLine()
+    assert sessions.line_of(StatusLine()) == ""
 
 
 # -- in the registry -----------------------------------------------------------------------------------
@@ -120,34 +118,34 @@ def told(name: str) -> Session:
 
 def test_a_session_that_nobody_told_of_becomes_known() -> None:
     registry = Registry()
-    (change,) = registry.measure("new", read_usage(recorded()), told("new"))
+    (change,) = registry.update_usage("new", read_usage(recorded()), told("new"))
     assert (change.session.state, change.session.evidence, change.session.model) == (IDLE, None, "claude-opus-5-5")
-    assert registry.measure("new", read_usage(recorded()), told("new")) == [], "and the same again is no news"
-    assert registry.measure("other", read_usage(recorded())) == []
+    assert registry.update_usage("new", read_usage(recorded()), told("new")) == [], "and the same again is no news"
+    assert registry.update_usage("other", read_usage(recorded())) == []
     assert list(registry.by_id) == ["new"]
 
 
 def test_what_was_measured_survives_the_daemon() -> None:
     registry = Registry()
-    registry.measure("new", read_usage(recorded(cost={"total_cost_usd": 3.5})), told("new"))
+    registry.update_usage("new", read_usage(recorded(cost={"total_cost_usd": 3.5})), told("new"))
     usage = restore(snapshot(registry)).by_id["new"].usage
     assert usage is not None
     assert usage.cost_usd == 3.5
 
 
 def test_a_session_that_began_by_clear_is_linked_though_its_status_line_came_first() -> None:
-    play = Play()
-    play("SessionStart")
-    play("SessionEnd", reason="clear")
-    play.registry.measure("second", read_usage(recorded()), told("second"))
-    play("SessionStart", source="clear", session="second")
-    second = play.registry.by_id["second"]
+    client = FakeClient()
+    client("SessionStart")
+    client("SessionEnd", reason="clear")
+    client.registry.update_usage("second", read_usage(recorded()), told("second"))
+    client("SessionStart", source="clear", session="second")
+    second = client.registry.by_id["second"]
     assert second.previous == ("abc123",)
-    assert play.registry.get("abc123") == second
+    assert client.registry.get("abc123") == second
 
 
 def test_there_are_never_too_many() -> None:
     registry = Registry()
-    for number in range(MOST_SESSIONS + 3):
-        registry.measure(f"s{number}", Usage(cost_usd=1.0), told(f"s{number}"))
-    assert len(registry.by_id) == MOST_SESSIONS
+    for number in range(MAX_SESSIONS + 3):
+        registry.update_usage(f"s{number}", Usage(cost_usd=1.0), told(f"s{number}"))
+    assert len(registry.by_id) == MAX_SESSIONS

@@ -1,4 +1,4 @@
-"""Records to be kept, made short."""
+"""Sample journal records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def event(number: int, *, session: str = "s", kind: str = "PreToolUse", payload:
         agent="a",
         tool="Bash",
         cwd="/home/x",
-        road="cold",
+        route="cold",
         verdict="blocked",
         exit=2,
         reason="no",
@@ -30,7 +30,7 @@ def event(number: int, *, session: str = "s", kind: str = "PreToolUse", payload:
     )
 
 
-def done(number: int, *, exit_code: int = 2) -> CommandsRecord:
+def commands(number: int, *, exit_code: int = 2) -> CommandsRecord:
     return CommandsRecord(
         id=f"e{number:06}",
         at=START + number + 0.5,
@@ -42,7 +42,7 @@ def done(number: int, *, exit_code: int = 2) -> CommandsRecord:
     )
 
 
-def turn(number: int) -> DaemonRecord:
+def daemon_record(number: int) -> DaemonRecord:
     return DaemonRecord(at=START + number, what="started", pid=number, version="0.1")
 
 

@@ -1,4 +1,4 @@
-"""However the journal is cut into batches, and however often a part of it comes again, the table is the same."""
+"""However the journal is split into batches, and however often a part repeats, the stored result is the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store.records import at, done, event, turn
+from store.records import at, commands, daemon_record, event
 
 from fairlead.store import Store
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from fairlead.store import StoredEvent
 
 numbers = st.integers(0, 12)
-records = st.one_of(numbers.map(event), numbers.map(done), numbers.map(turn))
+records = st.one_of(numbers.map(event), numbers.map(commands), numbers.map(daemon_record))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
-def test_any_split_with_any_repeats_gives_the_same_table(data: st.DataObject) -> None:
+def test_any_split_with_any_repeats_gives_the_same_result(data: st.DataObject) -> None:
     journal: list[Record] = data.draw(st.lists(records, max_size=40))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(journal)), max_size=5)))
     edges = [0, *cuts, len(journal)]
     batches = []
     for start, end in pairwise(edges):
-        again = data.draw(st.integers(0, start), label="goes back to")
-        batches.append((journal[again:end], end))
+        first = data.draw(st.integers(0, start), label="starts again at")
+        batches.append((journal[first:end], end))
     assert stored(batches) == stored([(journal, len(journal))])
 
 
 def stored(batches: list[tuple[list[Record], int]]) -> tuple[list[StoredEvent], list[DaemonRecord], int, int]:
     with tempfile.TemporaryDirectory() as folder, closing(Store.open(f"sqlite:///{folder}/fairlead.db")) as store:
-        new = sum(store.take(batch, at(end)) for batch, end in batches)
-        place = store.position()
-        assert place is not None
-        return store.events(limit=1000), store.turns(), place.offset, new
+        new = sum(store.add_records(batch, at(end)) for batch, end in batches)
+        position = store.position()
+        assert position is not None
+        return store.events(limit=1000), store.daemon_records(), position.offset, new

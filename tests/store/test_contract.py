@@ -1,4 +1,4 @@
-"""The contract, kept by each backend."""
+"""Every backend fulfils the contract of the event store."""
 
 from __future__ import annotations
 

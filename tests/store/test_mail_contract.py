@@ -1,4 +1,4 @@
-"""The contract of a box, kept by each backend."""
+"""Every backend fulfils the contract of the mail store."""
 
 from __future__ import annotations
 

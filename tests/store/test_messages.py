@@ -1,4 +1,4 @@
-"""Every error of the store can be looked up in the words in which it is told."""
+"""Every error message of the store is explained in the documentation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ NAMES = {name for name in store.__all__ if name.startswith("Store") and name not
 
 def test_every_message_of_an_error_is_explained() -> None:
     explained = " ".join((ROOT / "docs/troubleshooting.md").read_text("utf-8").split())
-    missing = [part for part in told() if part not in explained]
+    missing = [part for part in message_parts() if part not in explained]
     assert missing == []
 
 
-def test_every_error_is_ours() -> None:
+def test_every_error_is_a_store_error() -> None:
     assert all(issubclass(getattr(store, name), FairleadError) for name in NAMES)
     assert all(issubclass(getattr(store, name), store.StoreError) for name in NAMES)
 
 
-def told() -> list[str]:
-    """The constant parts of every error's text that are long enough to be looked for."""
+def message_parts() -> list[str]:
+    """Return the constant parts of all error messages that are long enough to search for."""
     found = []
-    for file in sorted(Path(store.__file__).parent.glob("*.py")):
+    for file in sorted(Path(store.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in NAMES:
                 found += [part for argument in node.args for part in constants(argument)]

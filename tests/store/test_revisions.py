@@ -1,4 +1,4 @@
-"""Migrations: from every revision there was to the one of today, which is what the tables say."""
+"""Migrations: every earlier revision is upgraded to the current one, which matches the tables."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, Select, Update, create_engine, insert, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
-from store.records import at, done, event
+from store.records import at, commands, event
 
 from fairlead.mail import USER, Draft, MessageService
 from fairlead.store import MailStore, Store, StoredEvent
 from fairlead.store._backend import insert_or_ignore
 from fairlead.store._revisions import HEAD_REVISION, known_revisions, scripts, upgrade
-from fairlead.store.events import _pruner as _retention
-from fairlead.store.events import _queries
+from fairlead.store.events import _pruner, _queries
 from fairlead.store.events._rows import rows_by_table
 from fairlead.store.events._tables import REVISION_TABLE, metadata, positions
 from fairlead.store.mail import _queries as _mail_queries
-from fairlead.store.mail import _writes as _mail_writes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def made_at(revision: str, file: Path) -> None:
-    """Make a database as the version of that revision made it, with an event in it."""
+def create_at(revision: str, file: Path) -> None:
+    """Create a database as the version of that revision did, with an event in it."""
     engine = create_engine(f"sqlite:///{file}")
     with engine.begin() as connection:
         upgrade(connection, str(file), revision)
@@ -38,7 +36,7 @@ def made_at(revision: str, file: Path) -> None:
 
 
 def fill_0001(connection: Connection) -> None:
-    for table, rows in rows_by_table([event(1), done(1)]):
+    for table, rows in rows_by_table([event(1), commands(1)]):
         connection.execute(insert(table), rows)
     connection.execute(insert(positions).values(id=1, segment=1, offset=7, settled=0))
 
@@ -58,44 +56,44 @@ MAIL_0002 = (
     read, answered, bounced, why) VALUES (10, 1, 1, 'queued', 0, 1, 0, 1, 0, '', NULL, 0, 0, 0, '')""",
 )
 FILL = {"0001": fill_0001, "0002": fill_0002}
-"""Revision → writes `event(1)`, `done(1)` and the position 7 as that version did; from 0002 on also a message to
-amber-fox. Each new revision adds one, and freezes the one before it: plain SQL, if the tables have changed."""
+"""Revision → writes `event(1)`, `commands(1)` and position 7 as that version did; from 0002 on also a message.
+A new revision adds an entry, and freezes the one before it: as plain SQL, if the tables have changed."""
 
 
 @pytest.mark.parametrize("revision", known_revisions())
-def test_a_database_of_every_revision_becomes_one_of_today(tmp_path: Path, revision: str) -> None:
-    made_at(revision, tmp_path / "fairlead.db")
+def test_an_event_store_of_every_revision_is_upgraded(tmp_path: Path, revision: str) -> None:
+    create_at(revision, tmp_path / "fairlead.db")
     with closing(Store.open(f"sqlite:///{tmp_path}/fairlead.db")) as store:
         assert store.warnings == ()
-        assert store.check().revision == HEAD_REVISION
-        assert store.events() == [StoredEvent(event(1), done(1))]
+        assert store.health().revision == HEAD_REVISION
+        assert store.events() == [StoredEvent(event(1), commands(1))]
         assert store.position() == at(7)
 
 
 @pytest.mark.parametrize("revision", known_revisions())
-def test_a_box_of_every_revision_becomes_one_of_today(tmp_path: Path, revision: str) -> None:
-    made_at(revision, tmp_path / "mail.db")
-    with closing(MailStore.open(f"sqlite:///{tmp_path}/mail.db")) as box:
-        assert box.warnings == ()
-        assert box.check().revision == HEAD_REVISION
-        office = MessageService(box)
-        amber = office.agent_for("s1")
+def test_a_mail_store_of_every_revision_is_upgraded(tmp_path: Path, revision: str) -> None:
+    create_at(revision, tmp_path / "mail.db")
+    with closing(MailStore.open(f"sqlite:///{tmp_path}/mail.db")) as store:
+        assert store.warnings == ()
+        assert store.health().revision == HEAD_REVISION
+        service = MessageService(store)
+        amber = service.ensure_agent("s1")
         if revision >= "0002":
             assert amber.name == "amber-fox"
-            assert office.waiting(amber) == 1
-            assert not office.send(USER, Draft(to=("amber-fox",), subject="again", key="k")).is_new
-            assert office.due(10.0) == 1
-        assert office.send(USER, Draft(to=(amber.name,), subject="new")).is_new
+            assert service.queued_count(amber) == 1
+            assert not service.send(USER, Draft(to=("amber-fox",), subject="again", key="k")).is_new
+            assert service.process_deadlines(10.0) == 1
+        assert service.send(USER, Draft(to=(amber.name,), subject="new")).is_new
 
 
-def test_the_migrations_make_what_the_tables_say(tmp_path: Path) -> None:
+def test_the_migrations_create_the_declared_tables(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/fairlead.db")
     with closing(store), store._backend.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": REVISION_TABLE, "compare_type": True})
         assert compare_metadata(context, metadata) == []
 
 
-def test_there_is_one_line_of_revisions_and_it_ends_at_the_head() -> None:
+def test_the_revisions_are_linear_and_end_at_the_head() -> None:
     assert scripts().get_heads() == [HEAD_REVISION]
     assert known_revisions()[-1] == HEAD_REVISION
     assert known_revisions() == sorted(known_revisions())
@@ -107,30 +105,29 @@ STATEMENTS: list[Any] = [
     *(insert_or_ignore("postgresql", table) for table in metadata.sorted_tables),
     *(
         _queries.POSITION,
-        _queries.SETTLED,
+        _queries.COUNT_SYNC,
         _queries.TOTALS,
         _queries.SESSIONS,
         _queries.BY_EVENT,
-        _queries.latest_turns(1),
+        _queries.latest_daemon_records(1),
     ),
     _queries.stored_among(["a"]),
     _queries.page(
-        _queries.chosen(session="s", event="e", since=1, until=2), after=(1.0, "a"), newest_first=True, limit=3
+        _queries.filtered(session="s", event="e", since=1, until=2), after=(1.0, "a"), newest_first=True, limit=3
     ),
-    *(_retention._OLDEST_FIRST, _retention._LOST_DONES, _retention._TURNS),
+    *(_pruner._OLDEST_EVENTS, _pruner._ORPHANED_COMMANDS, _pruner._OLDEST_DAEMON_RECORDS),
     select(positions),
     *(value for value in vars(_mail_queries).values() if isinstance(value, Select | Update)),
-    _mail_queries.thread_of(7),
-    _mail_queries.thread_of(0),
-    _mail_queries.found("50%", 7),
-    _mail_queries.old(None),
-    _mail_queries.old((1.0, 1)),
-    _mail_writes._TELL,
+    _mail_queries.thread(7),
+    _mail_queries.thread(0),
+    _mail_queries.search("50%", 7),
+    _mail_queries.old_messages(None),
+    _mail_queries.old_messages((1.0, 1)),
 ]
 
 
-def test_every_statement_can_be_said_to_postgresql() -> None:
-    """Not that it answers well, which the contract will show; but none is of SQLite alone."""
+def test_every_statement_compiles_for_postgresql() -> None:
+    """No statement is specific to SQLite. Whether the results are right is for the contract to show."""
     dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
     for statement in STATEMENTS:
         assert str(statement.compile(dialect=dialect))

@@ -1,4 +1,4 @@
-"""What tests of the view share: the team on a screen, and a speaker at a socket."""
+"""Fixtures for the tests of the view."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tui.speaker import Speaker
-from tui.team import team
+from tui.fake_daemon import FakeDaemon
+from tui.sample_sessions import sample_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Times of day are those of one place, whoever runs the tests."""
+    """Times of day do not depend on where the tests run."""
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.delenv("NO_COLOR", raising=False)
     time.tzset()
@@ -27,9 +27,9 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def speaker() -> Iterator[Speaker]:
+def daemon() -> Iterator[FakeDaemon]:
     with tempfile.TemporaryDirectory(prefix="fl") as folder:  # a socket's path must be short
-        made = Speaker(Path(folder) / "daemon.sock", team())
-        made.start()
-        yield made
-        made.stop()
+        daemon = FakeDaemon(Path(folder) / "daemon.sock", sample_sessions())
+        daemon.start()
+        yield daemon
+        daemon.stop()

@@ -1,4 +1,4 @@
-"""A real tmux: `fairlead watch` runs in one pane and goes to another, and peeks at it."""
+"""A real tmux: `fairlead watch` runs in one pane, switches to another, and shows its last lines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
-from tui.speaker import Speaker
-from tui.team import session
+from tui.fake_daemon import FakeDaemon
+from tui.sample_sessions import session
 
 from fairlead.sessions import AttentionNeeded
 from fairlead.tui import _tmux
@@ -41,9 +41,9 @@ class Tmux:
     def screen(self, pane: str) -> str:
         return self.run("capture-pane", "-p", "-t", pane)
 
-    def wait(self, holds: Callable[[], object]) -> None:
+    def wait(self, condition: Callable[[], object]) -> None:
         deadline = monotonic() + 60
-        while not holds():
+        while not condition():
             assert monotonic() < deadline, self.screen("watch:0")
             sleep(0.02)
 
@@ -73,19 +73,19 @@ def tmux() -> Iterator[Tmux]:
 
 
 @pytest.fixture
-def waiting(tmux: Tmux) -> Iterator[Speaker]:
-    """A daemon that knows one session: it waits for the person in the agent's pane."""
+def waiting(tmux: Tmux) -> Iterator[FakeDaemon]:
+    """A daemon with one session, which waits for the user in the agent's pane."""
     (tmux.home / "run").mkdir()
     pane = tmux.run("display-message", "-p", "-t", "agent", "#{pane_id}")
     one = session("s1", title="Clean up", state=AttentionNeeded("Permission"), tmux=f"{tmux.socket},1,0", pane=pane)
-    speaker = Speaker(tmux.home / "run/daemon.sock", [one])
-    speaker.start()
-    yield speaker
-    speaker.stop()
+    daemon = FakeDaemon(tmux.home / "run/daemon.sock", [one])
+    daemon.start()
+    yield daemon
+    daemon.stop()
 
 
 @pytest.mark.timeout(120)
-def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: Speaker) -> None:
+def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: FakeDaemon) -> None:
     watch = tmux.run("new-session", "-dP", "-F", "#{pane_id}", "-s", "watch", "-x", "100", "-y", "30")
     tmux.run("new-session", "-d", "-s", "outer", "-x", "100", "-y", "30")
     tmux.run("send-keys", "-t", watch, f"exec {sys.executable} -c '{START}' watch", "Enter")
@@ -101,7 +101,7 @@ def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: Speaker) 
     tmux.run("send-keys", "-t", watch, "p")
     tmux.run("send-keys", "-t", watch, "Enter")
     tmux.wait(lambda: tmux.run("list-clients", "-F", "#{session_name}") == "agent")
-    tmux.wait(lambda: "went to agent:0" in tmux.screen(watch))
+    tmux.wait(lambda: "switched to agent:0" in tmux.screen(watch))
 
     tmux.run("send-keys", "-t", watch, "y")
     tmux.wait(lambda: "s1" in tmux.run("list-buffers", "-F", "#{buffer_sample}"))
@@ -114,21 +114,21 @@ def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: Speaker) 
     tmux.run("resize-window", "-t", watch, "-x", "20", "-y", "5")
     tmux.wait(lambda: "Gone by n…" in tmux.screen(watch))
     tmux.run("resize-window", "-t", watch, "-x", "80", "-y", "24")
-    tmux.wait(lambda: "doing, needs" in tmux.screen(watch))
+    tmux.wait(lambda: "activity" in tmux.screen(watch))
     tmux.run("send-keys", "-t", watch, "q")
     tmux.wait(lambda: "watch" not in tmux.run("list-sessions", "-F", "#{session_name}"))
 
 
-async def test_a_pane_that_no_terminal_shows_is_chosen_and_said(tmux: Tmux) -> None:
+async def test_a_pane_that_no_terminal_shows_is_selected(tmux: Tmux) -> None:
     other = tmux.run("split-window", "-dP", "-F", "#{pane_id}", "-t", "agent", "exec cat")
-    said = await _tmux.jump(f"{tmux.socket},1,0", other)
+    message = await _tmux.jump(f"{tmux.socket},1,0", other)
 
-    assert said == f"{other} is chosen, but no terminal shows it; run: tmux -S {tmux.socket} attach -t agent:0"
+    assert message == f"selected pane {other}, but no terminal shows it; run: tmux -S {tmux.socket} attach -t agent:0"
     assert tmux.run("display-message", "-p", "-t", "agent", "#{pane_id}") == other
 
 
 @pytest.mark.parametrize(
-    ("where", "pane", "said"),
+    ("tmux", "pane", "message"),
     [
         ("", "", "does not run in tmux"),
         ("/nowhere/sock,1,0", "%1", r"the tmux of this session is gone \(/nowhere/sock\)"),
@@ -137,11 +137,11 @@ async def test_a_pane_that_no_terminal_shows_is_chosen_and_said(tmux: Tmux) -> N
         ("/x,1,0", "%1; kill-server", "not a tmux pane"),
     ],
 )
-async def test_what_cannot_be_gone_to_is_said(where: str, pane: str, said: str) -> None:
+async def test_a_pane_that_cannot_be_reached_is_explained(tmux: str, pane: str, message: str) -> None:
     if not shutil.which("tmux"):
         pytest.skip("there is no tmux here")
-    with pytest.raises(_tmux.NoPane, match=said):
-        await _tmux.jump(where, pane)
+    with pytest.raises(_tmux.NoPane, match=message):
+        await _tmux.jump(tmux, pane)
 
 
 async def test_no_tmux_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,33 +1,33 @@
-"""From sessions to lines, without a screen: exact rows, and the same ones however the sessions came."""
+"""From sessions to lines, without a screen: exact rows, the same in whatever order the sessions arrive."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tui.team import LEAD, MODELS, NOW, PLACES, SHOP, TREE, session, team, usage
+from tui.sample_sessions import LEAD, LOCATIONS, MODELS, NOW, SHOP, TREE, sample_sessions, session, usage
 
 from fairlead.sessions import AttentionNeeded, Evidence, Idle, Session, Working
-from fairlead.text._width import width
-from fairlead.tui.model._layout import columns, headings, laid_out, summary
-from fairlead.tui.model._projects import Place
-from fairlead.tui.model._rows import row_of
+from fairlead.text import cell_width
+from fairlead.tui.model._layout import column_headings, columns, layout_row, summary
+from fairlead.tui.model._projects import Location
+from fairlead.tui.model._rows import make_row
 from fairlead.tui.model._totals import Totals
-from fairlead.tui.model._tree import Tree
-from fairlead.tui.model._view import Folds, Line, View
+from fairlead.tui.model._tree import SessionTree
+from fairlead.tui.model._view import SORTS, Folds, Line, View
 
 DAY = NOW - 10 * 3600
 
 
 def shown(sessions: list[Session], view: View | None = None, cells: int = 80) -> list[str]:
-    tree = Tree(sessions, PLACES)
+    tree = SessionTree(sessions, LOCATIONS)
     lines = tree.lines(view or View(), NOW)
     cols = columns(cells, has_usage=tree.has_usage)
-    return ["".join(text for text, _ in laid_out(row_of(tree.facts(line), NOW), cols)).rstrip() for line in lines]
+    return ["".join(text for text, _ in layout_row(make_row(tree.data(line), NOW), cols)).rstrip() for line in lines]
 
 
-def test_the_team_is_a_tree_with_what_needs_the_person_above_it() -> None:
-    assert shown(team()) == [
+def test_sessions_are_a_tree_with_what_needs_the_user_above_it() -> None:
+    assert shown(sample_sessions()) == [
         " NEEDS YOU",
         "   ! needs you 2m05s webshop  Checkout: pay by invoice   Permission for Bash",
         "   ! needs you   31s fairlead/issu…  build the live vie… Question: which colour…",
@@ -48,7 +48,7 @@ def test_the_team_is_a_tree_with_what_needs_the_person_above_it() -> None:
 
 
 def test_a_wide_row_has_evidence_model_context_bar_cost_and_age() -> None:
-    row = next(line for line in shown(team(), cells=140) if "Find the slow" in line)
+    row = next(line for line in shown(sample_sessions(), cells=140) if "Find the slow" in line)
 
     assert row == (
         "   ● working     10m ▾ Find the slow query                Edit src/orders/query… "
@@ -56,8 +56,8 @@ def test_a_wide_row_has_evidence_model_context_bar_cost_and_age() -> None:
     )
 
 
-def test_who_has_ended_is_shown_when_asked_for_and_comes_last() -> None:
-    lines = shown(team(), View(show_ended=True))
+def test_ended_sessions_are_shown_on_request_and_come_last() -> None:
+    lines = shown(sample_sessions(), View(show_ended=True))
 
     assert lines[-1] == "   x ended     8m20s   Done long ago              prompt_input_exit"
     assert [line for line in lines if "test-writer" in line] == [
@@ -65,24 +65,24 @@ def test_who_has_ended_is_shown_when_asked_for_and_comes_last() -> None:
     ]
 
 
-def test_who_waits_longest_comes_first_and_who_is_stale_comes_last() -> None:
+def test_the_longest_wait_comes_first_and_stale_sessions_last() -> None:
     waits = [("old", 9 * 3600), ("new", 5), ("long", 300)]
     sessions = [
         session(name, state=AttentionNeeded("Permission"), since=NOW - ago, last_activity=NOW - ago)
         for name, ago in waits
     ]
 
-    needs = [line for line in Tree(sessions).lines(View(), NOW) if line.kind == "need"]
+    needs = [line for line in SessionTree(sessions).lines(View(), NOW) if line.kind == "attention"]
 
     assert [line.id for line in needs] == ["long", "new", "old"]
-    assert [row_of(Tree(sessions).facts(line), NOW).blinks for line in needs] == [True, True, False]
+    assert [make_row(SessionTree(sessions).data(line), NOW).blinks for line in needs] == [True, True, False]
 
 
-def test_a_subagent_that_needs_the_person_names_its_session_and_alarms_all_above_it() -> None:
+def test_a_subagent_that_needs_the_user_names_its_session_and_marks_all_above_it() -> None:
     parent = session("p", title="Big job", state=Working("Agent"))
     child = session("p/1", parent="p", agent_type="coder", state=AttentionNeeded("Permission"))
 
-    assert shown([parent, child], View(folds=Folds(others=frozenset({("session", "p")}))), 100) == [
+    assert shown([parent, child], View(folds=Folds(exceptions=frozenset({("session", "p")}))), 100) == [
         " NEEDS YOU",
         "   ! needs you   10s webshop  coder of Big job             Permission                          1h00m",
         "",
@@ -91,47 +91,47 @@ def test_a_subagent_that_needs_the_person_names_its_session_and_alarms_all_above
     ]
 
 
-def test_the_summary_counts_main_sessions_and_each_who_waits() -> None:
-    tree = Tree(team(), PLACES)
+def test_the_summary_counts_main_sessions_and_all_that_wait() -> None:
+    tree = SessionTree(sample_sessions(), LOCATIONS)
     tree.lines(View(today=DAY), NOW)
 
-    told = tree.sums._replace(cost=round(tree.sums.cost, 6), today=round(tree.sums.today, 6))
-    assert told == Totals(working=1, waiting=2, idle=1, stale=1, ended=1, cost=7.4, today=7.4)
+    totals = tree.totals._replace(cost=round(tree.totals.cost, 6), today=round(tree.totals.today, 6))
+    assert totals == Totals(working=1, waiting=2, idle=1, stale=1, ended=1, cost=7.4, today=7.4)
 
 
-def test_the_cost_of_today_leaves_out_who_did_nothing_today() -> None:
-    tree = Tree([session("a", usage=usage(1, 5.0), last_activity=NOW - 7200), session("b", usage=usage(1, 1.0))])
+def test_the_cost_of_today_leaves_out_sessions_without_activity_today() -> None:
+    tree = SessionTree([session("a", usage=usage(1, 5.0), last_activity=NOW - 7200), session("b", usage=usage(1, 1.0))])
     tree.lines(View(today=NOW - 3600), NOW)
 
-    assert (tree.sums.today, tree.sums.cost) == (1.0, 6.0)
-    assert said_of(tree) == " nobody waits for you   ● 0 working   ○ 2 idle   $1.00 today"
+    assert (tree.totals.today, tree.totals.cost) == (1.0, 6.0)
+    assert summary_of(tree) == " nothing needs you   ● 0 working   ○ 2 idle   $1.00 today"
 
 
-def test_what_was_spent_today_by_one_that_began_earlier_is_told_as_at_most() -> None:
-    tree = Tree([session("a", started=NOW - 90_000, usage=usage(1, 5.0)), session("b", usage=usage(1, 1.0))])
+def test_the_cost_of_today_of_an_older_session_is_an_upper_bound() -> None:
+    tree = SessionTree([session("a", started=NOW - 90_000, usage=usage(1, 5.0)), session("b", usage=usage(1, 1.0))])
     tree.lines(View(today=DAY), NOW)
 
-    assert said_of(tree).endswith("≤ $6.00 today")
+    assert summary_of(tree).endswith("≤ $6.00 today")
 
 
-def test_a_view_that_is_open_at_midnight_knows_what_each_had_cost_by_then() -> None:
-    tree = Tree([session("a", usage=usage(1, 5.0)), session("b", usage=usage(1, 1.0))])
+def test_a_view_that_is_open_at_midnight_knows_the_cost_until_then() -> None:
+    tree = SessionTree([session("a", usage=usage(1, 5.0)), session("b", usage=usage(1, 1.0))])
     tree.lines(View(today=DAY), NOW)
     midnight = NOW + 60
     tree.lines(View(today=midnight), midnight + 5)
-    assert tree.sums.today == 0
+    assert tree.totals.today == 0
 
     tree.put(session("a", last_activity=midnight + 10, usage=usage(1, 7.5)))
     tree.reset(tree.sessions.values())
     tree.lines(View(today=midnight), midnight + 11)
-    assert (tree.sums.today, tree.sums.older) == (2.5, 0)
+    assert (tree.totals.today, tree.totals.older) == (2.5, 0)
 
 
-def said_of(tree: Tree) -> str:
-    return "".join(text for text, _ in summary(tree.sums, 100, "")).rstrip()
+def summary_of(tree: SessionTree) -> str:
+    return "".join(text for text, _ in summary(tree.totals, 100, "")).rstrip()
 
 
-def test_columns_for_what_nobody_has_told_are_left_to_the_names() -> None:
+def test_columns_without_data_leave_their_room_to_the_names() -> None:
     plain = [session("a", title="A title that needs its room", state=Working("Edit"), model=MODELS[0])]
 
     assert shown(plain, cells=96)[-1] == (
@@ -139,37 +139,37 @@ def test_columns_for_what_nobody_has_told_are_left_to_the_names() -> None:
     )
 
 
-def test_folds_hide_what_is_below_and_say_what_it_is() -> None:
-    assert shown(team(), View(folds=Folds(all_open=False)))[4:] == [
+def test_a_folded_line_counts_what_it_hides() -> None:
+    assert shown(sample_sessions(), View(folds=Folds(all_open=False)))[4:] == [
         " ▸ fairlead !1  1 needs you, 1 idle, 1 stale                               $2.45",
         " ▸ webshop !1  main  1 needs you, 1 working                                $4.95",
     ]
 
 
-def test_a_filter_shows_what_has_all_its_words_with_those_above_and_below_it() -> None:
-    assert [line for line in shown(team(), View(filter="explore GREP")) if line] == [
+def test_a_filter_shows_what_matches_with_the_lines_above_and_below() -> None:
+    assert [line for line in shown(sample_sessions(), View(filter="explore GREP")) if line] == [
         " ▾ webshop !1  main                                                        $4.95",
         "   ● working     10m ▾ Find the slow query        Edit src/orders/…  83%   $3.75",
         "   ● working   1m35s   └ Explore: who calls load… Grep               31k",
     ]
 
 
-def test_where_there_is_nothing_to_show_it_is_said_why_and_what_to_do() -> None:
+def test_an_empty_view_says_why_and_what_to_do() -> None:
     over = [session("a", ended=NOW - 5), session("b", ended=NOW - 5)]
 
     assert shown([])[0] == " no sessions yet"
     assert any("fairlead hooks install" in line for line in shown([]))
     assert shown(over) == [" all 2 sessions have ended; e shows them"]
     assert shown(over[:1]) == [" the only session has ended; e shows it"]
-    assert shown(team(), View(filter="nobody")) == [" nothing has these words; Esc shows all again"]
-    assert shown(team(), View(project="/elsewhere"))[0].startswith(" no session works in this project")
+    assert shown(sample_sessions(), View(filter="nobody")) == [" no session matches the filter; Esc clears it"]
+    assert shown(sample_sessions(), View(project="/elsewhere"))[0].startswith(" no session in this project")
 
 
-def test_one_project_can_be_asked_for() -> None:
-    lines = Tree(team(), PLACES).lines(View(project=LEAD), NOW)
+def test_one_project_can_be_selected() -> None:
+    lines = SessionTree(sample_sessions(), LOCATIONS).lines(View(project=LEAD), NOW)
 
     assert {line.id for line in lines if line.kind in ("project", "worktree")} == {LEAD, TREE}
-    assert [line.id for line in lines if line.kind == "need"] == ["c0ffee00-3333"]
+    assert [line.id for line in lines if line.kind == "attention"] == ["c0ffee00-3333"]
 
 
 def test_sorts() -> None:
@@ -178,16 +178,16 @@ def test_sorts() -> None:
         session("b", started=2, last_activity=NOW - 9, usage=usage(90, 1.0), state=Working()),
         session("c", started=3, last_activity=NOW - 1, usage=usage(50, 2.0), state=AttentionNeeded("x")),
     ]
-    orders = {
-        sort: "".join(line.id for line in Tree(some, PLACES).lines(View(sort=sort), NOW) if line.kind == "session")
-        for sort in ("start", "state", "activity", "cost", "context")
-    }
+    orders = {}
+    for sort in SORTS:
+        lines = SessionTree(some, LOCATIONS).lines(View(sort=sort), NOW)
+        orders[sort] = "".join(line.id for line in lines if line.kind == "session")
 
     assert orders == {"start": "abc", "state": "cba", "activity": "cab", "cost": "acb", "context": "bca"}
 
 
-def test_a_subagent_without_its_maker_stands_alone_until_that_comes() -> None:
-    tree = Tree([session("p/1", parent="p", agent_type="coder")], PLACES)
+def test_a_subagent_stands_alone_until_its_parent_arrives() -> None:
+    tree = SessionTree([session("p/1", parent="p", agent_type="coder")], LOCATIONS)
     assert tree.lines(View(), NOW)[-1] == Line("session", "p/1")
 
     tree.put(session("p"))
@@ -197,18 +197,18 @@ def test_a_subagent_without_its_maker_stands_alone_until_that_comes() -> None:
     assert tree.lines(View(), NOW)[-1] == Line("session", "p/1")
 
 
-def test_sessions_that_made_each_other_are_shown_once() -> None:
-    tree = Tree([session("a", parent="b"), session("b", parent="a"), session("c", parent="b")])
+def test_sessions_that_are_each_others_parents_are_shown_once() -> None:
+    tree = SessionTree([session("a", parent="b"), session("b", parent="a"), session("c", parent="b")])
 
     assert sorted(line.id for line in tree.lines(View(), NOW) if line.kind == "session") == ["a", "b", "c"]
 
 
-ELSEWHERE = Place(SHOP, "/code/webshop-two", "other")
+ELSEWHERE = Location(SHOP, "/code/webshop-two", "other")
 IDS = st.sampled_from(["a", "b", "a/1", "a/2", "b/1", "a/1/x", "z"])
 STATES = st.sampled_from([Idle(), Working("Edit"), AttentionNeeded("Permission")])
 CHANGE = st.one_of(
     IDS,
-    st.sampled_from([ELSEWHERE, PLACES[LEAD]]),
+    st.sampled_from([ELSEWHERE, LOCATIONS[LEAD]]),
     st.builds(
         lambda name, parent, state, cwd, ended: session(
             name, parent=parent, state=state, cwd=cwd, ended=ended, evidence=Evidence("Stop", NOW)
@@ -232,21 +232,21 @@ VIEWS = st.builds(
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(st.tuples(CHANGE, VIEWS), max_size=25))
-def test_the_lines_do_not_depend_on_how_the_sessions_came(steps: list[tuple[object, View]]) -> None:
-    """Change by change, seen in another way after each, they are what all of it at once gives."""
-    tree, places = Tree((), PLACES), dict(PLACES)
+def test_the_lines_do_not_depend_on_the_order_of_changes(steps: list[tuple[object, View]]) -> None:
+    """After every change, and in any view, the lines are those of a new tree with the same sessions."""
+    tree, places = SessionTree((), LOCATIONS), dict(LOCATIONS)
     for change, view in steps:
         if isinstance(change, Session):
             tree.put(change)
-        elif isinstance(change, Place):
+        elif isinstance(change, Location):
             places[LEAD] = change
-            tree.set_place(LEAD, change)
+            tree.set_location(LEAD, change)
         else:
             tree.drop(str(change))
-        lines, fresh = tree.lines(view, NOW), Tree(tree.sessions.values(), places)
+        lines, fresh = tree.lines(view, NOW), SessionTree(tree.sessions.values(), places)
         assert lines == fresh.lines(view, NOW)
-        assert tree.sums == fresh.sums
-        assert [tree.facts(line) for line in lines] == [fresh.facts(line) for line in lines]
+        assert tree.totals == fresh.totals
+        assert [tree.data(line) for line in lines] == [fresh.data(line) for line in lines]
         everything = replace(view, show_ended=True, filter="", folds=Folds(), project="")
         found = [line.id for line in tree.lines(everything, NOW) if line.kind == "session"]
         assert sorted(found) == sorted(tree.sessions)
@@ -275,10 +275,10 @@ def test_hostile_texts_never_change_the_width_of_a_row() -> None:
             session("p", title=text, cwd=f"/x/{text}", state=AttentionNeeded(text or "?"), evidence=evidence),
             session("p/1", evidence=evidence, model=text, **child),
         ]
-        tree = Tree(sessions)
+        tree = SessionTree(sessions)
         for cells in (1, 5, 20, 43, 60, 80, 120, 200):
             for line in tree.lines(View(), NOW):
                 cols = columns(cells, has_usage=bool(len(text) % 2))
-                row = "".join(part for part, _ in laid_out(row_of(tree.facts(line), NOW), cols))
-                assert width(row) == cells == width(headings(cols))
+                row = "".join(part for part, _ in layout_row(make_row(tree.data(line), NOW), cols))
+                assert cell_width(row) == cells == cell_width(column_headings(cols))
                 assert not set(row) & set("\x1b\n\r\t\x00\x07\u202e\u2066\u200f\u200b\u200d\ufeff\ufe0f\ud800")

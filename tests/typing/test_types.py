@@ -32,9 +32,9 @@ def test_mypy_rejects_each_program_at_the_line_of_its_mistake() -> None:
     for line in done.stdout.splitlines():
         if found := re.match(r".*[/\\](\w+\.py:\d+): error: (.*)", line):
             first.setdefault(found[1], found[2])
-    for place, message in EXPECTED.items():
-        assert message in first.get(place, "nothing"), done.stdout
-    assert {place.split(":")[0] for place in first} == {path.name for path in (HERE / "rejected").glob("*.py")}
+    for location, message in EXPECTED.items():
+        assert message in first.get(location, "nothing"), done.stdout
+    assert {location.split(":")[0] for location in first} == {path.name for path in (HERE / "rejected").glob("*.py")}
 
 
 @pytest.mark.timeout(180)

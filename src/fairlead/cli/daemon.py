@@ -178,16 +178,13 @@ def _python_launcher() -> str:
     """Return what is wrong with a launcher in Python; "" if it is a compiled one, or there is none."""
     if _is_compiled(os.path.join(os.path.dirname(sys.executable), "fairlead-hook")):
         return ""  # nearly always; to look closer takes 50 ms of imports
-    from fairlead.clients._settings_file import InstallError
-    from fairlead.clients.claude import _programs as programs
+    from fairlead import clients
 
     try:
-        launcher = programs.find_launcher(programs.launcher_folders(), sys.executable).hook
-    except InstallError:
+        launcher = clients.find_launcher(clients.launcher_folders(), sys.executable).hook
+    except clients.InstallError:
         return ""
-    if not programs.is_python_launcher(launcher):
-        return ""
-    return f"{programs.PYTHON_LAUNCHER}; {programs.COMPILE_LAUNCHER}"
+    return f"{clients.PYTHON_LAUNCHER}; {clients.COMPILE_LAUNCHER}" if clients.is_python_launcher(launcher) else ""
 
 
 def _is_compiled(program: str) -> bool:

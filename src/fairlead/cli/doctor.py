@@ -8,12 +8,18 @@ import click
 import msgspec
 
 from fairlead import __version__
+from fairlead.cli.support.client_options import (
+    client_option,
+    find_client,
+    parse_version,
+    scope_option,
+    version_option,
+)
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.param_types import OneOf, Text
 from fairlead.cli.support.screen import Screen, print_lines, stdout_screen
-from fairlead.clients.claude._install import SCOPES
-from fairlead.clients.claude._install_events import read_version, show_version
-from fairlead.doctor import Options, examine, gather, harmless, level_of
+from fairlead.clients import format_version
+from fairlead.doctor import Options, examine, gather, level_of
+from fairlead.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +38,7 @@ _WORD_WIDTH = max(map(len, _WORDS.values()))
 
 def to_text(facts: Facts, groups: Groups, screen: Screen) -> Iterator[str]:
     """Yield the findings by groups, and a summary."""
-    yield harmless(f"Fairlead {facts.version}, in {facts.cwd}")
+    yield printable(f"Fairlead {facts.version}, in {facts.cwd}")
     for title, findings in groups:
         yield ""
         yield title
@@ -49,7 +55,7 @@ def _summary(facts: Facts, findings: Sequence[Finding]) -> str:
     """Return the outcome in one line, and what to do first."""
     errors = [finding for finding in findings if finding.level == "wrong"]
     warnings = _count([finding for finding in findings if finding.level == "warning"], "warning")
-    runs = [run for run in facts.played.runs if run.is_ours and run.road is not None]
+    runs = [run for run in facts.hook_runs.runs if run.is_ours and run.route is not None]
     ran = f"{_count(runs, 'hook')} ran" if runs else "no hook ran"
     if not errors:
         return f"no errors: {ran}, {warnings}"
@@ -66,25 +72,25 @@ def to_document(facts: Facts, groups: Groups) -> dict[str, Any]:
     levels = [finding.level for finding in findings]
     return {
         "version": facts.version,
-        "client": "claude",
-        "client_version": show_version(facts.client.version) if facts.client.version else None,
-        "cwd": harmless(facts.cwd),
+        "client": facts.client.name,
+        "client_version": format_version(facts.client.version) if facts.client.version else None,
+        "cwd": printable(facts.cwd),
         "scopes": facts.scopes,
         "healthy": "wrong" not in levels,
         "counts": {level: levels.count(level) for level in _WORDS},
         "findings": findings,
         "runs": [
             {
-                "event": harmless(run.event),
+                "event": printable(run.event),
                 "scope": run.scope,
-                "program": harmless(run.program),
+                "program": printable(run.program),
                 "ours": run.is_ours,
                 "level": level_of(run),
-                "road": run.road,
-                "ms": round(run.seconds * 1000, 3) if run.road is not None else None,
+                "road": run.route,
+                "ms": round(run.seconds * 1000, 3) if run.route is not None else None,
                 "exit_code": run.exit_code,
             }
-            for run in facts.played.runs
+            for run in facts.hook_runs.runs
         ],
     }
 
@@ -102,24 +108,12 @@ def _all_findings(groups: Groups) -> list[Finding]:
     examples=("fairlead doctor", "fairlead doctor --scope user --json"),
     exit_codes=((0, "no errors"), (1, "something is wrong, or the command line is")),
 )
-@click.option(
-    "--scope",
-    metavar="SCOPE",
-    type=OneOf(SCOPES),
-    help="Check the hooks of user, project or local (default: all three), and the files that override them.",
-)
+@scope_option("Check the hooks of user, project or local (default: all three), and the files that override them.")
 @click.option(
     "--run-foreign", is_flag=True, help="Also run the hooks of other programs, which may do anything; else list them."
 )
-@click.option(
-    "--client-version",
-    metavar="VERSION",
-    type=Text(),
-    help="The client's version, such as 2.1.325 (default: what `claude --version` says).",
-)
-@click.option(
-    "--client", metavar="NAME", type=OneOf(("claude",)), default="claude", help="The client (default: claude)."
-)
+@version_option("The client has")
+@client_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def doctor(*, scope: str | None, run_foreign: bool, client_version: str | None, client: str, as_json: bool) -> int:
     """Diagnose the installation and say what to do.
@@ -131,9 +125,8 @@ def doctor(*, scope: str | None, run_foreign: bool, client_version: str | None, 
     Nothing is changed, and none of your commands is run: a hook gets a recorded payload of the session fairlead-doctor,
     and an empty home wherever the policy would run something. Like any event, it starts a daemon if there is none.
     """
-    del client
-    version = read_version(client_version) if client_version is not None else None
-    facts = gather(Options(scope, run_foreign, version), __version__)
+    version = parse_version(find_client(client, scope), client_version)
+    facts = gather(Options(scope, run_foreign, version, client), __version__)
     groups = examine(facts)
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(to_document(facts, groups)), indent=2).decode())

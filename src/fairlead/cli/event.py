@@ -13,20 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead import __version__
-from fairlead.clients import CLIENTS
-from fairlead.decide import GUARDED_EVENTS, decide, find_policy, post_guards, read_event
-from fairlead.errors import FairleadError, UsageError, failure_exit_code
+from fairlead.clients import DEFAULT_CLIENT, UnknownClientError, client_named
+from fairlead.decide import GUARDED_EVENTS, Settled, decide_with_hooks, find_policy, verdict_of
+from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
-from fairlead.execute import (
-    Settled,
-    answers_alone_on_stdout,
-    cancelled_by_signals,
-    printed,
-    read_stdin,
-    settle,
-    tell,
-    verdict_of,
-)
+from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
 from fairlead.hooks import CancellationToken, HookContext, HookManager
 
 if TYPE_CHECKING:
@@ -84,7 +75,7 @@ class Options(msgspec.Struct, frozen=True):
     hooks: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     timeout: float | None = None
-    client: str = "claude"
+    client: str = DEFAULT_CLIENT
     launched: Launched | None = None
     waited: bool = False
     """A daemon decided the event, held it to wait for mail, and is gone."""
@@ -97,32 +88,33 @@ def run(name: str, args: Sequence[str]) -> int:
     known = HookEvent.find(name)
     kind = known.value if known else name
     options = parse_options(args)
+    client = client_named(options.client)
     started_at = perf_counter()
     payload = read_stdin(kind)
     try:
-        event = read_event(payload, kind)
+        event = client.parse(payload, kind)
     except FairleadError as error:
-        print(f"fairlead: {error}", file=sys.stderr)
-        code = failure_exit_code(kind, payload=payload)
-        _record(options, kind, payload, None, "failed", code, str(error), perf_counter() - started_at)
-        return code
+        answer = client.refuse(kind, payload, f"fairlead: {error}")
+        print(answer.stderr, file=sys.stderr)
+        if answer.stdout:
+            sys.stdout.buffer.write(answer.stdout)
+        _record(options, kind, payload, None, "failed", answer.exit_code, str(error), perf_counter() - started_at)
+        return answer.exit_code
     if event.event_name == "Stop" and (options.waited or options.wake):  # a gate is decided again in any case
         return _wait(event, payload, options)
-    with answers_alone_on_stdout() as stdout:
+    with reserved_stdout() as stdout:
         settled = _decide(event, payload, options)
         if sys.stdout is not None:
             sys.stdout.flush()  # what hooks printed comes before the reason
         for line in settled.log:
             print(line, file=sys.stderr)
-        answer = CLIENTS[options.client].render(event, settled.output)
+        answer = client.render(event, settled.output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)
         waits = _waits_for_mail(event, settled, options)
-        code = printed(stdout, b"" if waits else answer.stdout, answer.exit_code, event)
+        code = write_answer(stdout, b"" if waits else answer.stdout, answer.exit_code, event)
     if event.event_name == "SessionStart":
-        from fairlead.execute import export_session
-
-        export_session(os.environ.get("CLAUDE_ENV_FILE", ""), event.session_id)
+        client.export_session(os.environ.get(client.variables.env_file, ""), event.session_id)
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
     _record(options, kind, payload, event, verdict, code, reason, perf_counter() - started_at)
     return _wait(event, payload, options, answer.stdout) if waits else code
@@ -161,9 +153,11 @@ def parse_options(args: Sequence[str]) -> Options:
         if not value:
             raise UsageError(f"{key} needs a value")
         values[key].append(value)
-    client = values["--client"][-1] if values["--client"] else "claude"
-    if client not in CLIENTS:
-        raise UsageError(f"--client: expected one of {', '.join(CLIENTS)}, got {client!r}")
+    client = values["--client"][-1] if values["--client"] else DEFAULT_CLIENT
+    try:
+        client_named(client)
+    except UnknownClientError as error:
+        raise UsageError(f"--client: {error}") from None
     return Options(
         hooks=tuple(values["--hooks"]),
         rules=tuple(values["--rules"]),
@@ -209,15 +203,16 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
             for problem in problems:
                 print(f"fairlead: {problem}", file=sys.stderr)
         ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
-        context = find_policy(event.cwd or ".")
-        if not (options.hooks or options.rules or options.launched or context.layers or context.broken):
+        policy = find_policy(event.cwd or ".")
+        if not (options.hooks or options.rules or options.launched or policy.layers or policy.broken):
             print("fairlead: there is no policy, and no --hooks or --rules, so nothing can object", file=sys.stderr)
         if event.event_name in GUARDED_EVENTS:
-            post_guards(manager, context)
-        decision = decide(event, context, manager, ctx)
-        settled = settle(event, payload, decision, cancellation=token, deadline=deadline)
-        tell(settled)
-        return settled
+            from fairlead.policy import register_guards
+
+            register_guards(manager, policy.layers)
+        decision = decide_with_hooks(event, policy, manager, ctx)
+        stdin = client_named(options.client).command_payload(event, payload)
+        return execute(event, stdin, decision, cancellation=token, deadline=deadline)
 
 
 def _record(  # noqa: PLR0913, PLR0917 - all that is known of the event
@@ -235,16 +230,16 @@ def _record(  # noqa: PLR0913, PLR0917 - all that is known of the event
         return
     from fairlead.daemon import start_on_demand
     from fairlead.decide import event_record
-    from fairlead.journal import Caller, put, spool_folder
+    from fairlead.journal import Caller, spool_folder, spool_record
 
-    environ = os.environ
+    environ, variables = os.environ, client_named(options.client).variables
     caller = Caller(
         pid=options.launched.pid,
         start=options.launched.start,
         pane=environ.get("TMUX_PANE", ""),
         tmux=environ.get("TMUX", ""),
-        project=environ.get("CLAUDE_PROJECT_DIR", ""),
-        env_file=environ.get("CLAUDE_ENV_FILE", ""),
+        project=environ.get(variables.project_dir, ""),
+        env_file=environ.get(variables.env_file, ""),
         version=__version__,
     )
     record = event_record(
@@ -253,7 +248,7 @@ def _record(  # noqa: PLR0913, PLR0917 - all that is known of the event
         payload,
         event,
         client=options.client,
-        road="cold",
+        route="cold",
         verdict=verdict,
         exit_code=code,
         reason=reason,
@@ -261,7 +256,7 @@ def _record(  # noqa: PLR0913, PLR0917 - all that is known of the event
         caller=caller,
     )
     try:
-        put(spool_folder(), record)
+        spool_record(spool_folder(), record)
     except (FairleadError, OSError) as error:
         print(f"fairlead: the event is answered, but not recorded: {error}", file=sys.stderr)
     start_on_demand()

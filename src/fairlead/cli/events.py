@@ -23,11 +23,11 @@ from fairlead.journal import (
     CommandsRecord,
     EventRecord,
     JournalError,
+    JournalReader,
     Position,
-    Reader,
     Verdict,
+    count_spooled,
     journal_folder,
-    pending,
     spool_folder,
 )
 
@@ -83,15 +83,15 @@ class Options(msgspec.Struct, frozen=True):
 # -- which records are shown ---------------------------------------------------------------------------
 
 
-def find_rows(reader: Reader, options: Options) -> tuple[list[Row], Position]:
+def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Position]:
     """Return the rows in the order of time, each event with the end of its commands; and the journal's end."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     others: list[Record] = []
     ends: dict[str, list[CommandsRecord]] = {}
-    for position, record in reader.backwards():
+    for position, record in reader.read_backwards():
         end = max(end, position)
-        is_timely = getattr(record, "road", "daemon") == "daemon"
+        is_timely = getattr(record, "route", "daemon") == "daemon"
         if len(events) >= options.count or (record.at < options.since - _MAX_DELAY and is_timely):
             break
         if isinstance(record, CommandsRecord):
@@ -108,7 +108,7 @@ def find_rows(reader: Reader, options: Options) -> tuple[list[Row], Position]:
     return [row for group in groups for row in group], end
 
 
-def follow_rows(reader: Reader, options: Options, end: Position, shown: Iterable[Row]) -> Iterator[Row]:
+def follow_rows(reader: JournalReader, options: Options, end: Position, shown: Iterable[Row]) -> Iterator[Row]:
     """Yield new records. The end of an event's commands comes with the event, if that is recent."""
     recent = {event.id: event for _, event in shown if event is not None}
     for _, record in reader.follow(_make_waiter(), end):
@@ -198,7 +198,7 @@ def events(**given: Any) -> int:
     those that still wait for one are counted on stderr.
     """
     try:
-        _show(Reader(journal_folder()), _to_options(given, time()))
+        _show(JournalReader(journal_folder()), _to_options(given, time()))
     except BrokenPipeError:  # `fairlead events | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python does not complain at its exit
     except OSError as error:
@@ -215,7 +215,7 @@ def _to_options(given: dict[str, Any], now: float) -> Options:
     return Options(**values)
 
 
-def _show(reader: Reader, options: Options) -> None:
+def _show(reader: JournalReader, options: Options) -> None:
     screen = stdout_screen()
     rows, end = find_rows(reader, options)
     print_lines(_to_text(row, options, screen) for row in rows)
@@ -231,12 +231,12 @@ def _to_text(row: Row, options: Options, screen: Screen) -> str:
     return record_to_json(record) if options.as_json else record_to_text(record, event, screen)
 
 
-def _print_remarks(reader: Reader, *, is_empty: bool) -> None:
+def _print_remarks(reader: JournalReader, *, is_empty: bool) -> None:
     if is_empty:
         print("fairlead: no such events in the journal", file=sys.stderr)
-    if reader.broken:
-        print(f"fairlead: lines of the journal that cannot be read: {reader.broken}", file=sys.stderr)
-    if waiting := pending(spool_folder()):
+    if reader.broken_lines:
+        print(f"fairlead: lines of the journal that cannot be read: {reader.broken_lines}", file=sys.stderr)
+    if waiting := count_spooled(spool_folder()):
         hint = "`fairlead daemon start` records them"
         print(f"fairlead: events in the spool, which are not shown: {waiting}; {hint}", file=sys.stderr)
     sys.stderr.flush()

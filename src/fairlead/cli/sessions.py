@@ -18,7 +18,7 @@ from fairlead.cli.support.screen import print_lines
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, request, stream_events
 from fairlead.sessions import AttentionNeeded, Idle, Session, Working
-from fairlead.text import span
+from fairlead.text import duration, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +46,7 @@ def state_name(session: Session) -> str:
 
 def to_line(sessions: Iterable[Session]) -> str:
     """Return one line for a status bar: which session needs the user, and how many do what; "" if none runs."""
-    from fairlead.tui import plain_text, project_of
+    from fairlead.tui import project_of
 
     live = [session for session in sessions if session.ended is None]
     needing = [session for session in live if isinstance(session.state, AttentionNeeded)]
@@ -59,21 +59,21 @@ def to_line(sessions: Iterable[Session]) -> str:
         first = needing[0]
         why = first.state.reason if isinstance(first.state, AttentionNeeded) else ""
         more = f" and {len(needing) - 1} more" if len(needing) > 1 else ""
-        parts.insert(0, f"! {project_of(first)}: {plain_text(why)}{more}")
+        parts.insert(0, f"! {project_of(first)}: {one_line(why)}{more}")
     return " | ".join(parts)
 
 
 def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
     """Yield two lines for each session, those that need the user first."""
-    from fairlead.tui import plain_text, project_of, row_texts
+    from fairlead.tui import project_of, row_texts
 
     if not sessions:
         yield "no session is running"
     order = list(_LABELS)
     for session in sorted(sessions, key=lambda s: (order.index(state_name(s)), s.since)):
         name, activity, source = row_texts(session)
-        shown_id = plain_text(session.agent_id if session.is_child else session.id)[:_SHOWN_ID]
-        lasts = span(session.in_state(now))
+        shown_id = one_line(session.agent_id if session.is_child else session.id)[:_SHOWN_ID]
+        lasts = duration(session.in_state(now))
         yield f"{_LABELS[state_name(session)]:<11}  {lasts:>7}  {shown_id:<8}  {project_of(session):<16}  {name}"
         if activity or source:
             yield f"{'':<31}{activity}{'  ' if activity else ''}[{source}]"

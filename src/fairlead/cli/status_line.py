@@ -9,17 +9,18 @@ import os
 import sys
 from contextlib import suppress
 
-from fairlead.sessions import LARGEST_STATUS, line_of, read_status
+from fairlead.clients import DEFAULT_CLIENT, client_named
+from fairlead.sessions import MAX_STATUS_BYTES, line_of
 
 
 def run() -> int:
     """Read the client's payload from stdin and print the line."""
     with suppress(Exception):
-        os.write(1, f"{line_of(read_status(_read_payload()))}\n".encode())
+        os.write(1, f"{line_of(client_named(DEFAULT_CLIENT).read_status_line(_read_payload()))}\n".encode())
     return 0
 
 
 def _read_payload() -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         return b""
-    return sys.stdin.buffer.read(LARGEST_STATUS + 1)
+    return sys.stdin.buffer.read(MAX_STATUS_BYTES + 1)

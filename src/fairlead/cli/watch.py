@@ -93,7 +93,7 @@ def _no_live_view() -> str:
 
 
 def _watch(options: Options) -> int:
-    from fairlead.tui import Source, WatchApp
+    from fairlead.tui import SessionSource, WatchApp
 
     for size in ("COLUMNS", "LINES"):  # where a shell exports them, the view would never change its size
         os.environ.pop(size, None)
@@ -101,29 +101,29 @@ def _watch(options: Options) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
     gc.set_threshold(*_GC_THRESHOLDS)
-    app = WatchApp(Source(socket_file()), to_view(options), theme=options.theme or _default_theme())
+    app = WatchApp(SessionSource(socket_file()), to_view(options), theme=options.theme or _default_theme())
     app.run()
     return app.return_code or 0
 
 
 def _print(options: Options) -> int:
-    from fairlead.tui import fetch_once, plain_view
+    from fairlead.tui import fetch_sessions, plain_view
 
     now = time()
     columns = shutil.get_terminal_size((_COLUMNS_WITHOUT_TERMINAL, 24)).columns
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a character that the encoding lacks is no error
-    print_lines(plain_view(fetch_once(socket_file()), to_view(options), now, columns))
+    print_lines(plain_view(fetch_sessions(socket_file()), to_view(options), now, columns))
     return 0
 
 
 def to_view(options: Options) -> View:
     """Return the view that the options ask for."""
-    from fairlead.tui import View, find_place
+    from fairlead.tui import View, find_location
 
     day = localtime()
     today = mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))
-    project = find_place(os.path.abspath(options.project)).project if options.project else ""
+    project = find_location(os.path.abspath(options.project)).project if options.project else ""
     return View(project=project, show_ended=options.show_all, today=today)
 
 

@@ -1,6 +1,209 @@
-"""The dialects of the clients: parse, render, install."""
+"""The clients: coding agents whose hooks Fairlead answers. `protocol` says what one is.
 
-from fairlead.clients.claude import _render as claude
+A client is loaded when it is first used, and each of its parts too: an event must not pay for installing hooks.
+"""
 
-CLIENTS = {"claude": claude}
-"""By the name that `--client` takes."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.errors import FairleadError
+from fairlead.events import DEFAULT_CLIENT
+from fairlead.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fairlead.clients._install_types import (
+        EventSetting,
+        InstalledHook,
+        Installer,
+        InstallPlan,
+        InstallRequest,
+        InstallStatus,
+        Launcher,
+        SettingsFile,
+        StatusLineChoice,
+        StatusLineKind,
+        Version,
+        format_version,
+    )
+    from fairlead.clients._installs import install_lock
+    from fairlead.clients._programs import (
+        COMPILE_LAUNCHER,
+        LAUNCHER,
+        PYTHON_LAUNCHER,
+        find_launcher,
+        is_git_ignored,
+        is_program,
+        is_python_launcher,
+        launcher_folders,
+    )
+    from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader, Usage
+    from fairlead.clients._settings_file import InstallError
+    from fairlead.clients._skill import SkillChange, put_skill, remove_skill
+    from fairlead.clients._tool_calls import SubagentRequest, ToolCall, ToolKind
+    from fairlead.clients.protocol import Answer, Client, OwnFiles
+
+__all__ = [
+    "CLIENTS",
+    "COMPILE_LAUNCHER",
+    "DEFAULT_CLIENT",
+    "LAUNCHER",
+    "PYTHON_LAUNCHER",
+    "Answer",
+    "Client",
+    "ClientSessionFile",
+    "EventSetting",
+    "InstallError",
+    "InstallPlan",
+    "InstallRequest",
+    "InstallStatus",
+    "InstalledHook",
+    "Installer",
+    "Launcher",
+    "OwnFiles",
+    "SettingsFile",
+    "SkillChange",
+    "StatusLine",
+    "StatusLineChoice",
+    "StatusLineKind",
+    "SubagentRequest",
+    "SubagentResult",
+    "Task",
+    "ToolCall",
+    "ToolKind",
+    "TranscriptReader",
+    "UnknownClientError",
+    "Usage",
+    "Version",
+    "client_in",
+    "client_named",
+    "client_or_default",
+    "find_launcher",
+    "format_version",
+    "install_lock",
+    "is_git_ignored",
+    "is_loaded",
+    "is_program",
+    "is_python_launcher",
+    "known_clients",
+    "launcher_folders",
+    "put_skill",
+    "remove_skill",
+    "session_in",
+]
+
+CLIENTS: dict[str, str] = {
+    "claude": "fairlead.clients.claude:CLIENT",
+}
+"""Name of each client, as `--client` takes it, to where its object is: `module:attribute`."""
+
+ENTRY_POINTS = "fairlead.clients"
+"""The group of entry points by which other packages add clients. Searched for names that are not in `CLIENTS`."""
+
+_MAX_MISSING = 64
+_loaded: dict[str, Client] = {}
+_missing: dict[str, Client] = {}
+
+
+class UnknownClientError(FairleadError):
+    """A name that is no client."""
+
+
+def client_named(name: str) -> Client:
+    """Return a client; raise `UnknownClientError` if there is none of that name."""
+    client = _loaded.get(name)
+    return client if client is not None else _load(name)
+
+
+def client_or_default(name: str) -> Client:
+    """Return a client; of one that is not installed here any more, one that knows no tools and no files."""
+    client = _loaded.get(name) or _missing.get(name)
+    if client is not None:
+        return client
+    try:
+        return _load(name)
+    except UnknownClientError:
+        from fairlead.clients.protocol import Client
+
+        if len(_missing) >= _MAX_MISSING:
+            _missing.clear()
+        return _missing.setdefault(name, Client())
+
+
+def known_clients() -> Iterator[Client]:
+    """Yield every client of `CLIENTS`, and those of other packages that are in use."""
+    yield from [client_named(name) for name in dict.fromkeys((*CLIENTS, *_loaded))]
+
+
+def is_loaded(name: str) -> bool:
+    """Return whether a client can be had without a search on the disk."""
+    return name in _loaded
+
+
+def session_in(environ: Mapping[str, str]) -> str:
+    """Return the id of the session that an environment is of; "" if a client has set none."""
+    return next((environ[name] for name in client_in(environ).variables.session_id if environ.get(name)), "")
+
+
+def client_in(environ: Mapping[str, str]) -> Client:
+    """Return the client that has set a session's id in an environment; the default if none has."""
+    for client in known_clients():
+        if any(environ.get(name) for name in client.variables.session_id):
+            return client
+    return client_named(DEFAULT_CLIENT)
+
+
+def _load(name: str) -> Client:
+    from importlib import import_module
+
+    where = CLIENTS.get(name) or _entry_point(name)
+    if where is None:
+        raise UnknownClientError(f"expected one of {', '.join(CLIENTS)}, got {name!r}")
+    module, _, attribute = where.partition(":")
+    client: Client = getattr(import_module(module), attribute)
+    return _loaded.setdefault(name, client)
+
+
+def _entry_point(name: str) -> str | None:
+    from importlib.metadata import entry_points
+
+    return next((point.value for point in entry_points(group=ENTRY_POINTS, name=name)), None)
+
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "_install_types": (
+            "EventSetting",
+            "InstallPlan",
+            "InstallRequest",
+            "InstallStatus",
+            "InstalledHook",
+            "Installer",
+            "Launcher",
+            "SettingsFile",
+            "StatusLineChoice",
+            "StatusLineKind",
+            "Version",
+            "format_version",
+        ),
+        "_installs": ("install_lock",),
+        "_programs": (
+            "COMPILE_LAUNCHER",
+            "LAUNCHER",
+            "PYTHON_LAUNCHER",
+            "find_launcher",
+            "is_git_ignored",
+            "is_program",
+            "is_python_launcher",
+            "launcher_folders",
+        ),
+        "_reports": ("ClientSessionFile", "StatusLine", "SubagentResult", "Task", "TranscriptReader", "Usage"),
+        "_settings_file": ("InstallError",),
+        "_skill": ("SkillChange", "put_skill", "remove_skill"),
+        "_tool_calls": ("SubagentRequest", "ToolCall", "ToolKind"),
+        "protocol": ("Answer", "Client", "OwnFiles"),
+    },
+)

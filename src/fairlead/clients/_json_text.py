@@ -1,7 +1,7 @@
-"""JSON that belongs to somebody else, edited as text: what is not meant to change keeps every byte.
+"""Edits JSON that belongs to somebody else as text: what is not meant to change keeps every byte.
 
-A parser that gives each value its place in the text, and edits that touch only the places they are about. So order,
-indentation, line ends, escapes and the spelling of numbers stay as their owner wrote them. Knows no client.
+The parser keeps the position of each value, and an edit touches only the positions it is about. So order, indentation,
+line endings, escapes and the spelling of numbers stay as they were written. Knows no client.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MAX_DEPTH = 200
-"""Levels of nesting. No settings file has as many, and the parser calls itself for each."""
+"""Levels of nesting. No settings file has as many, and the parser recurses for each."""
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
@@ -30,51 +30,51 @@ _MARK = "\ufeff"
 
 
 class JsonTextError(FairleadError):
-    """A text that is no JSON, or JSON that cannot be edited safely; says where, as line and column."""
+    """A text that is not JSON, or JSON that cannot be edited safely; the message gives line and column."""
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A value and its place: `text[start:end]`."""
+    """A value and its position: `text[start:end]`."""
 
     kind: Literal["object", "array", "plain"]
     start: int
     end: int
     plain: Any = None
-    """What a string, number or word means."""
+    """The value of a string, number, `true`, `false` or `null`."""
     items: tuple[Node, ...] = ()
     """The elements of an array, or the values of an object."""
     keys: tuple[str, ...] = ()
-    """The keys of an object, beside `items`; one that stands there twice is here twice."""
+    """The keys of an object, parallel to `items`; a duplicate key is here twice."""
     starts: tuple[int, ...] = ()
-    """Where each member begins, which is at its key."""
+    """Where each member of an object starts, which is at its key."""
 
     def member(self, key: str) -> Node | None:
-        """Give the value of a key, as most readers do: of two, the last."""
-        found = [index for index, name in enumerate(self.keys) if name == key]
-        return self.items[found[-1]] if found else None
+        """Return the value of a key; of a duplicate key the last, as most parsers do."""
+        indices = [index for index, name in enumerate(self.keys) if name == key]
+        return self.items[indices[-1]] if indices else None
 
     def value(self) -> Any:
-        """Give the value without its places."""
+        """Return the value as Python objects."""
         if self.kind == "plain":
             return self.plain
         values = [item.value() for item in self.items]
         return values if self.kind == "array" else dict(zip(self.keys, values, strict=True))
 
-    def repeated(self) -> str | None:
-        """Name a key that stands there twice."""
+    def duplicate_key(self) -> str | None:
+        """Return a key that occurs twice."""
         return next((key for index, key in enumerate(self.keys) if key in self.keys[:index]), None)
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """Put `text` in place of what stands from `start` to `end`."""
+    """Replaces what is from `start` to `end` by `text`."""
 
     start: int
     end: int
     text: str
 
 
-def place(text: str, at: int) -> str:
-    """Say where a position is, as `line:column`."""
+def position(text: str, at: int) -> str:
+    """Return an offset as `line:column`."""
     before = text[:at].removeprefix(_MARK)
     return f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
 
@@ -83,7 +83,7 @@ def place(text: str, at: int) -> str:
 
 
 def parse(text: str) -> Node:
-    """Read a whole text, strictly: no comments, no trailing commas, nothing after the value."""
+    """Parse a whole text, strictly: no comments, no trailing commas, nothing after the value."""
     start = _skip(text, len(_MARK) if text.startswith(_MARK) else 0)
     node = _value(text, start, 0)
     end = _skip(text, node.end)
@@ -93,21 +93,21 @@ def parse(text: str) -> Node:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    blank = _BLANK.match(text, at)
+    return blank.end() if blank else at
 
 
 def _refuse(text: str, at: int, expected: str) -> NoReturn:
     rest = text[at : at + 2]
     if rest in {"//", "/*"} or rest[:1] == "#":
-        raise JsonTextError(f"{place(text, at)}: a comment, which JSON does not have; take it out")
-    found = repr(text[at]) if rest else "the end of the file"
-    raise JsonTextError(f"{place(text, at)}: not valid JSON: {expected}, got {found}")
+        raise JsonTextError(f"{position(text, at)}: a comment, which JSON does not allow; remove it")
+    got = repr(text[at]) if rest else "the end of the file"
+    raise JsonTextError(f"{position(text, at)}: not valid JSON: {expected}, got {got}")
 
 
 def _value(text: str, at: int, depth: int) -> Node:
     if depth > MAX_DEPTH:
-        raise JsonTextError(f"{place(text, at)}: nested more than {MAX_DEPTH} levels deep")
+        raise JsonTextError(f"{position(text, at)}: nested more than {MAX_DEPTH} levels deep")
     first = text[at : at + 1]
     if first == "{":
         return _object(text, at, depth)
@@ -116,20 +116,20 @@ def _value(text: str, at: int, depth: int) -> Node:
     if first == '"':
         plain, end = _string(text, at)
         return Node("plain", at, end, plain)
-    if found := _NUMBER.match(text, at):
-        number = found[0]
+    if match := _NUMBER.match(text, at):
+        number = match[0]
         is_whole = number.lstrip("-").isdigit() and len(number) < MAX_DEPTH
-        return Node("plain", at, found.end(), int(number) if is_whole else float(number))
-    if found := _WORD.match(text, at):
-        return Node("plain", at, found.end(), _WORDS[found[0]])
+        return Node("plain", at, match.end(), int(number) if is_whole else float(number))
+    if match := _WORD.match(text, at):
+        return Node("plain", at, match.end(), _WORDS[match[0]])
     _refuse(text, at, "expected a value")
 
 
 def _string(text: str, at: int) -> tuple[str, int]:
-    found = _STRING.match(text, at)
-    if found is None:
+    match = _STRING.match(text, at)
+    if match is None:
         _refuse(text, at, "expected a string in double quotes, closed on its line")
-    return json.loads(found[0]), found.end()
+    return json.loads(match[0]), match.end()
 
 
 def _array(text: str, at: int, depth: int) -> Node:
@@ -163,7 +163,7 @@ def _object(text: str, at: int, depth: int) -> Node:
 
 
 def _after_item(text: str, at: int, closing: str) -> tuple[int, bool]:
-    """Go past the comma to the next item, or stay at the end of the container."""
+    """Return where the next item starts; or the end of the container, and that it is the end."""
     here = _skip(text, at)
     if text[here : here + 1] == closing:
         return here, True
@@ -171,7 +171,7 @@ def _after_item(text: str, at: int, closing: str) -> tuple[int, bool]:
         _refuse(text, here, f"expected ',' or '{closing}'")
     after = _skip(text, here + 1)
     if text[after : after + 1] == closing:
-        raise JsonTextError(f"{place(text, here)}: a comma after the last item; take it out")
+        raise JsonTextError(f"{position(text, here)}: a comma after the last item; remove it")
     return after, False
 
 
@@ -179,29 +179,29 @@ def _after_item(text: str, at: int, closing: str) -> tuple[int, bool]:
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """Make edits, none of which overlaps another."""
+    """Return the text after edits, of which no two overlap."""
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
 def removal(container: Node, indices: Sequence[int]) -> Iterator[Edit]:
-    """Take items out of an array or an object, each with one comma and the blanks before it."""
-    begins = container.starts or tuple(item.start for item in container.items)
-    gone = set(indices)
-    kept = [index for index in range(len(begins)) if index not in gone]
-    if gone and not kept:
+    """Yield the edits that remove items of an array or an object, each with one comma and the blanks before it."""
+    starts = container.starts or tuple(item.start for item in container.items)
+    removed = set(indices)
+    kept = [index for index in range(len(starts)) if index not in removed]
+    if removed and not kept:
         yield Edit(container.start + 1, container.end - 1, "")
         return
-    for index in sorted(gone):
-        if index < kept[0]:  # nothing stays before it: its comma is the one behind
-            yield Edit(begins[index], begins[index + 1], "")
+    for index in sorted(removed):
+        if index < kept[0]:  # nothing remains before it: its comma is the one after it
+            yield Edit(starts[index], starts[index + 1], "")
         else:
             yield Edit(container.items[index - 1].end, container.items[index].end, "")
 
 
 class Style(msgspec.Struct, frozen=True):
-    """How a text is laid out, so that what is added looks like the rest of it."""
+    """The layout of a text, so that what is added looks like the rest."""
 
     newline: str = "\n"
     unit: str | None = "  "
@@ -211,23 +211,23 @@ class Style(msgspec.Struct, frozen=True):
 
 
 def style_of(text: str, root: Node) -> Style:
-    """Find the style of a document by its first member; an empty one gets the usual."""
+    """Return the style of a document, by its first member; of an empty one the default."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if not root.items:
         return Style(newline)
-    begin = (root.starts or (root.items[0].start,))[0]
+    start = (root.starts or (root.items[0].start,))[0]
     is_tight = root.kind == "object" and text[root.items[0].start - 1] == ":"
     marks = (",", ":") if is_tight else (", ", ": ")
-    lead = _lead(text, root.start + 1, begin)
+    lead = _lead(text, root.start + 1, start)
     return Style(newline, None if lead is None else lead.removeprefix(_indent(text, root.start)), *marks)
 
 
 def insertion(text: str, container: Node, members: Sequence[tuple[str | None, Any]], style: Style) -> Edit:
-    """Add items behind the last: values to an array, keys with values to an object."""
-    begins = container.starts or tuple(item.start for item in container.items)
-    if begins:
-        previous = container.items[-2].end if len(begins) > 1 else container.start + 1
-        lead = _lead(text, previous, begins[-1])
+    """Return the edit that appends items: values to an array, keys with values to an object."""
+    starts = container.starts or tuple(item.start for item in container.items)
+    if starts:
+        previous = container.items[-2].end if len(starts) > 1 else container.start + 1
+        lead = _lead(text, previous, starts[-1])
         shown = [_shown(key, value, style, lead) for key, value in members]
         between = style.comma if lead is None else f",{style.newline}{lead}"
         end = container.items[-1].end
@@ -242,7 +242,7 @@ def insertion(text: str, container: Node, members: Sequence[tuple[str | None, An
 
 
 def replacement(text: str, node: Node, value: Any, style: Style) -> Edit:
-    """Put another value in its place: over several lines if the one before was, or if there is room for it."""
+    """Return the edit that replaces a value: over several lines if the old value was, or the style allows it."""
     was_long = "\n" in text[node.start : node.end] or (node.kind == "plain" and style.unit is not None)
     lead = _indent(text, node.start) if was_long else None
     return Edit(node.start, node.end, dump(value, style, lead))
@@ -254,13 +254,13 @@ def _shown(key: str | None, value: Any, style: Style, lead: str | None) -> str:
 
 
 class Raw(msgspec.Struct, frozen=True):
-    """A value that was cut out of a text, put back as it was spelt."""
+    """A value that was cut out of a text, to be written back as it was spelt."""
 
     text: str
 
 
 def dump(value: Any, style: Style, lead: str | None) -> str:
-    """Write a value: on one line, or with what is in it one level below `lead`. A list of words stays on its line."""
+    """Return a value as JSON: on one line, or with its content one level below `lead`; a list of strings on one."""
     if isinstance(value, Raw):
         return value.text
     if not isinstance(value, dict | list) or not value:
@@ -277,12 +277,12 @@ def dump(value: Any, style: Style, lead: str | None) -> str:
 
 
 def _lead(text: str, start: int, end: int) -> str | None:
-    """Give the indentation of what begins at `end`; `None` if it does not begin its line."""
-    found = _LINE_START.search(text[start:end])
-    return found[1] if found else None
+    """Return the indentation of what starts at `end`; `None` if it does not start its line."""
+    match = _LINE_START.search(text[start:end])
+    return match[1] if match else None
 
 
 def _indent(text: str, at: int) -> str:
-    """Give the indentation of the line that a position is on."""
+    """Return the indentation of the line that an offset is on."""
     line = text[text.rfind("\n", 0, at) + 1 : at].removeprefix(_MARK)
     return line[: len(line) - len(line.lstrip(" \t"))]

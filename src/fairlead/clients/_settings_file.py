@@ -1,4 +1,4 @@
-"""A file that belongs to somebody else and is read by a running client: looked at, and written whole or not at all."""
+"""A file that belongs to somebody else and is read by a running client: read, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,21 +19,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-MAX_BYTES = 1 << 20
-"""No settings are as large; what is, is something else."""
-PATIENCE = 10.0
+MAX_SIZE = 1 << 20
+"""Bytes. A larger file is not a settings file."""
+LOCK_TIMEOUT = 10.0
 """Seconds to wait for another installer."""
 
-_ENDING = ".fairlead.tmp"
+_TEMPORARY_SUFFIX = ".fairlead.tmp"
 _MODE = 0o644
 
 
 class InstallError(FairleadError):
-    """Hooks that could not be installed or removed; says what is left."""
+    """Hooks that could not be installed or removed; the message says what was changed."""
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """A file as it was when we looked."""
+class SettingsError(FairleadError):
+    """Settings that the client would skip, or that cannot be edited safely."""
+
+
+class FileSnapshot(msgspec.Struct, frozen=True):
+    """A file as it was when it was read."""
 
     file: Path
     """As it was named."""
@@ -46,8 +50,8 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def told(file: Path) -> Iterator[None]:
-    """Turn what the system refuses into one line."""
+def os_errors_named(file: Path) -> Iterator[None]:
+    """Turn an `OSError` into an `InstallError` of one line that names the file."""
     try:
         yield
     except OSError as error:
@@ -57,72 +61,81 @@ def told(file: Path) -> Iterator[None]:
 # -- reading -------------------------------------------------------------------------------------------
 
 
-def look(file: Path) -> Seen:
-    """Read a file, of a link what it leads to; say what it is if it cannot be settings."""
-    with told(file):
+def read(file: Path) -> FileSnapshot:
+    """Read a file, or the target of a link; raise `InstallError` if it cannot be a settings file."""
+    with os_errors_named(file):
         target = Path(os.path.realpath(file))
         if file.is_symlink() and not os.path.lexists(target):
-            raise InstallError(f"{file} is a link to {target}, which is not there; make that file, or remove the link")
+            raise InstallError(
+                f"{file} is a link to {target}, which does not exist; create that file, or remove the link"
+            )
         try:
             descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
-            return Seen(file, target, None)
+            return FileSnapshot(file, target, None)
         try:
-            about = os.fstat(descriptor)
-            if not stat.S_ISREG(about.st_mode):
-                raise InstallError(f"{file} is no regular file; settings are read from a file alone")
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise InstallError(f"{file} is not a regular file, so it cannot hold settings")
             with open(descriptor, "rb", closefd=False) as stream:
-                content = stream.read(MAX_BYTES + 1)
+                content = stream.read(MAX_SIZE + 1)
         finally:
             os.close(descriptor)
-    if len(content) > MAX_BYTES:
-        raise InstallError(f"{file} is larger than {MAX_BYTES} bytes, which no settings are; nothing was changed")
-    return Seen(file, target, content, stat.S_IMODE(about.st_mode), (about.st_uid, about.st_gid))
+    if len(content) > MAX_SIZE:
+        raise InstallError(f"{file} is larger than {MAX_SIZE} bytes, so it is not a settings file; nothing was changed")
+    return FileSnapshot(file, target, content, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid))
 
 
-def text_of(seen: Seen) -> str:
-    """Give the text of a file; of one that is not there, none."""
+def text_of(snapshot: FileSnapshot) -> str:
+    """Return the text of a file; "" if there is none. Raise `InstallError` if it is not UTF-8."""
     try:
-        return (seen.content or b"").decode()
+        return (snapshot.content or b"").decode()
     except UnicodeDecodeError as error:
-        raise InstallError(f"{seen.target}: not valid UTF-8 at byte {error.start}; nothing was changed") from None
+        raise InstallError(f"{snapshot.target}: not valid UTF-8 at byte {error.start}; nothing was changed") from None
+
+
+def missing_folders(file: Path) -> list[Path]:
+    """Return the folders that must be created for a file, outermost first."""
+    return [folder for folder in reversed(file.parents) if not folder.exists()]
 
 
 # -- writing -------------------------------------------------------------------------------------------
 
 
-def put(seen: Seen, content: bytes) -> None:
-    """Put other content in the file's place, with its mode and owner, unless it has changed since we looked."""
+def write(snapshot: FileSnapshot, content: bytes) -> None:
+    """Replace a file, with its mode and owner; raise `InstallError` if it has changed since it was read."""
     as_effective = os.access in os.supports_effective_ids
-    if seen.content is not None and not os.access(seen.target, os.W_OK, effective_ids=as_effective):
-        raise InstallError(f"{seen.target} is write-protected; nothing was changed")
-    _sweep(seen.target)
-    with _spare(seen.target, content, seen.mode, seen.owner) as spare:
-        refuse_changed(seen)
-        spare.replace(seen.target)
-    _settle(seen.target.parent)
+    if snapshot.content is not None and not os.access(snapshot.target, os.W_OK, effective_ids=as_effective):
+        raise InstallError(f"{snapshot.target} is write-protected; nothing was changed")
+    _remove_leftovers(snapshot.target)
+    with _temporary_file(snapshot.target, content, snapshot.mode, snapshot.owner) as temporary:
+        refuse_changed(snapshot)
+        temporary.replace(snapshot.target)
+    _sync(snapshot.target.parent)
 
 
-def put_own(file: Path, content: bytes) -> None:
-    """Write a file of our own, for its owner's eyes alone: settings may hold secrets."""
-    with _spare(file, content, 0o600, None) as spare:
-        spare.replace(file)
+def write_private(file: Path, content: bytes) -> None:
+    """Write a file of our own that only its owner can read: settings may hold secrets."""
+    with _temporary_file(file, content, 0o600, None) as temporary:
+        temporary.replace(file)
 
 
-def refuse_changed(seen: Seen) -> None:
-    """Make sure that the file still is what the new content was made of."""
-    if look(seen.file).content != seen.content:
-        raise InstallError(f"{seen.target} was changed by somebody else meanwhile; nothing was changed, so try again")
+def refuse_changed(snapshot: FileSnapshot) -> None:
+    """Raise `InstallError` if the file is not what it was when it was read."""
+    if read(snapshot.file).content != snapshot.content:
+        raise InstallError(
+            f"{snapshot.target} was changed by another program in the meantime; nothing was changed, so try again"
+        )
 
 
 @contextmanager
-def _spare(file: Path, content: bytes, mode: int, owner: tuple[int, int] | None) -> Iterator[Path]:
-    """Write a file beside the one that it is to replace; it is gone at the end, one way or the other."""
+def _temporary_file(file: Path, content: bytes, mode: int, owner: tuple[int, int] | None) -> Iterator[Path]:
+    """Write a file beside the one that it is to replace; remove it at the end if it is still there."""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_ENDING, dir=file.parent)
+        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_TEMPORARY_SUFFIX, dir=file.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from None  # not the name of a file that never was
-    spare = Path(name)
+    temporary = Path(name)
     try:
         with open(descriptor, "wb") as stream:
             if owner is not None and owner != (os.geteuid(), os.getegid()):
@@ -131,23 +144,23 @@ def _spare(file: Path, content: bytes, mode: int, owner: tuple[int, int] | None)
             stream.write(content)
             stream.flush()
             os.fsync(descriptor)
-        yield spare
+        yield temporary
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
         with suppress(OSError):
-            spare.unlink()
+            temporary.unlink()
 
 
-def _sweep(target: Path) -> None:
-    """Remove what an installer that was killed has left; the lock keeps others from being at work."""
-    for left in target.parent.glob(f".{target.name}.*{_ENDING}"):
+def _remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of an installer that was killed; the lock excludes that one is running."""
+    for file in target.parent.glob(f".{target.name}.*{_TEMPORARY_SUFFIX}"):
         with suppress(OSError):
-            left.unlink()
+            file.unlink()
 
 
-def _settle(folder: Path) -> None:
-    """Have the new name on the disk too, where the system can."""
+def _sync(folder: Path) -> None:
+    """Flush the new name to the disk, where the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -157,21 +170,21 @@ def _settle(folder: Path) -> None:
 
 
 class Lock:
-    """A file that one process holds at a time; the system lets go of it when the process ends."""
+    """A lock on a file, released when the process ends."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._descriptor = -1
 
     def __enter__(self) -> Self:
-        with told(self._file):
+        with os_errors_named(self._file):
             self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        until = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + LOCK_TIMEOUT
         while True:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                if time.monotonic() > until:
+                if time.monotonic() > deadline:
                     os.close(self._descriptor)
                     raise InstallError(f"another installer holds {self._file}; nothing was changed") from None
                 time.sleep(0.02)

@@ -12,7 +12,7 @@ from fairlead.lazy import lazy_exports
 if TYPE_CHECKING:
     from fairlead.daemon._lifecycle import MAX_SOCKET_PATH
     from fairlead.daemon._start import NO_DAEMON_VARIABLE, daemon_log_file, start_daemon, start_on_demand
-    from fairlead.daemon.events._request import is_newer
+    from fairlead.daemon.events._messages import is_newer
 
 __all__ = [
     "MAX_SOCKET_PATH",

@@ -1,4 +1,4 @@
-"""What the daemon counts, and the text in which Prometheus reads it."""
+"""The daemon's counters, and their text format for Prometheus."""
 
 from __future__ import annotations
 
@@ -8,77 +8,88 @@ from bisect import bisect_left
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.journal import EventRecord
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fairlead.journal import EventRecord
+    from fairlead.events import Event
+    from fairlead.journal import Record
 
 _BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0)
-"""Seconds, of the histogram of decisions."""
+"""Upper bounds in seconds of the histogram of decisions."""
 
-_MOST_NAMES = 500
-"""Events and verdicts that are counted one by one: who sends names of its own must not fill the memory."""
+_MAX_NAMES = 500
+"""Pairs of event and verdict that are counted separately: unknown event names must not fill the memory."""
 
-LAG = 0.05
+MAX_LAG = 0.05
 """Seconds after which the loop counts as blocked."""
 
 
-class Metrics:
-    """Counters. Written from several threads: a count that is lost in a race once in a million is no harm."""
+class Metrics(EventExtension):
+    """Counters. Several threads write them without a lock: a count that is lost in a race does no harm."""
 
     def __init__(self) -> None:
-        self.begun = monotonic()
-        self.events: dict[tuple[str, str], int] = {}
+        self.started_at = monotonic()
+        self._counts: dict[tuple[str, str], int] = {}
         self.answered = 0
         self.seconds = 0.0
-        self.decided = [0] * (len(_BUCKETS) + 1)
+        self._histogram_counts = [0] * (len(_BUCKETS) + 1)
         self.elsewhere = 0
         self.spooled = 0
         self.doubles = 0
         self.troubles = 0
         self.lag = 0.0
-        """The longest that the loop was late in the last minute."""
+        """The longest delay of the event loop in the last minute, in seconds."""
         self.blocked = 0
 
-    def count(self, record: EventRecord) -> None:
-        """Count a decided event."""
+    def after_record(self, record: Record, event: Event | None) -> None:  # noqa: ARG002 - the interface has it
+        """Count an event by its name and verdict."""
+        if not isinstance(record, EventRecord):
+            return
         key = record.event, record.verdict
-        if key not in self.events and len(self.events) >= _MOST_NAMES:
+        if key not in self._counts and len(self._counts) >= _MAX_NAMES:
             key = "other", record.verdict
-        self.events[key] = self.events.get(key, 0) + 1
+        self._counts[key] = self._counts.get(key, 0) + 1
         self.answered += 1
         self.seconds += record.seconds
-        self.decided[bisect_left(_BUCKETS, record.seconds)] += 1
+        self._histogram_counts[bisect_left(_BUCKETS, record.seconds)] += 1
 
-    def late(self, seconds: float) -> None:
-        """Count how late the loop was."""
+    def add_lag(self, seconds: float) -> None:
+        """Record how late the event loop was."""
         self.lag = max(self.lag, seconds)
-        self.blocked += seconds > LAG
+        self.blocked += seconds > MAX_LAG
 
     @property
     def total(self) -> int:
-        """All events that were decided here."""
-        return sum(self.events.values())
+        """The number of recorded events."""
+        return sum(self._counts.values())
 
     def text(self, *, version: str, more: Mapping[str, float]) -> str:
-        """Write all of it, and what others have to tell, in Prometheus' text format."""
+        """Return all counters and the gauges in `more`, in Prometheus' text format."""
         return "".join(f"{line}\n" for line in self._lines(version, more))
 
     def _lines(self, version: str, more: Mapping[str, float]) -> Iterator[str]:
-        yield from _head("fairlead_info", "gauge", "The daemon that answers.")
+        yield from _head("fairlead_info", "gauge", "The version of the daemon.")
         yield f'fairlead_info{{version="{_escaped(version)}"}} 1'
         yield from _head("fairlead_events_total", "counter", "Events decided, by name and verdict.")
-        for (event, verdict), count in sorted(self.events.items()):
+        for (event, verdict), count in sorted(self._counts.items()):
             yield f'fairlead_events_total{{event="{_escaped(event)}",verdict="{verdict}"}} {count}'
         yield from self._histogram()
         for name, kind, value, about in (
-            ("elsewhere_total", "counter", self.elsewhere, "Events sent back for the caller to decide."),
+            ("elsewhere_total", "counter", self.elsewhere, "Events declined, so that the hook evaluates them locally."),
             ("spooled_total", "counter", self.spooled, "Events taken from the spool."),
-            ("doubles_total", "counter", self.doubles, "Events that came twice and were taken once."),
-            ("troubles_total", "counter", self.troubles, "Things that went wrong; the journal says what."),
+            ("doubles_total", "counter", self.doubles, "Events that arrived twice and were recorded once."),
+            ("troubles_total", "counter", self.troubles, "Errors inside the daemon; the journal has the messages."),
             ("loop_lag_seconds", "gauge", self.lag, "The longest that the event loop was late in the last minute."),
-            ("loop_blocked_total", "counter", self.blocked, f"How often the event loop was late by over {LAG:g} s."),
-            ("uptime_seconds", "gauge", monotonic() - self.begun, "Seconds since the daemon began."),
+            (
+                "loop_blocked_total",
+                "counter",
+                self.blocked,
+                f"How often the event loop was late by over {MAX_LAG:g} s.",
+            ),
+            ("uptime_seconds", "gauge", monotonic() - self.started_at, "Seconds since the daemon started."),
             ("resident_memory_bytes", "gauge", resident_memory(), "Memory in use."),
         ):
             yield from _head(f"fairlead_{name}", kind, about)
@@ -90,16 +101,16 @@ class Metrics:
     def _histogram(self) -> Iterator[str]:
         name = "fairlead_decision_seconds"
         yield from _head(name, "histogram", "How long decisions took.")
-        so_far = 0
-        for limit, count in zip((*_BUCKETS, "+Inf"), self.decided, strict=True):
-            so_far += count
-            yield f'{name}_bucket{{le="{limit}"}} {so_far}'
+        cumulative = 0
+        for limit, count in zip((*_BUCKETS, "+Inf"), self._histogram_counts, strict=True):
+            cumulative += count
+            yield f'{name}_bucket{{le="{limit}"}} {cumulative}'
         yield f"{name}_sum {self.seconds:.6f}"
-        yield f"{name}_count {so_far}"
+        yield f"{name}_count {cumulative}"
 
 
 def resident_memory() -> int:
-    """Give the bytes of memory that this process holds now (at its peak, where only that is known)."""
+    """Return the resident memory of this process in bytes; its peak where only that is known."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""The daemon's life: startup, serve, shutdown."""
+"""The daemon's process: startup, serve, shutdown."""
 
 from __future__ import annotations
 
@@ -18,78 +18,77 @@ import uvicorn
 import uvloop
 
 from fairlead import __version__
-from fairlead.daemon._lifecycle import DaemonError, Place, listening, only_one, turn_over
+from fairlead.daemon._lifecycle import DaemonError, SocketFile, listening, rotate_log, single_instance
 from fairlead.daemon._runtime import Daemon
 from fairlead.daemon._start import daemon_log_file
-from fairlead.daemon._store_writer import BATCH
+from fairlead.daemon._store_writer import BATCH_SIZE
 from fairlead.daemon.events._listener import UnixListener
 from fairlead.daemon.http._app import App
-from fairlead.daemon.http._auth import make_token
+from fairlead.daemon.http._auth import create_token
 from fairlead.daemon.sessions._tracker import look_up
 from fairlead.paths import runtime_folder, socket_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
-IDLE = 1800.0
-"""Seconds without an event after which the daemon stops: the next event begins another."""
+DEFAULT_IDLE = 1800.0
+"""Seconds without an event after which the daemon stops; the next event starts another."""
 
-_GRACE = 5
-"""Seconds that requests under way are given at the end."""
-
-_TICK = 0.1
+_GRACEFUL_SHUTDOWN = 5
+"""Seconds that requests in progress have at the end."""
+_LAG_INTERVAL = 0.1
 _MINUTE = 60.0
-_LOOK_AT_SPOOL = 0.25
-_LOOK_AT_SESSIONS = 1.0
-_NEWS = 0.25
-_MANY = 100
-"""Events within that time: then the store waits,"""
-_MUCH = 32 * 1024 * 1024
+_SPOOL_INTERVAL = 0.25
+_SESSIONS_INTERVAL = 1.0
+_SNAPSHOT_INTERVAL = 30.0
+_STORE_INTERVAL = 0.25
+_BUSY_EVENTS = 100
+"""Events within `_STORE_INTERVAL`: with more of them the store waits,"""
+_MAX_BYTES_BEHIND = 32 * 1024 * 1024
 """unless so many bytes of the journal wait for it."""
-_FEW = 50
-_KEEP_SESSIONS = 30.0
-_LOOK_AT_SOCKET = 0.5
-_SWITCH = 0.001
+_FIRST_BATCH = 50
+_SOCKET_INTERVAL = 0.5
+_SWITCH_INTERVAL = 0.001
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How the daemon is to run."""
+    """How the daemon runs."""
 
-    idle: float = IDLE
+    idle: float = DEFAULT_IDLE
     port: int | None = None
-    """Of a loopback socket as well, for those with the token; 0 is any that is free."""
-    patience: float = 0.0
-    """Seconds to wait for an older daemon to go."""
+    """Of an additional loopback socket, for callers with the token; 0 means any free port."""
+    lock_timeout: float = 0.0
+    """Seconds to wait for an older daemon to exit."""
 
 
 def run(options: Options, ready: Callable[[str], None]) -> None:
-    """Run until it is told to go, or nobody needs it any more. `ready` hears where it listens."""
+    """Run until shutdown is requested or nobody needs the daemon. `ready` is called with the addresses."""
     if own := os.environ.get("FAIRLEAD_HOME"):
         os.environ["FAIRLEAD_HOME"] = os.path.abspath(own)
     folder = runtime_folder()
     with ExitStack() as stack:
-        stack.enter_context(only_one(folder, options.patience))
-        os.chdir("/")  # no folder is kept from being removed, and no relative path has a meaning by chance
+        stack.enter_context(single_instance(folder, options.lock_timeout))
+        os.chdir("/")  # keeps no folder in use, and gives no relative path a meaning by chance
         os.umask(0o077)
-        sys.setswitchinterval(_SWITCH)  # a decision in a thread must not keep the loop from answering for 5 ms
-        house = Daemon(__version__)
-        stack.callback(house.close)
-        house.open()
-        place = stack.enter_context(listening(socket_file()))
+        sys.setswitchinterval(_SWITCH_INTERVAL)  # a decision in a thread must not keep the loop waiting for 5 ms
+        daemon = Daemon(__version__)
+        stack.callback(daemon.close)
+        daemon.open()
+        unix = stack.enter_context(listening(socket_file()))
         sockets: list[socket.socket] = []
         if options.port is not None:
             sockets.append(stack.enter_context(_loopback(options.port)))
-            house.token = make_token(folder)
-        where = [place.path, *(f"http://127.0.0.1:{s.getsockname()[1]}" for s in sockets)]
-        house.started(where)
-        uvloop.run(_serve(house, place, sockets, options, lambda: ready(" and ".join(where))))
+            daemon.token = create_token(folder)
+        addresses = [unix.path, *(f"http://127.0.0.1:{s.getsockname()[1]}" for s in sockets)]
+        daemon.started(addresses)
+        uvloop.run(_serve(daemon, unix, sockets, options, lambda: ready(" and ".join(addresses))))
 
 
 async def _serve(
-    house: Daemon, place: Place, sockets: list[socket.socket], options: Options, ready: Callable[[], None]
+    daemon: Daemon, unix: SocketFile, sockets: list[socket.socket], options: Options, ready: Callable[[], None]
 ) -> None:
     config = uvicorn.Config(
-        App(house),
+        App(daemon),
         http="httptools",
         ws="none",
         lifespan="off",
@@ -98,30 +97,27 @@ async def _serve(
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=_GRACEFUL_SHUTDOWN,
     )
     server = _Server(config)
-    server.door = UnixListener(place.listener, config, server.server_state)
-    house.on_leave(lambda: _leave(place, server))
+    server.listener = UnixListener(unix.listener, config, server.server_state, daemon)
     server.ready = ready
-    tasks = [asyncio.create_task(work) for work in (*_chores(house), _watch_idleness(house, place, options.idle))]
-    with _signals(house):
+    daemon.shutdown.on_request(unix.remove)  # first: who has connected by now is answered, nobody else finds it
+    daemon.shutdown.on_request(server.leave)
+    daemon.tracker.start()
+    work = (*_background_work(daemon), _watch_idleness(daemon, unix, options.idle))
+    tasks = [asyncio.create_task(one) for one in work]
+    with _signals(daemon):
         await server.serve_here(sockets)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _leave(place: Place, server: _Server) -> None:
-    """Be found no more first: who has connected by now is answered, who comes later finds nothing."""
-    place.take_away()
-    server.leave()
-
-
 class _Server(uvicorn.Server):
-    """uvicorn's server, with a door of our own, and without its signals, which would end us by the signal again."""
+    """uvicorn's server with a listener of our own, and without its signal handling, which raises the signal again."""
 
-    door: UnixListener
+    listener: UnixListener
     ready: Callable[[], None]
 
     async def serve_here(self, sockets: list[socket.socket]) -> None:
@@ -129,11 +125,11 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self.door.open()
+        self.listener.open()
         self.ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.door.close()
+        self.listener.close()
         await super().shutdown(sockets)
 
     def leave(self) -> None:
@@ -141,17 +137,17 @@ class _Server(uvicorn.Server):
 
 
 class _signals:  # noqa: N801 - reads as a statement
-    """Leave when told to: SIGTERM, SIGINT, SIGHUP."""
+    """Requests shutdown on SIGTERM, SIGINT and SIGHUP."""
 
     _NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-    def __init__(self, house: Daemon) -> None:
-        self._house = house
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
 
     def __enter__(self) -> None:
         loop = asyncio.get_running_loop()
         for number in self._NUMBERS:
-            loop.add_signal_handler(number, self._house.leave, f"signal {signal.Signals(number).name}")
+            loop.add_signal_handler(number, self._daemon.shutdown.request, f"signal {signal.Signals(number).name}")
 
     def __exit__(self, *_: object) -> None:
         loop = asyncio.get_running_loop()
@@ -171,88 +167,89 @@ def _loopback(port: int) -> socket.socket:
     return listener
 
 
-# -- what goes on beside the answering -------------------------------------------------------------------
+# -- background work -------------------------------------------------------------------------------------
 
 
-def _chores(house: Daemon) -> Iterator[Coroutine[Any, Any, None]]:
-    yield _watch_loop(house)
-    yield _watch_spool(house)
-    yield _feed_store(house)
-    yield _watch_log()
-    yield _watch_sessions(house)
-    yield house.tokens.watch()
-    yield house.teller.watch()
-    yield house.mail.watch()
-    yield _settle(house)
+def _background_work(daemon: Daemon) -> Iterator[Coroutine[Any, Any, None]]:
+    yield _measure_lag(daemon)
+    yield _take_spool(daemon)
+    yield _feed_store(daemon)
+    yield _rotate_log()
+    yield _check_sessions(daemon)
+    yield daemon.token_usage.run_forever()
+    yield daemon.attention.run_forever()
+    yield daemon.mail.run_forever()
+    yield _freeze_garbage(daemon)
 
 
-async def _settle(house: Daemon) -> None:
-    """Keep the collector from what stays for good: to look through all that is loaded takes 30 ms from the loop."""
-    await house.mail.opened()
+async def _freeze_garbage(daemon: Daemon) -> None:
+    """Exclude all that is loaded from garbage collection: to traverse it takes 30 ms from the loop."""
+    await daemon.mail.opened()
     gc.freeze()
 
 
-async def _watch_log() -> None:
+async def _rotate_log() -> None:
     while True:
-        await _in_thread(lambda: turn_over(daemon_log_file()))
+        await _in_thread(lambda: rotate_log(daemon_log_file()))
         await asyncio.sleep(_MINUTE)
 
 
-async def _watch_loop(house: Daemon) -> None:
+async def _measure_lag(daemon: Daemon) -> None:
     """Measure how late the loop is: it must never be blocked."""
     minute = monotonic() + _MINUTE
     while True:
-        due = monotonic() + _TICK
-        await asyncio.sleep(_TICK)
-        house.metrics.late(max(0.0, monotonic() - due))
+        due = monotonic() + _LAG_INTERVAL
+        await asyncio.sleep(_LAG_INTERVAL)
+        daemon.metrics.add_lag(max(0.0, monotonic() - due))
         if monotonic() > minute:
-            minute, house.metrics.lag = monotonic() + _MINUTE, 0.0
+            minute, daemon.metrics.lag = monotonic() + _MINUTE, 0.0
 
 
-async def _watch_sessions(house: Daemon) -> None:
-    """Hold what events told against the client's own files and the process table, and keep it now and then."""
-    tracker, kept, due = house.tracker, 0, monotonic() + _KEEP_SESSIONS
+async def _check_sessions(daemon: Daemon) -> None:
+    """Compare the sessions with the client's own files and the process table, and save a snapshot now and then."""
+    tracker, saved, due = daemon.tracker, 0, monotonic() + _SNAPSHOT_INTERVAL
     while True:
-        tracker.take_facts(await _in_thread(partial(look_up, tracker.processes())))
-        if monotonic() > due and tracker.revision != kept:
-            kept, due = tracker.revision, monotonic() + _KEEP_SESSIONS
+        tracker.apply_facts(await _in_thread(partial(look_up, tracker.processes())))
+        if monotonic() > due and tracker.revision != saved:
+            saved, due = tracker.revision, monotonic() + _SNAPSHOT_INTERVAL
             tracker.save()
-        await asyncio.sleep(_LOOK_AT_SESSIONS)
+        await asyncio.sleep(_SESSIONS_INTERVAL)
 
 
-async def _watch_spool(house: Daemon) -> None:
+async def _take_spool(daemon: Daemon) -> None:
     while True:
-        await asyncio.sleep(_LOOK_AT_SPOOL)
-        if house.is_spooled():
-            await _in_thread(house.take_spool)
-            house.tracker.drain()
+        await asyncio.sleep(_SPOOL_INTERVAL)
+        if daemon.recorder.is_spooled():
+            await _in_thread(daemon.take_spool)
+            daemon.tracker.apply_queued()
 
 
-async def _feed_store(house: Daemon) -> None:
-    """Bring what is in the journal into the store, in batches, off the hot road.
+async def _feed_store(daemon: Daemon) -> None:
+    """Write what is in the journal to the store, in batches.
 
-    The thread that feeds takes the interpreter from the loop that answers. So while many events come, the store
-    waits for a quieter moment: the journal has everything meanwhile.
+    The thread that writes takes the interpreter from the loop that answers. So while many events come, the store waits
+    for a quieter moment; the journal has everything.
     """
     while True:
-        before = house.metrics.answered
-        await asyncio.sleep(_NEWS)  # first: the store takes long to load, and somebody waits for an answer
-        size = _FEW
-        while _may_feed(house, before) and await _in_thread(partial(house.feed, size)):
-            size = min(2 * size, BATCH)
+        before = daemon.metrics.answered
+        await asyncio.sleep(_STORE_INTERVAL)  # first: the store takes long to load, and the first events come now
+        size = _FIRST_BATCH
+        while _may_feed(daemon, before) and await _in_thread(partial(daemon.store.write_batch, size)):
+            size = min(2 * size, BATCH_SIZE)
 
 
-def _may_feed(house: Daemon, before: int) -> bool:
-    return house.metrics.answered - before <= _MANY or house.behind() > _MUCH
+def _may_feed(daemon: Daemon, before: int) -> bool:
+    is_quiet = daemon.metrics.answered - before <= _BUSY_EVENTS
+    return is_quiet or daemon.store.bytes_behind() > _MAX_BYTES_BEHIND
 
 
-async def _watch_idleness(house: Daemon, place: Place, idle: float) -> None:
-    """Leave when nobody comes any more, or can: as long as we hold the lock, no other daemon takes our place."""
-    while house.idle_for() < idle:
-        await asyncio.sleep(min(_LOOK_AT_SOCKET, idle / 4))
-        if not place.is_there():
-            return house.leave(f"the socket is gone: {place.path}")
-    return house.leave(f"idle for {idle:g} s")
+async def _watch_idleness(daemon: Daemon, unix: SocketFile, idle: float) -> None:
+    """Request shutdown when nobody calls any more, or can: while we hold the lock, no other daemon starts."""
+    while daemon.idle_seconds() < idle:
+        await asyncio.sleep(min(_SOCKET_INTERVAL, idle / 4))
+        if not unix.exists():
+            return daemon.shutdown.request(f"the socket is gone: {unix.path}")
+    return daemon.shutdown.request(f"idle for {idle:g} s")
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:

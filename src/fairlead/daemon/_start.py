@@ -1,4 +1,4 @@
-"""Begins a daemon in the background, on demand. Imports nothing that a hook has not loaded already."""
+"""Starts a daemon in the background, on demand. Imports nothing that a hook has not loaded already."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from time import time
 from fairlead.paths import runtime_folder, state_folder
 
 NO_DAEMON_VARIABLE = "FAIRLEAD_NO_DAEMON"
-"""Set in the environment, it keeps events from starting a daemon."""
+"""If set in the environment, events start no daemon."""
 
-_PAUSE = 10.0
+_MIN_INTERVAL = 10.0
 """Seconds between two attempts: a daemon that cannot start must not be started at every event."""
 
 _KEPT = frozenset(
@@ -21,11 +21,11 @@ _KEPT = frozenset(
         *("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "SSL_CERT_FILE", "TMUX_TMPDIR"),
     }
 )
-_KEPT_BEGINNINGS = ("FAIRLEAD_", "LC_", "XDG_")
+_KEPT_PREFIXES = ("FAIRLEAD_", "LC_", "XDG_")
 
 
 def start_on_demand() -> None:
-    """Begin a daemon unless that was tried a moment ago. Never raises: the event is answered already."""
+    """Start a daemon unless that was tried a moment ago. Raises nothing: the event is answered already."""
     if os.environ.get(NO_DAEMON_VARIABLE):
         return
     with suppress(OSError):
@@ -36,7 +36,7 @@ def start_on_demand() -> None:
 
 
 def start_daemon(*options: str) -> int:
-    """Begin a daemon in a session of its own, and give its pid. What it has to say goes to `log_file()`."""
+    """Start a daemon in a session of its own, and return its pid. Its output goes to `daemon_log_file()`."""
     path = daemon_log_file()
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -53,21 +53,21 @@ def start_daemon(*options: str) -> int:
 
 
 def daemon_log_file() -> str:
-    """Give the file of what a daemon says that was begun in the background."""
+    """Return the log file of a daemon that was started in the background."""
     return f"{state_folder()}/daemon.log"
 
 
 def _is_first(stamp: str) -> bool:
-    """Take the turn: whoever makes the stamp, or finds an old one and renews it, begins the daemon."""
+    """Return whether this process may start the daemon: it created the stamp, or renewed an old one."""
     try:
         os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
-        if abs(time() - os.stat(stamp).st_mtime) < _PAUSE:
+        if abs(time() - os.stat(stamp).st_mtime) < _MIN_INTERVAL:
             return False
         os.utime(stamp)
     return True
 
 
 def _environment() -> dict[str, str]:
-    """Keep what a daemon needs: it outlives the session that began it, whose tokens are none of its business."""
-    return {k: v for k, v in os.environ.items() if k in _KEPT or k.startswith(_KEPT_BEGINNINGS)}
+    """Return the variables that a daemon needs: it outlives the session that started it, and gets no secrets of it."""
+    return {k: v for k, v in os.environ.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}

@@ -1,7 +1,7 @@
-"""Brings the journal into the store, in batches and off the hot road, and keeps both from growing for ever.
+"""Writes the journal to the store, in batches, and keeps both from growing without bound.
 
-The journal is the truth: the store can always be fed from it again. So a store that cannot be opened or written is a
-trouble to tell, and nothing that stops an answer.
+The journal is the source of truth: the store can always be filled from it again. So a store that cannot be opened or
+written is reported, and never keeps an event from its answer.
 """
 
 from __future__ import annotations
@@ -15,91 +15,88 @@ from typing import TYPE_CHECKING, Any
 from fairlead.journal import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from fairlead.daemon._error_log import ErrorLog
     from fairlead.journal import Journal, Record
     from fairlead.store import Store, StoredEvent
 
-BATCH = 500
-AGE = 30 * 24 * 3600.0
-"""Seconds after which events are forgotten."""
+BATCH_SIZE = 500
+MAX_AGE = 30 * 24 * 3600.0
+"""Seconds after which events are deleted."""
+MAX_STORE_BYTES = 512 * 1024 * 1024
+MAX_JOURNAL_BYTES = 128 * 1024 * 1024
 
-STORE_BYTES = 512 * 1024 * 1024
-JOURNAL_BYTES = 128 * 1024 * 1024
-
-_PAUSES = (1.0, 5.0, 30.0, 300.0)
+_RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
 """Seconds before the next attempt, after one and more failures in a row."""
-
-_SWEEP = 600.0
+_PRUNE_INTERVAL = 600.0
 
 OPENING = Lock()
-"""Held while a database is opened: two threads that load the same packages at once may find them half loaded."""
+"""Held while a database is opened: two threads that import the same packages at once may find them half loaded."""
 
 
 class StoreWriter:
-    """The way from the journal to the store. Called from one thread at a time, except `knows` and `status`."""
+    """The way from the journal to the store. Called from one thread at a time, except `has_event` and `status`."""
 
-    def __init__(self, journal: Journal, trouble: Callable[[str], None]) -> None:
+    def __init__(self, journal: Journal, errors: ErrorLog) -> None:
         self._journal = journal
-        self._trouble = trouble
+        self._errors = errors
         self._store: Store | None = None
-        self._taken = Position(0, 0)
+        self._position = Position(0, 0)
         self._stored = 0
         self._failures = 0
         self._not_before = 0.0
-        self._swept = monotonic()
+        self._last_prune = monotonic()
         self._lock = Lock()
 
-    def batch(self, most: int = BATCH) -> bool:
-        """Bring up to so many records into the store; tell whether there may be more. Raises nothing."""
+    def write_batch(self, size: int = BATCH_SIZE) -> bool:
+        """Write up to `size` records to the store. Returns whether there may be more. Raises nothing."""
         if monotonic() < self._not_before:
             return False
         try:
             with self._lock:
                 store = self._opened()
-                return self._take(store, most)
-        except Exception as error:  # noqa: BLE001 - the daemon answers without a store; the journal has it all
-            self._fail(error)
+                return self._write(store, size)
+        except Exception as error:  # noqa: BLE001 - the daemon answers without a store; the journal has everything
+            self._handle_failure(error)
             return False
 
-    def knows(self, name: str) -> bool:
-        """Tell whether an event is stored. Without a store nothing is known to be."""
+    def has_event(self, event_id: str) -> bool:
+        """Return whether an event is stored; False without a store."""
         try:
             with self._lock:
-                return name in self._opened().known((name,))
-        except Exception:  # noqa: BLE001 - `batch` meets it too, and tells it
+                return event_id in self._opened().stored_ids((event_id,))
+        except Exception:  # noqa: BLE001 - `write_batch` runs into it too, and reports it
             return False
 
     def events(self, session: str, limit: int) -> list[StoredEvent]:
-        """Give the last events of a session, the newest first; none without a store."""
+        """Return the last events of a session, the newest first; none without a store."""
         try:
             with self._lock:
                 return self._opened().events(session=session, limit=limit)
-        except Exception:  # noqa: BLE001 - `batch` meets it too, and tells it
+        except Exception:  # noqa: BLE001 - `write_batch` runs into it too, and reports it
             return []
 
-    def finish(self) -> None:
-        """Bring in what is left, within a moment, and close the store; one that was never opened is left alone."""
+    def close(self) -> None:
+        """Write what is left, within a second, and close the store; one that was never opened stays closed."""
         if self._store is None:
             return
         deadline = monotonic() + 1
-        while self.batch() and monotonic() < deadline:
+        while self.write_batch() and monotonic() < deadline:
             pass
         with self._lock:
             self._close()
 
-    def behind(self) -> int:
-        """Tell how many bytes of the journal are not in the store yet. Reads no file, for the loop asks."""
-        taken = self._taken
+    def bytes_behind(self) -> int:
+        """Return how many bytes of the journal are not in the store yet. Reads no file: the event loop asks."""
+        position = self._position
         try:
-            files = {number: self._journal.path(number) for number in self._journal.segments()}
-            sizes = {number: os.stat(path).st_size for number, path in files.items() if number >= taken.segment}
-        except OSError:  # swept, or gone
+            files = {number: self._journal.segment_path(number) for number in self._journal.segments()}
+            sizes = {number: os.stat(path).st_size for number, path in files.items() if number >= position.segment}
+        except OSError:  # deleted meanwhile
             return 0
-        return max(0, sum(sizes.values()) - (taken.offset if taken.segment in sizes else 0))
+        return max(0, sum(sizes.values()) - (position.offset if position.segment in sizes else 0))
 
     def status(self) -> dict[str, Any]:
-        """Tell how it is."""
+        """Return its part of the daemon's status."""
         return {"stored": self._stored, "store_failures": self._failures}
 
     def _opened(self) -> Store:
@@ -109,8 +106,8 @@ class StoreWriter:
 
                 self._store = Store.open()
             for warning in self._store.warnings:
-                self._trouble(warning)
-            self._taken = self._store.position() or Position(0, 0)
+                self._errors.report(warning)
+            self._position = self._store.position() or Position(0, 0)
         return self._store
 
     def _close(self) -> None:
@@ -118,35 +115,35 @@ class StoreWriter:
         if store is not None:
             store.close()
 
-    def _take(self, store: Store, most: int) -> bool:
+    def _write(self, store: Store, size: int) -> bool:
         records: list[Record] = []
-        position = self._taken
-        for position, record in self._journal.read(self._taken):  # noqa: B007 - the last one counts
+        position = self._position
+        for position, record in self._journal.read(self._position):  # noqa: B007 - the last position is kept
             records.append(record)
-            if len(records) == most:
+            if len(records) == size:
                 break
         if records:
-            self._stored += store.take(records, position)
-            self._taken = position
-        elif monotonic() - self._swept > _SWEEP:
-            self._sweep(store)
+            self._stored += store.add_records(records, position)
+            self._position = position
+        elif monotonic() - self._last_prune > _PRUNE_INTERVAL:
+            self._prune(store)
         self._failures = 0
-        return len(records) == most
+        return len(records) == size
 
-    def _sweep(self, store: Store) -> None:
-        """Forget what is old, first in the store, then in the journal what the store has for certain."""
-        self._swept = monotonic()
-        oldest = time() - AGE
-        store.retain(older_than=oldest, at_most_bytes=STORE_BYTES)
-        settled = store.settle()
+    def _prune(self, store: Store) -> None:
+        """Delete what is old: first in the store, then in the journal what the store has durably."""
+        self._last_prune = monotonic()
+        oldest = time() - MAX_AGE
+        store.prune(older_than=oldest, max_bytes=MAX_STORE_BYTES)
+        settled = store.sync()
         if settled is not None:
-            self._journal.sweep(older_than=oldest, at_most_bytes=JOURNAL_BYTES, keep_from=settled)
+            self._journal.prune(older_than=oldest, max_bytes=MAX_JOURNAL_BYTES, keep_from=settled)
 
-    def _fail(self, error: Exception) -> None:
-        pause = _PAUSES[min(self._failures, len(_PAUSES) - 1)]
+    def _handle_failure(self, error: Exception) -> None:
+        delay = _RETRY_DELAYS[min(self._failures, len(_RETRY_DELAYS) - 1)]
         self._failures += 1
-        self._not_before = monotonic() + pause
+        self._not_before = monotonic() + delay
         with self._lock, suppress(Exception):
-            self._close()  # opened again, a damaged store is set aside, and fed from the journal
+            self._close()  # reopening sets a damaged database aside, and fills a new one from the journal
         if self._failures == 1:
-            self._trouble(f"events are kept in the journal alone for now: {error}")
+            self._errors.report(f"events are kept in the journal only for now: {error}")

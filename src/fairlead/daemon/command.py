@@ -1,4 +1,4 @@
-"""The daemon's own command line, as a hook or `fairlead daemon` starts it."""
+"""The command line of the daemon's process, as a hook or `fairlead daemon` starts it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from fairlead.errors import FairleadError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PATIENCE = 10.0
-"""Seconds that a daemon begun on demand waits for an older one to go."""
+_LOCK_TIMEOUT = 10.0
+"""Seconds that a daemon started on demand waits for an older one to exit."""
 
 _LAST_PORT = 65535
 
 
 def main(args: Sequence[str]) -> int:
-    """Run until told to go: `[--on-demand] [--idle SECONDS] [--port N]`. Returns the exit code."""
+    """Run until shutdown: `[--on-demand] [--idle SECONDS] [--port N]`. Returns the exit code."""
     on_demand = "--on-demand" in args
     try:
         idle, port = read_options([word for word in args if word != "--on-demand"])
-        from fairlead.daemon import _server as _serve
+        from fairlead.daemon import _server
 
-        options = _serve.Options(idle or _serve.IDLE, port, _PATIENCE if on_demand else 0.0)
-        _serve.run(options, lambda where: print(f"fairlead: listening at {where}", file=sys.stderr, flush=True))  # noqa: T201
+        options = _server.Options(idle or _server.DEFAULT_IDLE, port, _LOCK_TIMEOUT if on_demand else 0.0)
+        _server.run(options, lambda where: print(f"fairlead: listening at {where}", file=sys.stderr, flush=True))  # noqa: T201
     except (FairleadError, OSError) as error:
         if not (on_demand and type(error).__name__ == "AlreadyRunning"):
             print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - its log, or the terminal
@@ -33,15 +33,15 @@ def main(args: Sequence[str]) -> int:
 
 
 def read_options(words: Sequence[str]) -> tuple[float | None, int | None]:
-    """Read the seconds of idleness and the port, as far as they are given."""
-    found: dict[str, str] = {}
+    """Parse `--idle` and `--port`; `None` for what is not given."""
+    given: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
         key, equals, value = word.partition("=")
         if key not in {"--idle", "--port"}:
             raise UsageError(f"unknown option {word!r}; options are --idle SECONDS and --port N")
-        found[key] = value if equals else next(rest, "")
-    return _idle(found.get("--idle")), _port(found.get("--port"))
+        given[key] = value if equals else next(rest, "")
+    return _idle(given.get("--idle")), _port(given.get("--port"))
 
 
 def _idle(text: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""An event under a policy: the context it is decided in, the decision, and the record of it.
+"""An event under a policy: the context it is decided in, the decision, what its commands make of it, the record of it.
 
 Every route decides here: the daemon, the command line without one, and programs that embed Fairlead. Nothing here runs
 a command, sends a notification or prints: `execute` does that, in the process of the caller.
@@ -11,52 +11,55 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.decide._decision import (
+    from fairlead.decide._context import (
         DOCTOR_SESSION,
-        GUARDED_EVENTS,
-        Decision,
         IdleSettings,
         PolicyContext,
-        decide,
         find_policy,
         idle_settings,
-        post_guards,
         prepare_decoders,
-        read_event,
     )
+    from fairlead.decide._decision import GUARDED_EVENTS, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._record import event_record
+    from fairlead.decide._results import StepResult, blocks
+    from fairlead.decide._settle import Outcome, Settled, plan_outcome, settle, verdict_of
 
 __all__ = [
     "DOCTOR_SESSION",
     "GUARDED_EVENTS",
     "Decision",
     "IdleSettings",
+    "Outcome",
     "PolicyContext",
+    "Settled",
+    "StepResult",
+    "blocks",
     "decide",
+    "decide_with_hooks",
     "event_record",
     "find_policy",
     "idle_settings",
-    "post_guards",
+    "plan_outcome",
     "prepare_decoders",
     "read_event",
+    "settle",
+    "verdict_of",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_decision": (
+        "_context": (
             "DOCTOR_SESSION",
-            "Decision",
-            "GUARDED_EVENTS",
             "IdleSettings",
             "PolicyContext",
-            "decide",
             "find_policy",
             "idle_settings",
-            "post_guards",
             "prepare_decoders",
-            "read_event",
         ),
+        "_decision": ("GUARDED_EVENTS", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_record": ("event_record",),
+        "_results": ("StepResult", "blocks"),
+        "_settle": ("Outcome", "Settled", "plan_outcome", "settle", "verdict_of"),
     },
 )

@@ -1,8 +1,4 @@
-"""Puts an event under the policy that holds where it happened: what is answered, and what is left to be done.
-
-Every road decides here: the daemon, the command line without one, and programs of one's own. Nothing here runs a
-command, sends a note or prints: that is `act`'s, in the process that was asked.
-"""
+"""Decides an event: its hooks first, then the commands that its policy asks for. Runs nothing and prints nothing."""
 
 from __future__ import annotations
 
@@ -10,161 +6,101 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.events import HookEvent, HookOutput, OtherEvent, parse
-from fairlead.policy import (
-    Notifications,
-    Plan,
-    Stay,
-)
+from fairlead.clients import client_named
+from fairlead.events import DEFAULT_CLIENT, HookOutput
+from fairlead.policy import Notifications, Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from fairlead.decide._context import PolicyContext
     from fairlead.events import Event
     from fairlead.hooks import HookContext, HookManager
-    from fairlead.policy import Layer
+    from fairlead.policy import Guards
 
 GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
-"""The events that guards look at."""
+"""The events that guards are registered for."""
 
-DOCTOR_SESSION = "fairlead-doctor"
-"""The session that `fairlead doctor` plays: nobody works in it."""
-STAY_VARIABLE = "FAIRLEAD_STAY"
-"""The variable that says how agents stay where no policy does; the install writes it into the client's settings."""
-DEFAULT_WAIT = 570
-"""Seconds: under the ten minutes that a client gives a hook of its own accord."""
-
-_STAYS: tuple[Stay, ...] = ("always", "wake", "no")
-_TELLS_THE_PERSON = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
-
-
-class PolicyContext(msgspec.Struct, frozen=True):
-    """The policy files that hold, and what is wrong with them."""
-
-    layers: tuple[Layer, ...] = ()
-    warnings: tuple[str, ...] = ()
-    broken: str | None = None
-    """Why there is no policy, although there is a file."""
+_NOTHING = HookOutput()
+_WARNS_THE_USER = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is answered so far, and what the caller has to do before it can answer."""
+    """The output so far, and what the caller has to do before it can answer.
+
+    The daemon sends it to the launcher as JSON: the names on the wire are part of the protocol.
+    """
 
     output: HookOutput = HookOutput()
     log: tuple[str, ...] = ()
     """Lines for stderr."""
     plan: Plan | None = None
-    """Commands, and what becomes of how they end."""
-    notices: Notifications | None = None
-    """How the person wants to be told; `None` if not at all."""
-    stays: bool = False
-    """An agent that is let stop waits for mail in place of it."""
-    mailed: bool = False
-    """Mail is shown in the output."""
+    """Commands to run, and what their results mean."""
+    notifications: Notifications | None = msgspec.field(default=None, name="notices")
+    """How the user wants to be notified; `None` means not at all."""
+    waits: bool = msgspec.field(default=False, name="stays")
+    """If the agent may stop, it waits for mail instead."""
+    undoable: bool = msgspec.field(default=False, name="mailed")
+    """The output shows mail: the daemon must know whether it was printed."""
 
 
-class IdleSettings(msgspec.Struct, frozen=True):
-    """How an agent is reached by mail when it has nothing left to do."""
-
-    stay: Stay = "no"
-    wait: int = DEFAULT_WAIT
-    """Seconds that it waits at a time."""
-    most_blocks: int = 0
-    """So often in a row it may be reminded of the same tasks; 0 is no limit."""
+def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event:
+    """Parse the payload of a client's event. Raise `PayloadError`, or `UnknownEventError` for a name that is none."""
+    return client_named(client).parse(payload, kind)
 
 
-def prepare_decoders() -> None:
-    """See every type once, before several threads read events and policies.
+def decide(event: Event, policy: PolicyContext, guards: Guards) -> Decision:
+    """Ask the guards of the policy about an event, then plan the policy's commands."""
+    if event.event_name not in GUARDED_EVENTS or _denies_everything(event, policy):
+        return _decision(event, policy, HookOutput())
+    return _decision(event, policy, guards.answer(event))
 
-    msgspec learns a type when it first reads one; two threads that make it do so at once crash the process.
+
+def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:
+    """Fire an event at hooks, then plan the policy's commands.
+
+    `hooks` holds the guards of the policy too: hooks may rewrite the input, and the guards check what they made of it.
     """
-    from fairlead.policy import (
-        CachedPolicy,
-        Policy,
-    )
-
-    for kind in (*(event.type for event in HookEvent), OtherEvent, Policy, CachedPolicy):
-        msgspec.json.Decoder(kind)
+    if _denies_everything(event, policy):
+        return _decision(event, policy, HookOutput())
+    result = hooks.fire_sync(event, context)
+    return _decision(result.event, policy, result.output)
 
 
-def read_event(payload: bytes, kind: str) -> Event:
-    """Parse; an event that we do not know must be named by the payload too, else it is a slip of the pen."""
-    if HookEvent.find(kind) is None and (b'"%s"' % kind.encode()) not in payload:
-        HookEvent.parse(kind)
-    return parse(payload, kind)
+def _decision(event: Event, policy: PolicyContext, answer: HookOutput) -> Decision:
+    output, log = _policy_problems(event, policy)
+    output = answer if output == _NOTHING else output.merge(answer)
+    plan = None if output.blocked else _plan(event, policy)
+    return Decision(output=output, log=log, plan=plan, notifications=_notifications(policy))
 
 
-def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
-    """Load the policy that holds in a folder. `cached_only`: raise `NotHeld` rather than read a file."""
-    from fairlead.policy import (
-        PolicyError,
-        load,
-    )
-
-    try:
-        loaded = load(cwd, cached_only=cached_only)
-    except PolicyError as error:
-        return PolicyContext(
-            broken=f"{error}\nOnly a person can mend the policy; `fairlead validate` lists its mistakes."
-        )
-    return PolicyContext(loaded.layers, loaded.warnings)
+def _denies_everything(event: Event, policy: PolicyContext) -> bool:
+    return policy.broken is not None and event.event_name == "PreToolUse"
 
 
-def idle_settings(event: Event, policing: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:
-    """Say how an agent stays: by the nearest file that says so, else by the environment of its client."""
-    from fairlead.policy import merged
-
-    if event.session_id == DOCTOR_SESSION:
-        return IdleSettings()
-    policy = merged(policing.layers)
-    stay = policy.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
-    return IdleSettings(stay or "no", policy.mail.wait or DEFAULT_WAIT, policy.stop.max_blocks)
-
-
-def post_guards(manager: HookManager, policing: PolicyContext, environ: Mapping[str, str] | None = None) -> None:
-    """Register the guards. They protect the policy and the client's settings also where there is no policy yet."""
-    from fairlead.policy import register_guards
-
-    register_guards(manager, policing.layers, environ)
+def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, tuple[str, ...]]:
+    """Return the output and log that the state of the policy asks for: an unreadable policy denies every tool call."""
+    log: tuple[str, ...] = policy.warnings
+    if policy.broken is not None:
+        if _denies_everything(event, policy):
+            return HookOutput.deny(f"The policy cannot be read, so nothing is allowed: {policy.broken}"), ()
+        log = (policy.broken, *log)
+    if policy.warnings and event.event_name in _WARNS_THE_USER:
+        return HookOutput(system_message="\n".join(policy.warnings)), log
+    return _NOTHING, log
 
 
-def decide(event: Event, policing: PolicyContext, manager: HookManager, ctx: HookContext) -> Decision:
-    """Ask the hooks, then the policy for its commands. `manager` has the guards already, where the event is guarded."""
-    output, log = _first_word(event, policing)
-    notices = _notices(policing)
-    if output.blocked:
-        return Decision(output=output, log=log, notices=notices)
-    result = manager.fire_sync(event, ctx)
-    output = output.merge(result.output)
-    planned = None if output.blocked else _plan(result.event, policing)
-    return Decision(output=output, log=log, plan=planned, notices=notices)
-
-
-def _first_word(event: Event, policing: PolicyContext) -> tuple[HookOutput, tuple[str, ...]]:
-    """Say what is to be said whatever the hooks answer: a policy that cannot be read denies every tool call."""
-    log: tuple[str, ...] = policing.warnings
-    if policing.broken is not None:
-        if event.event_name == "PreToolUse":
-            return HookOutput.deny(f"The policy cannot be read, so nothing is allowed: {policing.broken}"), ()
-        log = (policing.broken, *log)
-    if policing.warnings and event.event_name in _TELLS_THE_PERSON:
-        return HookOutput(system_message="\n".join(policing.warnings)), log
-    return HookOutput.allow(), log
-
-
-def _notices(policing: PolicyContext) -> Notifications | None:
-    if not any(layer.policy.notifications.enabled for layer in policing.layers):
+def _notifications(policy: PolicyContext) -> Notifications | None:
+    if not any(layer.policy.notifications.enabled for layer in policy.layers):
         return None
-    from fairlead.policy import merged
+    from fairlead.policy import merge_layers
 
-    return merged(policing.layers).notifications
+    return merge_layers(policy.layers).notifications
 
 
-def _plan(event: Event, policing: PolicyContext) -> Plan | None:
-    if not policing.layers:
+def _plan(event: Event, policy: PolicyContext) -> Plan | None:
+    if not policy.layers:
         return None
-    from fairlead.policy import plan
+    from fairlead.policy import plan_commands
 
-    planned = plan(event, policing.layers)
-    asks = planned.steps or planned.context or planned.infinite or planned.log
-    return planned if asks else None
+    planned = plan_commands(event, policy.layers)
+    asks_for_something = planned.steps or planned.context or planned.infinite or planned.log
+    return planned if asks_for_something else None

@@ -1,27 +1,27 @@
-"""Writes an event down as the journal has it."""
+"""The journal's record of an event."""
 
 from __future__ import annotations
 
 from time import time
 from typing import TYPE_CHECKING
 
-from fairlead.journal import LONGEST_REASON, Caller, EventRecord, record_payload
+from fairlead.journal import MAX_REASON_LENGTH, Caller, EventRecord, record_payload
 
 if TYPE_CHECKING:
     from fairlead.events import Event
-    from fairlead.journal import Road, Verdict
+    from fairlead.journal import Route, Verdict
 
 _TIME_DIGITS = 16
 
 
-def event_record(  # noqa: PLR0913 - all that is known of it
+def event_record(  # noqa: PLR0913 - one parameter a field
     name: str,
     kind: str,
     payload: bytes,
     event: Event | None,
     *,
     client: str,
-    road: Road,
+    route: Route,
     verdict: Verdict,
     exit_code: int,
     reason: str = "",
@@ -29,8 +29,8 @@ def event_record(  # noqa: PLR0913 - all that is known of it
     steps: int = 0,
     caller: Caller = Caller(),  # noqa: B008 - it is frozen
 ) -> EventRecord:
-    """Make the record of an event; of a payload that could not be read there is no `event`."""
-    kept, cut = record_payload(payload)
+    """Return the record of an event. `event` is `None` if the payload could not be parsed."""
+    recorded, cut = record_payload(payload)
     return EventRecord(
         id=name,
         at=started_at(name),
@@ -40,20 +40,20 @@ def event_record(  # noqa: PLR0913 - all that is known of it
         agent=(event.agent_id or "") if event else "",
         tool=getattr(event, "tool_name", None) or "",
         cwd=(event.cwd or "") if event else "",
-        road=road,
+        route=route,
         verdict=verdict,
         exit=exit_code,
-        reason=reason[:LONGEST_REASON],
+        reason=reason[:MAX_REASON_LENGTH],
         seconds=round(seconds, 6),
         steps=steps,
         caller=caller,
-        payload=kept,
+        payload=recorded,
         cut=cut,
     )
 
 
 def started_at(name: str) -> float:
-    """Tell from an id when its event began; now, if it is no id of a launcher."""
+    """Return when an event started, which the id of a launcher begins with; now for any other id."""
     try:
         return int(name[:_TIME_DIGITS], 16) / 1e9
     except ValueError:

@@ -9,7 +9,7 @@ from fairlead.lazy import lazy_exports
 if TYPE_CHECKING:
     from fairlead.doctor._examine import examine
     from fairlead.doctor._facts import Facts
-    from fairlead.doctor._findings import Finding, Level, harmless
+    from fairlead.doctor._findings import Finding, Level
     from fairlead.doctor._gather import Options, gather
     from fairlead.doctor.checks._runs import level_of
 
@@ -20,7 +20,6 @@ __all__ = [
     "Options",
     "examine",
     "gather",
-    "harmless",
     "level_of",
 ]
 
@@ -29,15 +28,8 @@ __getattr__ = lazy_exports(
     {
         "_examine": ("examine",),
         "_facts": ("Facts",),
-        "_findings": (
-            "Finding",
-            "Level",
-            "harmless",
-        ),
-        "_gather": (
-            "Options",
-            "gather",
-        ),
+        "_findings": ("Finding", "Level"),
+        "_gather": ("Options", "gather"),
         "checks._runs": ("level_of",),
     },
 )

@@ -1,75 +1,26 @@
-"""The facts that the checks are about: plain values, which a test can write down. Nothing here looks anywhere."""
+"""The facts that the checks judge: plain values, which a test can write down. Nothing here looks anything up."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from fairlead.clients.claude._status import Status
+from fairlead.clients import DEFAULT_CLIENT, InstallStatus, SettingsFile
 
-Road = Literal["daemon", "cold", "apart"]
+Route = Literal["daemon", "cold", "apart"]
 """
 daemon  the launcher asked the daemon of this home
-cold    there was none that answered, so Python decided
-apart   in an empty home, because here the event would run a command or tell a person
+cold    no daemon answered, so the event was handled without one
+apart   in an empty home, because here the event would run a command or notify the user
 """
 
 
-SLOW = 0.05
-"""Seconds that a person does not notice."""
+SLOW_SECONDS = 0.05
+"""A delay that a user does not notice."""
 
-Kind = Literal["missing", "folder", "file", "socket", "link", "other"]
-"""Of a file, as far as it matters here."""
-
-
-class Hook(msgspec.Struct, frozen=True):
-    """A hook as it stands in some settings file."""
-
-    scope: str
-    file: str
-    event: str
-    value: dict[str, Any]
-    is_ours: bool = False
-    rival: str = ""
-    """The program that decides the same events, if it is one of those."""
-
-    @property
-    def line(self) -> tuple[str, ...]:
-        """What the client tells hooks apart by: of those with the same line it runs one."""
-        words = [self.value.get(key) for key in ("command", "args", "shell", "if")]
-        return (self.event, *map(repr, words))
-
-    @property
-    def program(self) -> str:
-        """What it starts, without its arguments: they may hold a secret."""
-        kind = self.value.get("type")
-        if kind != "command":
-            return f"a hook of the type {kind!r}"
-        command = str(self.value.get("command", ""))
-        if isinstance(self.value.get("args"), list):
-            return command
-        first, _, rest = command.strip().partition(" ")
-        name, equals, _ = first.partition("=")
-        return f"{name}=…" if equals else f"{first} …" if rest else first
-
-
-class SettingsFile(msgspec.Struct, frozen=True):
-    """A settings file of the client, in the order in which the client reads them."""
-
-    scope: str
-    file: str
-    is_there: bool = False
-    problem: str = ""
-    """Why the client skips it, in part or as a whole."""
-    hooks: tuple[Hook, ...] = ()
-    env: dict[str, str] = {}
-    """Those variables that it gives to hooks."""
-    disables_hooks: bool = False
-    managed_only: bool = False
-    status_line: str = ""
-    """The launcher that its status line starts, if that is ours."""
-    line_there: bool = True
+EntryKind = Literal["missing", "folder", "file", "socket", "link", "other"]
+"""The kind of a directory entry."""
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -77,161 +28,164 @@ class Client(msgspec.Struct, frozen=True):
 
     program: str = ""
     version: tuple[int, int, int] | None = None
+    name: str = DEFAULT_CLIENT
 
 
-class Ran(msgspec.Struct, frozen=True):
-    """How a program ended that was only asked about itself."""
+class ProgramResult(msgspec.Struct, frozen=True):
+    """How a program ended that was asked for its version."""
 
     exit_code: int | None = None
     """`None`: it could not be started, or did not end."""
-    said: str = ""
-    trouble: str = ""
+    output: str = ""
+    error: str = ""
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A launcher, and the Python that its hooks name."""
+    """A launcher, and the Python that its hooks use."""
 
     hook: str
     python: str
     is_there: bool = True
     is_executable: bool = True
     version: str = ""
-    """What was compiled in; empty if that is not to be found."""
+    """The version written in the file; empty if there is none."""
     is_python: bool = False
     """Whether it is the slower launcher, for machines without a C compiler."""
-    start: Ran = Ran()
-    """How `--version` ended, which takes the launcher's own road to Python."""
+    start: ProgramResult = ProgramResult()
+    """How `--version` ended, for which the launcher starts its Python."""
     python_there: bool = True
-    imports: Ran = Ran()
-    """What that Python says is the version of the Fairlead that it imports."""
+    imports: ProgramResult = ProgramResult()
+    """The version of the Fairlead that this Python imports."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A file or folder, as far as its rights go."""
+    """A file or folder: its kind, mode and owner."""
 
     path: str
-    kind: Kind = "missing"
+    kind: EntryKind = "missing"
     mode: int = 0
     owner: int = 0
 
 
 class OtherDaemon(msgspec.Struct, frozen=True):
-    """A daemon of this user that was found among the processes."""
+    """A daemon of this user among the running processes."""
 
     pid: int
     listens: bool = True
     """Whether it has a socket that was made for this home."""
-    differs: tuple[str, ...] = ()
-    """The variables that settle its folders and are not as here."""
+    different_variables: tuple[str, ...] = ()
+    """The variables that determine its folders and have other values than here."""
 
 
 class Daemon(msgspec.Struct, frozen=True):
-    """All there is to know about the daemon of this home."""
+    """The daemon of this home: its files, and whether it answers."""
 
     folder: Entry
     socket: Entry
     lock: Entry
     state: Literal["running", "down", "refused", "silent", "odd"] = "down"
-    why: str = ""
+    """refused: nothing listens on the socket; silent: no answer in time; odd: another answer than a daemon's."""
+    error: str = ""
     version: str = ""
     pid: int = 0
     lock_pid: int = 0
     lock_held: bool = False
     processes: tuple[OtherDaemon, ...] = ()
-    longest: int = 107
-    """Bytes of a socket's path."""
+    max_socket_path: int = 107
+    """Bytes."""
     user: int = 0
-    wanted: bool = True
-    """Whether events start one."""
+    starts_on_demand: bool = True
+    """Whether an event starts one."""
 
 
 class Database(msgspec.Struct, frozen=True):
-    """The store, or the mail, as far as it could be looked at in a moment."""
+    """The database of events or of mail, checked within a time limit."""
 
     file: str
     is_there: bool = False
     revision: str = ""
     head: str = ""
-    is_known: bool = True
+    is_known_revision: bool = True
     problem: str = ""
-    is_whole: bool = True
-    """Whether the look at its pages came to an end in time."""
+    was_checked: bool = True
+    """Whether the check of its pages ended in time."""
     set_aside: tuple[str, ...] = ()
+    """Damaged databases that a daemon has replaced."""
 
 
 class State(msgspec.Struct, frozen=True):
-    """The folder of all that is kept."""
+    """The state folder and what is in it."""
 
     folder: Entry
-    unwritable: str = ""
-    free: int | None = None
+    write_error: str = ""
+    free_bytes: int | None = None
     spooled: int = 0
-    most_spooled: int = 10_000
-    broken: int = 0
-    """Spooled files that held no event."""
-    journal: int = 0
-    database: Database | None = None
+    max_spooled: int = 10_000
+    unreadable: int = 0
+    """Files of the spool that were no events."""
+    journal_bytes: int = 0
+    store: Database | None = None
     mail: Database | None = None
     log: str = ""
-    last_words: str = ""
-    """The last line of the daemon's log, if it is no good news."""
+    last_log_line: str = ""
+    """The last line of the daemon's log; empty if it only says that the daemon started."""
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The policy that holds here."""
+    """The policy that applies in this folder."""
 
     files: tuple[str, ...] = ()
-    mistakes: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    broken: bool = False
+    is_unusable: bool = False
     """There is a file, and neither it nor an earlier version of it can be read."""
 
 
 class Run(msgspec.Struct, frozen=True):
-    """How one hook did."""
+    """How one hook ran."""
 
     event: str
     scope: str
     program: str
     is_ours: bool = True
-    road: Road | None = None
+    route: Route | None = None
     """`None`: it was not run."""
     seconds: float = 0.0
     exit_code: int | None = None
-    trouble: str = ""
-    """Why it was not run, or could not be."""
+    error: str = ""
+    """Why it was not run, or could not be started or ended."""
     stdout: bytes = b""
     stderr: bytes = b""
 
 
-class Played(msgspec.Struct, frozen=True):
-    """What came of running the hooks."""
+class HookRuns(msgspec.Struct, frozen=True):
+    """How all hooks ran."""
 
     runs: tuple[Run, ...] = ()
-    awaited: bool = False
+    started_daemon: bool = False
     """Whether an event had to start the daemon."""
-    came: bool = True
+    daemon_came_up: bool = True
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """Everything."""
+    """Everything that was found out."""
 
     version: str
     cwd: str
     scopes: tuple[str, ...]
     """Those that were asked about."""
     files: tuple[SettingsFile, ...]
-    statuses: tuple[Status, ...]
+    statuses: tuple[InstallStatus, ...]
     client: Client
     programs: tuple[Program, ...]
-    own: str
+    own_launcher: str
     """The launcher of this installation; empty if there is none."""
     on_path: tuple[str, ...]
     """Programs `fairlead` on the PATH that belong to another installation."""
-    settles: tuple[str, ...]
+    moved_variables: tuple[str, ...]
     """The variables by which the settings give hooks other folders than ours."""
     daemon: Daemon
     state: State
     policy: Policy
-    played: Played
+    hook_runs: HookRuns

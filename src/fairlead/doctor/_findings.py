@@ -1,4 +1,4 @@
-"""What the doctor says: one value per finding, in words that are safe to print."""
+"""What the doctor reports: one value per finding, with texts that are safe to print."""
 
 from __future__ import annotations
 
@@ -6,47 +6,44 @@ from typing import Literal
 
 import msgspec
 
+from fairlead.text import printable, truncate
+
 Level = Literal["ok", "warning", "wrong", "skipped"]
 
-_LONGEST = 400
+_MAX_LENGTH = 400
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     check: str
-    """Its name, which stays the same from version to version, as `daemon.stuck`."""
+    """Its name, such as `daemon.stuck`, which stays the same from version to version."""
     level: Level
     found: str
+    """What is the case."""
     advice: str = ""
-    """What to do; empty where nothing is to be done."""
+    """What to do; empty if there is nothing to do."""
 
 
 def ok(check: str, found: str, advice: str = "") -> Finding:
-    """Say that something is as it should be."""
-    return Finding(check, "ok", harmless(found), harmless(advice))
+    """Return a finding for what is as it should be."""
+    return _finding(check, "ok", found, advice)
 
 
 def warning(check: str, found: str, advice: str) -> Finding:
-    """Say that something works, but not as well as it could, or may not work for long."""
-    return Finding(check, "warning", harmless(found), harmless(advice))
+    """Return a finding for what works, but not as well as it could, or perhaps not for long."""
+    return _finding(check, "warning", found, advice)
 
 
 def wrong(check: str, found: str, advice: str) -> Finding:
-    """Say that something does not work."""
-    return Finding(check, "wrong", harmless(found), harmless(advice))
+    """Return a finding for what does not work."""
+    return _finding(check, "wrong", found, advice)
 
 
 def skipped(check: str, found: str, advice: str = "") -> Finding:
-    """Say that something was not looked at, and why."""
-    return Finding(check, "skipped", harmless(found), harmless(advice))
+    """Return a finding for what was not checked, and why."""
+    return _finding(check, "skipped", found, advice)
 
 
-def harmless(text: str) -> str:
-    """Make a text printable, on one line: paths and answers of others may hold what moves a terminal's cursor."""
-    shown = "".join(char if char.isprintable() else _escaped(char) for char in text)
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape", "backslashreplace").decode("ascii")
+def _finding(check: str, level: Level, found: str, advice: str) -> Finding:
+    return Finding(check, level, truncate(printable(found), _MAX_LENGTH), truncate(printable(advice), _MAX_LENGTH))

@@ -1,4 +1,4 @@
-"""Gathers all facts: the one place of the doctor that knows every part."""
+"""Gathers all facts, from every probe."""
 
 from __future__ import annotations
 
@@ -9,78 +9,92 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients.claude._hook_entries import Launcher
-from fairlead.clients.claude._install import SCOPES, settings_file
-from fairlead.clients.claude._install_events import OLDEST
-from fairlead.clients.claude._status import status
+from fairlead.clients import DEFAULT_CLIENT, Launcher, client_named
 from fairlead.doctor._facts import Facts
-from fairlead.doctor.probes import _settings as settings
-from fairlead.doctor.probes._daemon import look_at_daemon
-from fairlead.doctor.probes._policy import is_in_use, look_at_policy
-from fairlead.doctor.probes._programs import look_at_client, look_at_programs, others_on_path, own_launcher
-from fairlead.doctor.probes._run_hooks import Stage, own_and_foreign, play
-from fairlead.doctor.probes._state import look_at_state
+from fairlead.doctor.probes._daemon import probe_daemon
+from fairlead.doctor.probes._policy import is_in_use, probe_policy
+from fairlead.doctor.probes._programs import others_on_path, own_launcher, probe_client, probe_programs
+from fairlead.doctor.probes._run_hooks import RunContext, run_hooks, select_hooks
+from fairlead.doctor.probes._state import probe_state
 from fairlead.errors import FairleadError
+from fairlead.paths import FOLDER_VARIABLES
 
 if TYPE_CHECKING:
-    from fairlead.clients.claude._status import Status
+    from collections.abc import Iterable, Mapping
+
+    from fairlead.clients import Installer, InstallStatus, SettingsFile
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What the command line asked for."""
+    """What to check."""
 
     scope: str | None = None
     run_foreign: bool = False
     client_version: tuple[int, int, int] | None = None
+    client: str = DEFAULT_CLIENT
 
 
-def gather(wish: Options, version: str) -> Facts:
-    """Look at everything, then run the hooks: they start a daemon, and what was there before is to be told."""
-    cwd, environ = _here(), dict(os.environ)
-    scopes = (wish.scope,) if wish.scope else SCOPES
-    files = settings.look_at_settings(cwd, environ, settings.MANAGED)
+def gather(options: Options, version: str) -> Facts:
+    """Return all facts. The hooks are run last: they may start a daemon, and the report is about the state before."""
+    cwd, environ = _current_folder(), dict(os.environ)
+    installer = client_named(options.client).installer
+    scopes = (options.scope,) if options.scope else tuple(installer.SCOPES)
+    files = installer.inspect(cwd, environ)
     hooks = [hook for file in files for hook in file.hooks]
-    own, client = own_launcher(), look_at_client(wish.client_version)
-    moved = settings.settles(files, environ)
-    policy, layers = look_at_policy(str(cwd))
-    daemon, state = look_at_daemon(environ), look_at_state()
-    chosen = list(own_and_foreign(hooks, scopes))
-    stage = Stage(
+    own, client = own_launcher(), probe_client(options.client, options.client_version)
+    moved = settles(files, environ)
+    policy, layers = probe_policy(str(cwd))
+    daemon, state = probe_daemon(environ), probe_state()
+    chosen = list(select_hooks(hooks, scopes))
+    context = RunContext(
         cwd=str(cwd),
-        environ=environ | settings.environment(files),
+        environ=environ | environment(files),
         layers=layers,
         may_run_here=not moved and is_in_use(policy.files),
-        run_foreign=wish.run_foreign,
+        run_foreign=options.run_foreign,
         daemon_hangs=daemon.state == "silent",
+        client=options.client,
     )
     return Facts(
         version=version,
         cwd=str(cwd),
         scopes=scopes,
         files=files,
-        statuses=tuple(_status(scope, cwd, own, client.version) for scope in scopes),
+        statuses=tuple(_status(installer, scope, cwd, own, client.version) for scope in scopes),
         client=client,
-        programs=look_at_programs(hook for hook in chosen if hook.is_ours),
-        own=own,
+        programs=probe_programs(hook for hook in chosen if hook.is_ours),
+        own_launcher=own,
         on_path=others_on_path(),
-        settles=moved,
+        moved_variables=moved,
         daemon=daemon,
         state=state,
         policy=policy,
-        played=play(chosen, stage),
+        hook_runs=run_hooks(chosen, context),
     )
 
 
-def _here() -> Path:
+def _current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise FairleadError("this folder is gone; go to another, and run the doctor there") from None
+        raise FairleadError("this folder no longer exists; run the doctor in another one") from None
 
 
-def _status(scope: str, cwd: Path, own: str, version: tuple[int, int, int] | None) -> Status:
-    served = (
-        None if version is not None and version < OLDEST else version
-    )  # of one that is too old, another check tells
+def environment(files: Iterable[SettingsFile]) -> dict[str, str]:
+    """Return the variables that the client sets for its hooks."""
+    return {name: value for file in files for name, value in file.env.items()}
+
+
+def settles(files: Iterable[SettingsFile], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables by which hooks find other folders than this process does."""
+    given = environment(files)
+    return tuple(name for name in FOLDER_VARIABLES if name in given and given[name] != environ.get(name, ""))
+
+
+def _status(
+    installer: Installer, scope: str, cwd: Path, own: str, version: tuple[int, int, int] | None
+) -> InstallStatus:
+    is_old = version is not None and version < installer.MIN_VERSION  # another check reports it
+    served = None if is_old else version
     launcher = Launcher(own, os.path.abspath(sys.executable)) if own else None
-    return status(scope, settings_file(scope, cwd, os.environ), launcher, served)
+    return installer.status(scope, installer.settings_file(scope, cwd, os.environ), launcher, served)

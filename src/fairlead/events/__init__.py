@@ -1,6 +1,6 @@
-"""What happened: one typed value per event, what hooks answer, and how answers merge. No I/O."""
+"""Typed events, the outputs of hooks and how outputs merge, parsing and encoding. No I/O."""
 
-from fairlead.events._event import Event, OtherEvent
+from fairlead.events._event import DEFAULT_CLIENT, Event, OtherEvent
 from fairlead.events._factories import (
     post_tool_use,
     post_tool_use_failure,
@@ -36,7 +36,7 @@ from fairlead.events._life import (
     WorktreeCreate,
     WorktreeRemove,
 )
-from fairlead.events._names import HookEvent
+from fairlead.events._names import HookEvent, snake_case
 from fairlead.events._output import HookOutput, Permission
 from fairlead.events._parse import (
     MAX_PAYLOAD,
@@ -67,6 +67,7 @@ from fairlead.events._work import (
 )
 
 __all__ = [
+    "DEFAULT_CLIENT",
     "MAX_PAYLOAD",
     "ConfigChange",
     "CwdChanged",
@@ -119,6 +120,7 @@ __all__ = [
     "pre_tool_use",
     "session_end",
     "session_start",
+    "snake_case",
     "stop",
     "subagent_start",
     "subagent_stop",

@@ -1,4 +1,4 @@
-"""What every event has in common: a frozen value that keeps what it does not know."""
+"""The base of all events: a frozen value that also keeps the fields it does not know."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ import msgspec
 
 from fairlead.events._names import TYPES, HookEvent
 
-OFF_WIRE = ("extra", "received", "metadata")
-"""Fields that say something about the event and are no part of its payload. A payload may use the same
-words: on the wire these fields have names that no client sends."""
+LOCAL_FIELDS = ("client", "extra", "received", "metadata")
+"""Fields that are not part of the payload. A payload may have keys of the same names: the encoded names of these fields
+are ones that no client sends."""
+
+
+DEFAULT_CLIENT = "claude"
+"""The client of an event, a record or a session that names none."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a client tells a hook. A field that the client did not send is `None`."""
+    """An event that a client sends to its hooks. A field that the client did not send is `None`."""
 
     event_type: ClassVar[HookEvent | None] = None
-    """The event's name; `None` for one that is newer than we are."""
+    """The event's name; `None` for an event that this version does not know."""
     can_block: ClassVar[bool] = False
-    """It is a gate: a hook can block what it announces, and a hook that fails denies it."""
+    """The event is a gate: a hook can block what it announces, and a hook that fails denies it."""
     keeps_going: ClassVar[bool] = False
-    """A block here does not forbid: it keeps the agent from stopping."""
+    """A block does not forbid anything: it keeps the agent from stopping."""
     subject_field: ClassVar[str | None] = None
     """The field that a matcher is tested against; `None` where the client has no matcher."""
     required_text: ClassVar[tuple[str, ...]] = ("session_id", "transcript_path", "cwd")
@@ -37,15 +41,17 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     agent_type: str | None = None
     effort: dict[str, Any] | None = None
 
+    client: str = msgspec.field(default=DEFAULT_CLIENT, name="fairlead:client")
+    """Whose tools' names and inputs it has: the name of a client in `fairlead.clients`."""
     extra: dict[str, Any] = msgspec.field(default_factory=dict, name="fairlead:extra")
-    """What the client sent and we have no field for; it goes back out as it came."""
+    """What the client sent and has no field here; it is encoded again unchanged."""
     received: float | None = msgspec.field(default=None, name="fairlead:received")
-    """When we heard of it, in seconds since 1970."""
+    """When the event was received, in Unix time."""
     metadata: dict[str, Any] | None = msgspec.field(default=None, name="fairlead:metadata")
-    """Whatever the host program wants its hooks to know. Never on the wire."""
+    """Data of the host program for its hooks. Never encoded."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Enter every event of the client under its name."""
+        """Register every event of the client under its name."""
         super().__init_subclass__(**options)
         if cls.__name__ in HookEvent.__members__:
             cls.event_type = HookEvent[cls.__name__]
@@ -58,27 +64,27 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def subject(self) -> str:
-        """What a matcher is tested against: the tool's name, the agent's type, the source."""
+        """The text that matchers are tested against: the tool's name, the agent's type, the source."""
         field = self.subject_field
         return getattr(self, field) or "" if field else ""
 
     @property
     def timestamp(self) -> datetime | None:
-        """When we heard of it, in UTC."""
+        """When the event was received, in UTC."""
         return None if self.received is None else datetime.fromtimestamp(self.received, UTC)
 
     @property
     def tool_name(self) -> str | None:
-        """The tool, on events that are about one."""
+        """The tool's name, on events about a tool call."""
         return None
 
     @property
     def subagent_id(self) -> str | None:
-        """The subagent, on events that are about one or come from one."""
+        """The subagent's id, on events that are about one or come from one."""
         return self.agent_id
 
     def __eq__(self, other: object) -> bool:
-        """Two events are equal if they say the same, whenever each was heard."""
+        """Compare all fields but the time of receipt and the metadata."""
         if type(other) is not type(self):
             return NotImplemented
         fields = (f for f in self.__struct_fields__ if f not in {"received", "metadata"})
@@ -88,6 +94,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class OtherEvent(Event, frozen=True, kw_only=True):
-    """An event that is newer than we are. Everything it brought is in `extra`."""
+    """An event that this version does not know. Its payload is in `extra`."""
 
     event_name: str

@@ -1,4 +1,4 @@
-"""The events of the hook-system document, made by hand: for tests and for programs that are the agent."""
+"""Functions that create the ten events of the hook-system document: for tests and for agents' own programs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def user_prompt_submit(session_id: str, prompt: str) -> UserPromptSubmit:
 
 
 def session_start(session_id: str) -> SessionStart:
-    """A session begins."""
+    """A session starts."""
     return SessionStart(session_id=session_id, received=time())
 
 
@@ -65,7 +65,7 @@ def pre_compact(session_id: str) -> PreCompact:
 
 
 def subagent_start(session_id: str, subagent_id: str, subagent_type: str, description: str) -> SubagentStart:
-    """A subagent begins."""
+    """A subagent starts."""
     return SubagentStart(
         session_id=session_id,
         agent_id=subagent_id,
@@ -76,5 +76,5 @@ def subagent_start(session_id: str, subagent_id: str, subagent_type: str, descri
 
 
 def subagent_stop(session_id: str, subagent_id: str, success: bool, error: str | None = None) -> SubagentStop:  # noqa: FBT001 - the document's signature
-    """A subagent has ended, well or not."""
+    """A subagent has ended, successfully or not."""
     return SubagentStop(session_id=session_id, agent_id=subagent_id, success=success, error=error, received=time())

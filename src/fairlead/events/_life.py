@@ -1,6 +1,6 @@
-"""The events of a session's life: its start and end, its prompts and turns, its context and surroundings.
+"""Events of a session: its start and end, prompts and turns, context and environment.
 
-What is required, and what may be absent, is as in `_work.py`.
+`_work.py` says which fields are required.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fairlead.events._event import Event
 
 
 class SessionStart(Event, frozen=True, kw_only=True):
-    """A session begins, resumes, or goes on after `/clear` or compaction."""
+    """A session starts, resumes, or continues after `/clear` or compaction."""
 
     can_block: ClassVar[bool] = True
     subject_field: ClassVar[str | None] = "source"
@@ -44,7 +44,7 @@ class SessionEnd(Event, frozen=True, kw_only=True):
 
 
 class UserPromptSubmit(Event, frozen=True, kw_only=True):
-    """A prompt is about to be sent. Not always a person's: finished background agents fire it too."""
+    """A prompt is about to be sent. Not always the user's: finished background agents fire it too."""
 
     can_block: ClassVar[bool] = True
     prompt: str
@@ -68,7 +68,7 @@ class UserPromptExpansion(Event, frozen=True, kw_only=True):
 
 
 class Stop(Event, frozen=True, kw_only=True):
-    """The main agent has answered. Background subagents may still be at work: see `background_tasks`."""
+    """The main agent has answered. Background subagents may still work: see `background_tasks`."""
 
     keeps_going: ClassVar[bool] = True
     stop_hook_active: bool | None = None
@@ -78,7 +78,7 @@ class Stop(Event, frozen=True, kw_only=True):
 
 
 class StopFailure(Event, frozen=True, kw_only=True):
-    """The turn ended by an error of the model's service."""
+    """The turn ended with an error of the model's API."""
 
     subject_field: ClassVar[str | None] = "error"
     error: str | None = None
@@ -87,7 +87,7 @@ class StopFailure(Event, frozen=True, kw_only=True):
 
 
 class Notification(Event, frozen=True, kw_only=True):
-    """The client wants the person's attention."""
+    """The client notifies the user."""
 
     subject_field: ClassVar[str | None] = "notification_type"
     message: str | None = None
@@ -125,7 +125,7 @@ class PostCompact(Event, frozen=True, kw_only=True):
 
 
 class ModelSwitch(Event, frozen=True, kw_only=True):
-    """What the two events about a switch of the model share."""
+    """The base of the two events about a switch of the model."""
 
     subject_field: ClassVar[str | None] = "to_model"
     from_model: str | None = None
@@ -149,7 +149,7 @@ class PostModelSwitch(ModelSwitch, frozen=True, kw_only=True):
     """The model has been switched."""
 
 
-# -- the surroundings ----------------------------------------------------------------------------------
+# -- the environment -----------------------------------------------------------------------------------
 
 
 class ConfigChange(Event, frozen=True, kw_only=True):
@@ -189,7 +189,7 @@ class FileChanged(Event, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """The file's bare name, which is what the client's matcher lists."""
+        """The file's base name, which the client's matcher lists."""
         return (self.file_path or "").replace("\\", "/").rpartition("/")[2]
 
 

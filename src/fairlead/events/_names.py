@@ -1,4 +1,4 @@
-"""The names of the events. Knows no payload: the types register themselves here."""
+"""The names of the events. Knows no payload: the event types register themselves here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fairlead.events._event import Event
 
 TYPES: dict[str, type[Event]] = {}
-"""PascalCase name → event type, in the order of definition."""
+"""PascalCase name → event type, in order of definition."""
 
 
 class HookEvent(Enum):
@@ -53,7 +53,7 @@ class HookEvent(Enum):
 
     @classmethod
     def parse(cls, name: str) -> HookEvent:
-        """Read an event's name in any case: `PreToolUse`, `preToolUse`, `pre_tool_use`, `pre-tool-use`."""
+        """Parse an event's name in any case: `PreToolUse`, `preToolUse`, `pre_tool_use`, `pre-tool-use`."""
         found = cls.find(name)
         if found is None:
             raise UnknownEventError(_unknown(name))
@@ -61,12 +61,12 @@ class HookEvent(Enum):
 
     @classmethod
     def find(cls, name: str) -> HookEvent | None:
-        """Like `parse`, but `None` for a name that is no event."""
+        """Return the event of a name as `parse` does; `None` for an unknown name."""
         return _BY_FOLDED.get(_fold(name)) if isinstance(name, str) else None
 
     @classmethod
     def nearest(cls, name: str) -> HookEvent | None:
-        """Guess which event a misspelt name means; `None` if it is like none of them."""
+        """Return the event with the most similar name; `None` if no name is similar."""
         from difflib import get_close_matches
 
         near = get_close_matches(_fold(name), _BY_FOLDED, n=1, cutoff=0.75)
@@ -75,7 +75,7 @@ class HookEvent(Enum):
     @property
     def snake(self) -> str:
         """The name in snake_case."""
-        return snake(self.value)
+        return snake_case(self.value)
 
     @property
     def type(self) -> type[Event]:
@@ -88,12 +88,12 @@ class HookEvent(Enum):
         return self.type.can_block
 
     def __str__(self) -> str:
-        """Show the name in snake_case, as commands receive it."""
+        """Return the name in snake_case, as commands receive it."""
         return self.snake
 
 
-def snake(name: str) -> str:
-    """Turn a PascalCase name into snake_case."""
+def snake_case(name: str) -> str:
+    """Convert a PascalCase name to snake_case."""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 

@@ -1,4 +1,4 @@
-"""What hooks answer, and how several answers become one. Merging is associative."""
+"""The output of hooks, and how several outputs merge into one. Merging is associative."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
     "permission_reason": _TEXT,
     "extra": (dict, "a dict"),
 }
-_USUAL = frozenset(product(*(types if isinstance(types, tuple) else (types,) for types, _ in _TYPES.values())))
-"""The types that the fields have in nearly every output: to look one up is cheaper than eight checks."""
+_VALID_TYPES = frozenset(product(*(types if isinstance(types, tuple) else (types,) for types, _ in _TYPES.values())))
+"""The exact types of the fields in nearly every output: one lookup is cheaper than eight `isinstance` checks."""
 
 
 class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A hook's answer. `HookOutput()` has no opinion; only `block` and `deny` block."""
+    """The output of a hook. `HookOutput()` has no opinion; only `block` and `deny` block."""
 
     continue_execution: bool = True
     """False blocks."""
@@ -38,20 +38,20 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     suppress_logging: bool = False
     """Keep the event out of the host's logs."""
     system_message: str | None = None
-    """A message for the person."""
+    """A message to the user."""
     updated_input: dict[str, Any] | None = None
     """The tool's whole new input."""
     additional_context: str | None = None
-    """Text for the model."""
+    """Text that is added to the model's context."""
     permission: Permission | None = None
-    """A verdict on the tool call itself. `allow` skips the client's own questions: say it only if meant."""
+    """A verdict on the tool call itself. `allow` skips the client's own permission prompt."""
     permission_reason: str | None = None
-    """Why that verdict; the strictest verdict keeps its own."""
+    """The reason of the permission; after merging, that of the strictest one."""
     extra: dict[str, Any] = {}
-    """Output of one client that we have no field for; it is passed on as it came."""
+    """Output for a client that has no field here; it is passed on unchanged."""
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing, for a slip of the pen must not open a gate; make a denial block."""
+        """Refuse values of a wrong type, because a typo must not open a gate; make a denial block."""
         if self.permission not in _STRICTNESS:
             raise ValueError(f"permission must be allow, ask, defer or deny, not {self.permission!r}")
         types = (
@@ -64,7 +64,7 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             type(self.permission_reason),
             type(self.extra),
         )
-        if types not in _USUAL:
+        if types not in _VALID_TYPES:
             self._check_types()
         if self.permission == "deny" and self.continue_execution:
             msgspec.structs.force_setattr(self, "continue_execution", False)  # noqa: FBT003 - a setter
@@ -77,64 +77,64 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def allow(cls) -> HookOutput:
-        """Go on, no objection; it grants nothing (see `grant`)."""
+        """Return an output that neither objects nor grants anything (see `grant`)."""
         return cls()
 
     @classmethod
     def block(cls, reason: str) -> HookOutput:
-        """Stop what the event announces."""
+        """Return an output that blocks what the event announces."""
         return cls(continue_execution=False, stop_reason=reason)
 
     @classmethod
     def deny(cls, reason: str) -> HookOutput:
-        """Forbid the tool call; on other events the same as `block`."""
+        """Return an output that denies the tool call; on other events it blocks."""
         return cls(continue_execution=False, stop_reason=reason, permission="deny", permission_reason=reason)
 
     @classmethod
     def ask(cls, reason: str) -> HookOutput:
-        """Let the person decide about the tool call."""
+        """Return an output that leaves the tool call to the user's decision."""
         return cls(permission="ask", permission_reason=reason)
 
     @classmethod
     def defer(cls, reason: str | None = None) -> HookOutput:
-        """End the turn and leave the tool call to the host (non-interactive clients)."""
+        """Return an output that ends the turn and leaves the tool call to the host (non-interactive clients)."""
         return cls(permission="defer", permission_reason=reason)
 
     @classmethod
     def grant(cls, reason: str | None = None) -> HookOutput:
-        """Permit the tool call without asking the person."""
+        """Return an output that permits the tool call without asking the user."""
         return cls(permission="allow", permission_reason=reason)
 
     def with_system_message(self, message: str) -> HookOutput:
-        """Also show the person a message."""
+        """Return a copy with a message to the user."""
         return msgspec.structs.replace(self, system_message=message)
 
     def with_context(self, context: str) -> HookOutput:
-        """Also give the model a text."""
+        """Return a copy with text for the model's context."""
         return msgspec.structs.replace(self, additional_context=context)
 
     def with_updated_input(self, updated_input: dict[str, Any]) -> HookOutput:
-        """Also replace the tool's input, as a whole."""
+        """Return a copy that replaces the whole input of the tool."""
         return msgspec.structs.replace(self, updated_input=updated_input)
 
     def with_suppressed_logging(self) -> HookOutput:
-        """Also keep the event out of the host's logs."""
+        """Return a copy that keeps the event out of the host's logs."""
         return msgspec.structs.replace(self, suppress_logging=True)
 
     @property
     def blocked(self) -> bool:
-        """Whether this answer blocks."""
+        """Whether this output blocks."""
         return not self.continue_execution
 
     @property
     def reason(self) -> str | None:
-        """The reason that belongs to the verdict: of the block, else of the permission."""
+        """The reason of the block, else of the permission."""
         if self.continue_execution:
             return self.permission_reason
         return self.stop_reason if self.stop_reason is not None else self.permission_reason
 
     def merge(self, later: HookOutput) -> HookOutput:
-        """Combine with the answer of a later hook."""
+        """Return this output merged with that of a later hook."""
         if later == _NO_OPINION:
             return self
         if self == _NO_OPINION:

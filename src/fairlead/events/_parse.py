@@ -1,4 +1,4 @@
-"""From a payload to an event and back. Whatever comes in either parses or raises `PayloadError`."""
+"""From a payload to an event and back. Any input is parsed or raises `PayloadError`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 
 from fairlead.errors import PayloadError
-from fairlead.events._event import OFF_WIRE, Event, OtherEvent
+from fairlead.events._event import LOCAL_FIELDS, Event, OtherEvent
 from fairlead.events._names import TYPES, HookEvent
 from fairlead.events._work import SubagentStart
 
 MAX_PAYLOAD = 64 * 1024 * 1024
-"""Bytes. A larger payload is refused before anything is allocated for it."""
+"""Bytes. Larger payloads are refused before they are decoded."""
 
 ALIASES = {"subagent_type": "agent_type", "subagent_id": "agent_id"}
-"""Names that other documents and older tools use → the client's own."""
+"""Field names of other documents and older tools → the client's own names."""
 
 _NAME_KEYS = ("hook_event_name", "hook_type", "event")
 _IDENTITY = frozenset({"session_id", "transcript_path", "cwd", "agent_id", "agent_type", "tool_input"})
@@ -36,10 +36,10 @@ _decode = msgspec.json.Decoder().decode
 
 
 def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent | str | None = None) -> Event:
-    """Turn a client's payload into a typed event.
+    """Parse a client's payload into a typed event.
 
-    `event` says which event it must be: the payload may leave its name out, but not contradict it.
-    Fields and events that we do not know are kept.
+    `event` is the expected event: the payload may omit its name, but not contradict it. Unknown fields and events are
+    kept.
     """
     try:
         raw = _decode(payload) if type(payload) is bytes and len(payload) <= MAX_PAYLOAD else None
@@ -54,10 +54,10 @@ def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent
 
 
 def to_payload(event: Event) -> dict[str, Any]:
-    """Give the payload back as a mapping: every key and value that came in, and the event's name."""
+    """Return the payload as a dict: every key and value that was parsed, and the event's name."""
     payload: dict[str, Any] = {}
     for field in event.__struct_fields__:
-        if field not in OFF_WIRE and (value := getattr(event, field)) is not None:
+        if field not in LOCAL_FIELDS and (value := getattr(event, field)) is not None:
             payload[field] = value
     if isinstance(event, OtherEvent):
         del payload["event_name"]
@@ -68,12 +68,12 @@ def to_payload(event: Event) -> dict[str, Any]:
 
 
 def encode(event: Event) -> bytes:
-    """Give the payload back as JSON."""
+    """Encode the payload as JSON."""
     return encode_json(to_payload(event))
 
 
 def encode_json(value: Any) -> bytes:
-    """Write JSON, also of text that holds half a surrogate pair (clients cut strings by UTF-16 units)."""
+    """Encode JSON, including text with unpaired surrogates (clients cut strings by UTF-16 code units)."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -85,7 +85,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(data: bytes | bytearray | str) -> Any:
-    """Read JSON, also of text that holds half a surrogate pair. Raises `ValueError` or `RecursionError`."""
+    """Decode JSON, including text with unpaired surrogates. Raises `ValueError` or `RecursionError`."""
     try:
         return _decode(data)
     except ValueError:
@@ -97,24 +97,13 @@ def decode_json(data: bytes | bytearray | str) -> Any:
         return json.loads(text, parse_constant=_not_json, parse_float=_finite)
 
 
-def replace_surrogates(text: str) -> str:
-    """Join surrogate pairs to their characters, and replace what has lost its other half: no file takes it."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def validate_base_payload(event: Event) -> None:
-    """Raise `PayloadError` if a field that every event has is blank."""
+    """Raise `PayloadError` if a field that all events share is blank."""
     _check_text(event, Event.required_text)
 
 
 def validate_subagent_start_payload(event: SubagentStart) -> None:
-    """Raise `PayloadError` if a field that a SubagentStart needs is blank; the base fields come first."""
+    """Raise `PayloadError` if a required field of a SubagentStart is blank; the base fields are checked first."""
     validate_base_payload(event)
     _check_text(event, SubagentStart.required_text[len(Event.required_text) :])
 
@@ -159,7 +148,7 @@ def _finite(number: str) -> float:
 
 
 def _kind(raw: dict[str, Any], event: HookEvent | str | None) -> tuple[type[Event] | None, str]:
-    """Find the event's type (`None` for one that we do not know) and its name."""
+    """Return the event's type (`None` if it is unknown) and its name."""
     name = raw.get("hook_event_name")
     known = TYPES.get(name) if type(name) is str else None
     if known is not None and (event is None or event in (name, known.event_type)):
@@ -202,49 +191,49 @@ def _agreed_name(stated: str | None, event: HookEvent | str) -> str:
 
 
 def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
-    """Convert what is just as we know it in one step; anything else with care."""
+    """Convert a payload whose keys and types are all known in one step; other payloads field by field."""
     if kind is None or raw.get("hook_event_name") != kind.__name__:
-        return _convert_unusual(raw, kind, name)
+        return _convert_leniently(raw, kind, name)
     if None in raw.values() or not raw.keys() <= _known(kind):
-        return _convert_unusual(raw, kind, name)
+        return _convert_leniently(raw, kind, name)
     try:
         event = msgspec.convert(raw, kind)
     except msgspec.ValidationError:
-        return _convert_unusual(raw, kind, name)
+        return _convert_leniently(raw, kind, name)
     _set(event, "received", time())
     return event
 
 
-def _convert_unusual(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
-    """Convert aliases, unknown keys, nulls and values of another shape: what no field holds goes into `extra`."""
+def _convert_leniently(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
+    """Convert a payload with aliases, unknown keys, nulls or invalid values; what fits no field goes to `extra`."""
     fields = raw
     if not raw.keys().isdisjoint(ALIASES):
         named = {field: raw[alias] for alias, field in ALIASES.items() if alias in raw}
         fields = {**named, **{key: value for key, value in raw.items() if key not in named or value is not None}}
     if kind is None:
         kind, fields = OtherEvent, {**fields, "event_name": name}
-    stashed: dict[str, Any] = {}
+    set_aside: dict[str, Any] = {}
     while True:
         try:
             event = msgspec.convert(fields, kind)
             break
         except msgspec.ValidationError as error:
-            field = _stash_or_raise(str(error), kind)
-            stashed[field] = fields[field]
+            field = _optional_field_or_raise(str(error), kind)
+            set_aside[field] = fields[field]
             fields = {key: value for key, value in fields.items() if key != field}
-        except UnicodeEncodeError:  # a key that holds half a surrogate pair is none of ours
+        except UnicodeEncodeError:  # a key with an unpaired surrogate is no field
             fields = {key: value for key, value in fields.items() if key in kind.__struct_fields__}
     _set(event, "received", time())
-    _set(event, "extra", _extra(raw, kind, stashed, name))
+    _set(event, "extra", _extra(raw, kind, set_aside, name))
     _set(event, "metadata", None)
     return event
 
 
-def _extra(raw: dict[str, Any], kind: type[Event], stashed: dict[str, Any], name: str) -> dict[str, Any]:
-    """Collect what no field holds: unknown keys, nulls, values of a shape newer than ours."""
+def _extra(raw: dict[str, Any], kind: type[Event], set_aside: dict[str, Any], name: str) -> dict[str, Any]:
+    """Collect what fits no field: unknown keys, nulls, values of newer types."""
     known = _known(kind)
     extra = {key: value for key, value in raw.items() if key not in known or value is None}
-    extra.update(stashed)
+    extra.update(set_aside)
     stated = raw.get("hook_event_name")
     if stated is not None and stated != (name if kind is OtherEvent else kind.__name__):
         extra["hook_event_name"] = stated
@@ -253,15 +242,15 @@ def _extra(raw: dict[str, Any], kind: type[Event], stashed: dict[str, Any], name
 
 @cache
 def _known(kind: type[Event]) -> frozenset[str]:
-    """Name the keys of a payload that the event itself gives back."""
-    return frozenset({*kind.__struct_fields__, "hook_event_name"} - {*OFF_WIRE, "event_name"})
+    """Return the payload keys that the event's own fields encode."""
+    return frozenset({*kind.__struct_fields__, "hook_event_name"} - {*LOCAL_FIELDS, "event_name"})
 
 
-# -- refusing ------------------------------------------------------------------------------------------
+# -- errors --------------------------------------------------------------------------------------------
 
 
-def _stash_or_raise(message: str, kind: type[Event]) -> str:
-    """Name the field that did not fit, if the event can be understood without it; else raise."""
+def _optional_field_or_raise(message: str, kind: type[Event]) -> str:
+    """Return the field with the invalid value if the event does not need it; otherwise raise."""
     if missing := _MISSING.search(message):
         raise _missing(kind, missing["field"])
     if bad_key := _BAD_KEY.search(message):
@@ -292,9 +281,9 @@ def _check_text(event: Event, fields: tuple[str, ...]) -> None:
         if not value or value.isspace():
             raise _blank(field)
         if "\0" in value:
-            raise PayloadError(f"{field}: holds a NUL character", field=field)
+            raise PayloadError(f"{field}: contains a NUL character", field=field)
         if not value.isascii():
-            _refuse_half_pairs(field, value)
+            _refuse_surrogates(field, value)
 
 
 def _blank(field: str) -> PayloadError:
@@ -302,8 +291,8 @@ def _blank(field: str) -> PayloadError:
     return PayloadError(f"{shown} cannot be empty", field=field)
 
 
-def _refuse_half_pairs(field: str, value: str) -> None:
-    """Refuse half a surrogate pair: no file name, environment variable or row can hold it."""
+def _refuse_surrogates(field: str, value: str) -> None:
+    """Refuse unpaired surrogates: no file name, environment variable or database can store them."""
     try:
         value.encode()
     except UnicodeEncodeError:

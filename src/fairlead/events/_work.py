@@ -1,8 +1,7 @@
-"""The events of what an agent does: its tools, its subagents, its tasks.
+"""Events of what an agent does: its tools, subagents and tasks.
 
-Only what identifies an event is required. Everything else may be absent, because older clients, other clients
-and hand-made payloads leave it out; what newer clients add lands in `extra`. The fields are those seen in runs of
-clients 2.1.197 and 2.1.325.
+Only the fields that identify an event are required. Older clients, other clients and hand-written payloads omit the
+rest; fields of newer clients go into `extra`. The fields are those seen in runs of clients 2.1.197 and 2.1.325.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from fairlead.events._event import Event
 
 
 class ToolEvent(Event, frozen=True, kw_only=True):
-    """What the events about one tool call share."""
+    """The base of the events about one tool call."""
 
     subject_field: ClassVar[str | None] = "tool_name"
     required_text: ClassVar[tuple[str, ...]] = (*Event.required_text, "tool_name")
@@ -26,14 +25,14 @@ class ToolEvent(Event, frozen=True, kw_only=True):
 
 
 class PreToolUse(ToolEvent, frozen=True, kw_only=True):
-    """A tool is about to run. The one gate that every guard hangs on."""
+    """A tool is about to run. The gate that all guards check."""
 
     can_block: ClassVar[bool] = True
     tool_input: dict[str, Any]
 
 
 class PermissionRequest(ToolEvent, frozen=True, kw_only=True):
-    """The client is about to ask the person for permission."""
+    """The client is about to ask the user for permission."""
 
     can_block: ClassVar[bool] = True
     tool_input: dict[str, Any]
@@ -54,7 +53,7 @@ class PostToolUse(ToolEvent, frozen=True, kw_only=True):
 
     @property
     def tool_result(self) -> Any:
-        """The tool's answer, in the shape of that tool."""
+        """The tool's response, in the form of that tool."""
         return self.tool_response
 
 
@@ -76,7 +75,7 @@ class PostToolBatch(Event, frozen=True, kw_only=True):
 
 
 class SubagentStart(Event, frozen=True, kw_only=True):
-    """A subagent begins."""
+    """A subagent starts."""
 
     can_block: ClassVar[bool] = True
     subject_field: ClassVar[str | None] = "agent_type"
@@ -93,7 +92,7 @@ class SubagentStart(Event, frozen=True, kw_only=True):
 
     @property
     def agent_transcript(self) -> str | None:
-        """The subagent's transcript: as sent, or where the client is known to write it."""
+        """The path of the subagent's transcript: as sent, or where the client writes it."""
         if self.agent_transcript_path is not None or self.transcript_path is None:
             return self.agent_transcript_path
         return f"{self.transcript_path.removesuffix('.jsonl')}/subagents/agent-{self.agent_id}.jsonl"
@@ -127,7 +126,7 @@ class TeammateIdle(Event, frozen=True, kw_only=True):
 
 
 class TaskEvent(Event, frozen=True, kw_only=True):
-    """What the events about one task of the agent's list share."""
+    """The base of the events about one task of the agent's list."""
 
     can_block: ClassVar[bool] = True
     task_id: str | None = None
@@ -145,11 +144,11 @@ class TaskCompleted(TaskEvent, frozen=True, kw_only=True):
     """A task is about to be marked as completed."""
 
 
-# -- MCP servers that ask ------------------------------------------------------------------------------
+# -- questions of MCP servers --------------------------------------------------------------------------
 
 
 class Elicitation(Event, frozen=True, kw_only=True):
-    """An MCP server asks the person for input."""
+    """An MCP server asks the user for input."""
 
     can_block: ClassVar[bool] = True
     subject_field: ClassVar[str | None] = "mcp_server_name"
@@ -162,7 +161,7 @@ class Elicitation(Event, frozen=True, kw_only=True):
 
 
 class ElicitationResult(Event, frozen=True, kw_only=True):
-    """The person's answer is about to go back to the MCP server."""
+    """The user's answer is about to be sent to the MCP server."""
 
     can_block: ClassVar[bool] = True
     subject_field: ClassVar[str | None] = "mcp_server_name"

@@ -10,59 +10,32 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.execute._commands import run
-    from fairlead.execute._env_file import export_session
+    from fairlead.execute._commands import run_commands
+    from fairlead.execute._execute import execute
     from fairlead.execute._main import main
-    from fairlead.execute._results import Outcome, StepResult
-    from fairlead.execute._settle import Settled, settle, tell, verdict_of
-    from fairlead.execute._stdio import answers_alone_on_stdout, cancelled_by_signals, printed, read_stdin
-    from fairlead.execute._wait import Stopped, asked, stay
+    from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
+    from fairlead.execute._wait import StoppedAgent, try_request, wait_for_mail
 
 __all__ = [
-    "Outcome",
-    "Settled",
-    "StepResult",
-    "Stopped",
-    "answers_alone_on_stdout",
-    "asked",
+    "StoppedAgent",
     "cancelled_by_signals",
-    "export_session",
+    "execute",
     "main",
-    "printed",
     "read_stdin",
-    "run",
-    "settle",
-    "stay",
-    "tell",
-    "verdict_of",
+    "reserved_stdout",
+    "run_commands",
+    "try_request",
+    "wait_for_mail",
+    "write_answer",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_commands": ("run",),
-        "_env_file": ("export_session",),
+        "_commands": ("run_commands",),
+        "_execute": ("execute",),
         "_main": ("main",),
-        "_results": (
-            "Outcome",
-            "StepResult",
-        ),
-        "_settle": (
-            "Settled",
-            "settle",
-            "tell",
-            "verdict_of",
-        ),
-        "_stdio": (
-            "answers_alone_on_stdout",
-            "cancelled_by_signals",
-            "printed",
-            "read_stdin",
-        ),
-        "_wait": (
-            "Stopped",
-            "asked",
-            "stay",
-        ),
+        "_stdio": ("cancelled_by_signals", "read_stdin", "reserved_stdout", "write_answer"),
+        "_wait": ("StoppedAgent", "try_request", "wait_for_mail"),
     },
 )

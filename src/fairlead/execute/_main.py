@@ -1,4 +1,7 @@
-"""What the launcher runs when the daemon answers with a plan: carry it out here, answer the client, write it down."""
+"""The program that a launcher starts when the daemon replies with a plan.
+
+It runs the plan in the caller's process, answers the client, and leaves the results in the spool.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients import CLIENTS
-from fairlead.decide import Decision, read_event
+from fairlead.clients import client_named
+from fairlead.decide import Decision, verdict_of
 from fairlead.errors import FairleadError, UsageError, failure_exit_code
-from fairlead.execute._settle import Settled, settle, tell, verdict_of
-from fairlead.execute._stdio import answers_alone_on_stdout, cancelled_by_signals, printed, read_stdin
-from fairlead.hooks import CancellationToken
-from fairlead.journal import LONGEST_REASON, CommandResult, CommandsRecord, put, spool_folder
+from fairlead.execute._execute import execute
+from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
+from fairlead.journal import MAX_REASON_LENGTH, CommandResult, CommandsRecord, spool_folder, spool_record
+from fairlead.process import CancellationToken
 
 if TYPE_CHECKING:
+    from fairlead.decide import Settled
     from fairlead.events import Event
 
 _OPTIONS = ("--client", "--id", "--plan-fd")
@@ -39,38 +43,38 @@ def _run(kind: str, options: dict[str, str]) -> int:
     missing = [name for name in _OPTIONS if name not in options]
     if not kind or missing:
         raise UsageError(
-            f"the launcher runs this, with {', '.join(_OPTIONS)}; missing: {', '.join(missing) or '<Event>'}"
+            f"only the launcher runs this, with {', '.join(_OPTIONS)}; missing: {', '.join(missing) or '<Event>'}"
         )
     decision = msgspec.json.decode(_read_plan(int(options["--plan-fd"])), type=Decision)
-    daemon = _kept_from_commands(options.get("--ack-fd"))
+    daemon = _hidden_from_commands(options.get("--ack-fd"))
     payload = read_stdin(kind)
-    event = read_event(payload, kind)
-    token, begun = CancellationToken(), monotonic()
-    with answers_alone_on_stdout() as stdout, cancelled_by_signals(token):
-        settled = settle(event, payload, decision, cancellation=token)
-        tell(settled)
+    client = client_named(options["--client"])
+    event = client.parse(payload, kind)
+    token, started = CancellationToken(), monotonic()
+    with reserved_stdout() as stdout, cancelled_by_signals(token):
+        settled = execute(event, client.command_payload(event, payload), decision, cancellation=token)
         for line in settled.log:
-            print(line, file=sys.stderr)  # noqa: T201 - where it goes
-        answer = CLIENTS[options["--client"]].render(event, settled.output)
+            print(line, file=sys.stderr)  # noqa: T201 - the log of a hook
+        answer = client.render(event, settled.output)
         if answer.stderr:
-            print(answer.stderr, file=sys.stderr)  # noqa: T201 - likewise
-        stays = decision.stays and not settled.output.blocked
-        code = printed(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
+            print(answer.stderr, file=sys.stderr)  # noqa: T201 - the reason, where the client reads it
+        waits = decision.waits and not settled.output.blocked
+        code = write_answer(stdout, b"" if waits else answer.stdout, answer.exit_code, event)
     if daemon is not None and code == answer.exit_code:
-        _say_printed(daemon)
-    _write_down(options["--id"], settled, code, monotonic() - begun)
-    return _stay(event, payload, options, answer.stdout) if stays else code
+        _acknowledge(daemon)
+    _record(options["--id"], settled, code, monotonic() - started)
+    return _wait(event, payload, options, answer.stdout) if waits else code
 
 
-def _stay(event: Event, payload: bytes, options: dict[str, str], said: bytes) -> int:
-    """Wait for mail; if the daemon has gone while the commands ran, there may be another."""
-    from fairlead.execute._wait import Stopped, stay, take_up_again
+def _wait(event: Event, payload: bytes, options: dict[str, str], stdout: bytes) -> int:
+    """Wait for mail. If the daemon has gone while the commands ran, another process looks for a new one."""
+    from fairlead.execute._wait import StoppedAgent, resume_wait, wait_for_mail
 
-    stopped = Stopped(event=event, payload=payload, id=options["--id"], client=options["--client"], said=said)
-    code = stay(stopped)
+    agent = StoppedAgent(event=event, payload=payload, id=options["--id"], client=options["--client"], stdout=stdout)
+    code = wait_for_mail(agent)
     if code is None:
-        take_up_again(stopped)
-    return printed(1, said, 0, event) if code is None else code
+        resume_wait(agent)
+    return write_answer(1, stdout, 0, event) if code is None else code
 
 
 def _read_plan(descriptor: int) -> bytes:
@@ -79,27 +83,27 @@ def _read_plan(descriptor: int) -> bytes:
         return file.read()
 
 
-def _kept_from_commands(descriptor: str | None) -> int | None:
-    """Give the connection to a daemon that wants to hear that the answer is printed: it ends with this process."""
+def _hidden_from_commands(descriptor: str | None) -> int | None:
+    """Return the connection on which the daemon expects an acknowledgement; commands do not inherit it."""
     if descriptor is None:
         return None
     os.set_inheritable(int(descriptor), False)  # noqa: FBT003 - positional only
     return int(descriptor)
 
 
-def _say_printed(daemon: int) -> None:
-    with suppress(OSError):  # it has gone; whoever comes after it knows of nothing that was not seen
+def _acknowledge(daemon: int) -> None:
+    with suppress(OSError):  # the daemon has gone; its successor knows of no unacknowledged reply
         os.write(daemon, b"\n")
 
 
-def _write_down(name: str, settled: Settled, code: int, seconds: float) -> None:
-    """Leave word for the daemon. The answer is printed: a record that cannot be kept is said, and no more."""
-    done = CommandsRecord(
-        id=name,
+def _record(event_id: str, settled: Settled, code: int, seconds: float) -> None:
+    """Leave the results for the daemon. The answer is printed by now, so an error is only reported."""
+    record = CommandsRecord(
+        id=event_id,
         at=time(),
         verdict=verdict_of(settled.output),
         exit=code,
-        reason=(settled.output.reason or "")[:LONGEST_REASON],
+        reason=(settled.output.reason or "")[:MAX_REASON_LENGTH],
         seconds=seconds,
         steps=tuple(
             CommandResult(r.step.run if r.step.show_command else "", r.status, r.exit_code, r.seconds)
@@ -107,6 +111,6 @@ def _write_down(name: str, settled: Settled, code: int, seconds: float) -> None:
         ),
     )
     try:
-        put(spool_folder(), done)
+        spool_record(spool_folder(), record)
     except (FairleadError, OSError) as error:
-        print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - likewise
+        print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - the log of a hook

@@ -1,4 +1,4 @@
-"""The process that the client called: its stdin, its stdout, its signals."""
+"""The process that the client started: its stdin, its stdout, its signals."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairlead.events import Event
-    from fairlead.hooks import CancellationToken
+    from fairlead.process import CancellationToken
 
 
 def read_stdin(kind: str) -> bytes:
-    """Read the payload, and a byte more than it may have."""
+    """Read the payload, and one byte more than it may have."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(f"{kind} reads its payload from stdin, e.g. fairlead {kind} < payload.json")
     try:
@@ -30,7 +30,7 @@ def read_stdin(kind: str) -> bytes:
 
 @contextmanager
 def cancelled_by_signals(token: CancellationToken) -> Iterator[None]:
-    """When the client tells us to go, take the commands along: they are in process groups of their own."""
+    """Cancel the token on SIGTERM, SIGINT and SIGHUP: commands run in process groups of their own."""
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     before = {number: signal.signal(number, lambda *_: token.cancel()) for number in numbers}
     try:
@@ -41,8 +41,8 @@ def cancelled_by_signals(token: CancellationToken) -> Iterator[None]:
 
 
 @contextmanager
-def answers_alone_on_stdout() -> Iterator[int]:
-    """Send whatever hooks print to stderr: text before its JSON makes the client ignore a denial."""
+def reserved_stdout() -> Iterator[int]:
+    """Redirect what hooks print to stderr, and yield the real stdout: text before its JSON hides a denial."""
     try:
         stdout = os.dup(1)
     except OSError:
@@ -51,18 +51,18 @@ def answers_alone_on_stdout() -> Iterator[int]:
     try:
         yield stdout
     finally:
-        if sys.stdout is not None:  # Python found it closed at the start
+        if sys.stdout is not None:  # `None` if it was closed when Python started
             sys.stdout.flush()
         os.dup2(stdout, 1)
         os.close(stdout)
 
 
-def printed(stdout: int, text: bytes, exit_code: int, event: Event) -> int:
-    """Print the whole answer. One that cannot be printed must not read as consent."""
+def write_answer(stdout: int, text: bytes, exit_code: int, event: Event) -> int:
+    """Print the whole answer and return the exit code. An answer that cannot be printed must not read as consent."""
     try:
         while text:
             text = text[os.write(stdout, text) :]
     except OSError as error:
-        print(f"fairlead: cannot write the answer: {error}", file=sys.stderr)  # noqa: T201 - this is where it goes
+        print(f"fairlead: cannot write the answer: {error}", file=sys.stderr)  # noqa: T201 - the hook's stderr
         return BLOCKED if event.can_block else FAILED
     return exit_code

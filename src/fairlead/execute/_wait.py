@@ -1,7 +1,7 @@
-"""Lets an agent stay that was let stop: asks the daemon for a wait, and becomes the launcher, which waits for it.
+"""Waits for mail in place of an agent that may stop: asks the daemon for a wait, then becomes the launcher.
 
-Here and not in the launcher, since the policy's commands have run in this process; and the launcher and not we, since a
-process that only waits should cost next to nothing.
+It happens here because the policy's commands have run in this process; the launcher takes over because a process that
+only waits should cost next to nothing.
 """
 
 from __future__ import annotations
@@ -12,94 +12,102 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.execute._stdio import printed
-from fairlead.paths import socket_file
+from fairlead.execute._stdio import write_answer
 
 if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.ipc import Response
     from fairlead.journal import Caller
 
-_PATIENCE = 10.0
-"""Seconds for an answer of a daemon that may be opening its mail."""
-_SLACK = 5.0
-_WAITS = 303
-_PASSED_ON = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CONFIG_DIR", "FAIRLEAD_STAY", "HOME")
+_TIMEOUT = 10.0
+"""Seconds for the answer of a daemon that may still be opening its mail."""
+_EXTRA_TIME = 5.0
+_OK = 200
+_SEE_OTHER = 303
+_PASSED_ON = ("FAIRLEAD_STAY", "HOME")
 
 
-class Stopped(msgspec.Struct, frozen=True, kw_only=True):
-    """An event at the end of a turn, after it was decided."""
+class StoppedAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent at the end of its turn, after its event was decided."""
 
     event: Event
     payload: bytes
     id: str
     client: str
     caller: Caller | None = None
-    said: bytes = b""
-    """What is to be printed whatever comes."""
+    stdout: bytes = b""
+    """What must be printed whatever the wait brings."""
     wakes: bool = False
     """The client does not wait for this hook: its end wakes the session."""
 
 
-def stay(stopped: Stopped) -> int | None:
-    """Wait until mail comes, or time is up, and answer the client; `None` if there is nobody to ask.
+def wait_for_mail(agent: StoppedAgent) -> int | None:
+    """Wait until mail comes or the time is up, and answer the client. Returns the exit code.
 
-    Gives the exit code. Where the launcher is at hand it takes the place of this process, and nothing is given.
+    Returns `None` if no daemon answers. Where a launcher is installed it replaces this process, and nothing is
+    returned.
     """
-    heard = _ask_to_wait(stopped)
-    if heard is not None and heard.status == _WAITS:
-        heard = _wait(stopped, heard)
-    if heard is None or heard.status != 200:  # noqa: PLR2004 - HTTP's own
+    response = _request_wait(agent)
+    if response is not None and response.status == _SEE_OTHER:
+        response = _wait(agent, response)
+    if response is None or response.status != _OK:
         return None
-    size = int(heard.headers.get("fairlead-stdout", "0"))
-    print(heard.body[size:].decode(errors="replace"), end="", file=sys.stderr)  # noqa: T201 - where it goes
-    return printed(1, heard.body[:size], int(heard.headers.get("fairlead-exit", "0")), stopped.event)
+    size = int(response.headers.get("fairlead-stdout", "0"))
+    print(response.body[size:].decode(errors="replace"), end="", file=sys.stderr)  # noqa: T201 - the hook's stderr
+    return write_answer(1, response.body[:size], int(response.headers.get("fairlead-exit", "0")), agent.event)
 
 
-def take_up_again(stopped: Stopped) -> None:
-    """Have another process look for a daemon, or begin one, and ask it. If it cannot be started, this one goes on."""
-    _as_stdin(stopped.payload)
-    words = ["--waited", "--launched", stopped.id, "--client", stopped.client]
-    _become(sys.executable, "-E", "-P", "-m", "fairlead", stopped.event.event_name, *words)
+def resume_wait(agent: StoppedAgent) -> None:
+    """Replace this process by one that finds or starts a daemon and asks it. Returns only if that fails."""
+    _put_on_stdin(agent.payload)
+    words = ["--waited", "--launched", agent.id, "--client", agent.client]
+    _exec(sys.executable, "-E", "-P", "-m", "fairlead", agent.event.event_name, *words)
 
 
-def asked(method: str, path: str, body: bytes = b"", *, timeout: float) -> Response | None:
-    """Ask the daemon something over its socket; `None` if it does not answer as it should."""
-    from fairlead.ipc import exchange
+def try_request(method: str, path: str, body: bytes = b"", *, timeout: float) -> Response | None:
+    """Send one request to the daemon. Returns `None` if there is no proper answer."""
+    from fairlead.ipc import DaemonUnavailable, exchange
 
     try:
-        return exchange(socket_file(), method, path, body, timeout=timeout)
-    except (OSError, ValueError):
+        return exchange(method, path, body, timeout=timeout)
+    except DaemonUnavailable:
         return None
 
 
-def _ask_to_wait(stopped: Stopped) -> Response | None:
-    ask = {
-        "event": stopped.event.event_name,
-        "client": stopped.client,
-        "id": stopped.id,
+def _request_wait(agent: StoppedAgent) -> Response | None:
+    from fairlead.clients import client_or_default
+
+    names = (*client_or_default(agent.client).variables.while_waiting, *_PASSED_ON)
+    request = {
+        "event": agent.event.event_name,
+        "client": agent.client,
+        "id": agent.id,
         "cwd": os.getcwd(),
-        "env": {name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-        **({"caller": stopped.caller} if stopped.caller else {}),
+        "env": {name: os.environ[name] for name in names if name in os.environ},
+        **({"caller": agent.caller} if agent.caller else {}),
     }
-    said = stopped.said.decode(errors="replace")
-    document = {"ask": ask, "payload": msgspec.Raw(stopped.payload), "said": said, "wakes": stopped.wakes}
-    body = msgspec.json.encode(document)
-    return asked("POST", "/v1/waits", body, timeout=_PATIENCE)
+    document = {
+        "ask": request,
+        "payload": msgspec.Raw(agent.payload),
+        "said": agent.stdout.decode(errors="replace"),
+        "wakes": agent.wakes,
+    }
+    return try_request("POST", "/v1/waits", msgspec.json.encode(document), timeout=_TIMEOUT)
 
 
-def _wait(stopped: Stopped, heard: Response) -> Response | None:
-    token, milliseconds = heard.headers.get("location", "").rpartition("/")[2], heard.headers.get("fairlead-wait", "0")
+def _wait(agent: StoppedAgent, response: Response) -> Response | None:
+    token = response.headers.get("location", "").rpartition("/")[2]
+    milliseconds = response.headers.get("fairlead-wait", "0")
     launcher = os.path.join(os.path.dirname(sys.executable), "fairlead-hook")
     if os.access(launcher, os.X_OK):
-        _as_stdin(stopped.payload)
-        words = [stopped.event.event_name, *(["--wake"] if stopped.wakes else []), "--id", stopped.id]
-        _become(launcher, "--wait", token, milliseconds, *words, "--client", stopped.client, "--python", sys.executable)
-    return asked("GET", f"/v1/waits/{token}", timeout=int(milliseconds) / 1000 + _SLACK)
+        _put_on_stdin(agent.payload)
+        words = [agent.event.event_name, *(["--wake"] if agent.wakes else []), "--id", agent.id]
+        _exec(launcher, "--wait", token, milliseconds, *words, "--client", agent.client, "--python", sys.executable)
+    return try_request("GET", f"/v1/waits/{token}", timeout=int(milliseconds) / 1000 + _EXTRA_TIME)
 
 
-def _as_stdin(payload: bytes) -> None:
-    """Put the payload back: if the wait breaks off, the event is to be taken up again."""
+def _put_on_stdin(payload: bytes) -> None:
+    """Make the payload readable on stdin again, for the case that the wait breaks off."""
     import tempfile
 
     with tempfile.TemporaryFile() as file:
@@ -109,12 +117,12 @@ def _as_stdin(payload: bytes) -> None:
         os.dup2(file.fileno(), 0)
 
 
-def _become(program: str, *words: str) -> None:
-    """Run a program in place of this process. If that fails, this process goes on."""
+def _exec(program: str, *words: str) -> None:
+    """Replace this process by a program. Returns if that fails."""
     import signal
     from contextlib import suppress
 
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and so would who comes after it
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the program would inherit that
         signal.signal(number, signal.SIG_DFL)
     with suppress(OSError):
-        os.execv(program, [program, *words])  # noqa: S606 - the launcher, beside this Python
+        os.execv(program, [program, *words])  # noqa: S606 - the launcher beside this Python

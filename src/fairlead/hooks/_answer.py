@@ -1,7 +1,7 @@
 """Reads a command's answer: the client's official output, and the hook-system document's keys.
 
-What cannot be understood raises `CommandFailed`, and so denies on a gate. The client itself would let most of
-it pass: text before the JSON, broken JSON, an unknown decision, a plain failure.
+An answer that cannot be understood raises `CommandFailed`, and so denies on a gate. The client itself would allow most
+of them: text before the JSON, broken JSON, an unknown decision, a plain failure.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from fairlead.events import Event, HookOutput, decode_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BLOCKED = 2
+_BLOCKING_EXIT_CODE = 2
 _TEXT_IS_CONTEXT = frozenset({"SessionStart", "UserPromptSubmit", "UserPromptExpansion"})
-"""Events whose plain output the client gives to the model."""
+"""Events whose plain output the client adds to the model's context."""
 
 _TOP_LEVEL = {"terminalSequence"}
 _KEYS = frozenset(
@@ -26,24 +26,24 @@ _KEYS = frozenset(
         *("hookSpecificOutput", "permissionDecision"),
     }
 )
-"""Words by which an answer is known among other output."""
+"""Keys that distinguish an answer from other output."""
 
 _MAX_STARTS = 32
-_OURS = {"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"}
+_OUTPUT_KEYS = {"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"}
 _DECISIONS = {"block": "deny", "deny": "deny", "approve": "allow", "allow": "allow", "ask": "ask"}
 _PERMISSIONS = {"allow", "ask", "defer", "deny"}
 
 
 def read_answer(event: Event, exit_code: int, stdout: bytes, stderr: bytes) -> HookOutput:
-    """Turn what a command left behind into an output."""
-    said = stderr.decode(errors="replace").strip()
+    """Convert the exit code and output of a command into a `HookOutput`."""
+    errors = stderr.decode(errors="replace").strip()
     text = stdout.decode(errors="replace").strip("\ufeff \t\r\n")
-    if exit_code == _BLOCKED:
-        return _blocked(text, said)
+    if exit_code == _BLOCKING_EXIT_CODE:
+        return _blocked(text, errors)
     document = _document(text, event)
     answer = None if document is None else _answer(document, event)
     if exit_code != 0 and (answer is None or not answer.blocked):
-        raise CommandFailed(f"{_ending(exit_code)}{': ' + said.splitlines()[0] if said else ''}")
+        raise CommandFailed(f"{_ending(exit_code)}{': ' + errors.splitlines()[0] if errors else ''}")
     if answer is not None:
         return answer
     if text and event.event_name in _TEXT_IS_CONTEXT:
@@ -57,25 +57,25 @@ def _ending(exit_code: int) -> str:
     return f"the command ended with exit code {exit_code}"
 
 
-def _blocked(text: str, said: str) -> HookOutput:
-    """Read the answer of a command that blocks by its exit code: its JSON may add to it, or give the reason."""
+def _blocked(text: str, errors: str) -> HookOutput:
+    """Return the output of a command that blocks by its exit code. Its JSON may add a message, or the reason."""
     try:
         answer = _answer(_parsed(text), None)
     except CommandFailed:
         answer = HookOutput.allow()
     return HookOutput(
         continue_execution=False,
-        stop_reason=said or answer.reason or "blocked by a command that gave no reason",
+        stop_reason=errors or answer.reason or "blocked by a command that gave no reason",
         system_message=answer.system_message,
         additional_context=answer.additional_context,
     )
 
 
 def _document(text: str, event: Event) -> dict[str, Any] | None:
-    """Find the JSON object in the output; `None` if it is plain text or empty.
+    """Return the JSON object in the output; `None` if it is plain text or empty.
 
-    A program that logs before it answers is understood. What only looks like an answer is refused, unless the
-    event takes any text as context.
+    A program may log before it answers. Text that only resembles an answer is refused, unless the event accepts any
+    text as context.
     """
     if text.startswith("{"):
         return _parsed(text)
@@ -92,7 +92,7 @@ def _document(text: str, event: Event) -> dict[str, Any] | None:
 
 
 def _starts(text: str) -> Iterator[int]:
-    """Find where an object may begin, a few times at most."""
+    """Yield the first positions at which an object may start."""
     start = text.find("{")
     for _ in range(_MAX_STARTS):
         if start == -1:
@@ -107,19 +107,19 @@ def _parsed(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CommandFailed(f"its output is not valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise CommandFailed("its output is JSON, but no object")
+        raise CommandFailed("its output is JSON, but not an object")
     return document
 
 
 def _answer(document: dict[str, Any], event: Event | None) -> HookOutput:
-    return _ours(document).merge(_official(document)).merge(_specific(document, event))
+    return _document_output(document).merge(_client_output(document)).merge(_specific_output(document, event))
 
 
-def _ours(document: dict[str, Any]) -> HookOutput:
+def _document_output(document: dict[str, Any]) -> HookOutput:
     """Read the keys of the hook-system document."""
-    goes_on = _flag(document, "continue_execution")
+    continues = _flag(document, "continue_execution")
     return HookOutput(
-        continue_execution=goes_on is not False,
+        continue_execution=continues is not False,
         stop_reason=_text(document, "stop_reason"),
         suppress_logging=_flag(document, "suppress_logging") or False,
         system_message=_text(document, "system_message"),
@@ -128,7 +128,7 @@ def _ours(document: dict[str, Any]) -> HookOutput:
     )
 
 
-def _official(document: dict[str, Any]) -> HookOutput:
+def _client_output(document: dict[str, Any]) -> HookOutput:
     """Read the client's keys at the top level."""
     output = HookOutput(
         suppress_logging=_flag(document, "suppressOutput") or False,
@@ -146,8 +146,8 @@ def _official(document: dict[str, Any]) -> HookOutput:
     return output
 
 
-def _specific(document: dict[str, Any], event: Event | None) -> HookOutput:
-    """Read the client's keys that belong to one event."""
+def _specific_output(document: dict[str, Any], event: Event | None) -> HookOutput:
+    """Read the client's keys of a single event."""
     specific = _object(document, "hookSpecificOutput") or {}
     named = _text(specific, "hookEventName")
     if event is not None and named is not None and named != event.event_name:
@@ -155,7 +155,7 @@ def _specific(document: dict[str, Any], event: Event | None) -> HookOutput:
     output = HookOutput(
         updated_input=_object(specific, "updatedInput"),
         additional_context=_text(specific, "additionalContext"),
-        extra={key: value for key, value in specific.items() if key not in _OURS and key != "decision"},
+        extra={key: value for key, value in specific.items() if key not in _OUTPUT_KEYS and key != "decision"},
     )
     permission = _choice(specific, "permissionDecision", _PERMISSIONS)
     if permission is not None:
@@ -184,7 +184,7 @@ def _verdict(permission: str, reason: str | None) -> HookOutput:
     return HookOutput.grant(reason) if permission == "allow" else HookOutput.defer(reason)
 
 
-# -- typed look-ups ------------------------------------------------------------------------------------
+# -- typed lookups -------------------------------------------------------------------------------------
 
 
 def _text(document: dict[str, Any], key: str) -> str | None:

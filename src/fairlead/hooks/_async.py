@@ -1,4 +1,4 @@
-"""Calls one hook from async code. A hook that answers without waiting costs no more than an `await`."""
+"""Calls one hook from async code. A hook that returns without waiting costs no more than an `await`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fairlead.errors import HookCancelled, HookFailure
 from fairlead.hooks._call import Called
-from fairlead.hooks._limits import as_failure, out_of_time, refused, watched, with_deadline
+from fairlead.hooks._limits import as_failure, out_of_time, own_cancellation, skip_reason, with_deadline
 from fairlead.hooks._workers import submit
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
-    """Call the hook and wait for its answer, at most `timeout` seconds."""
+    """Call the hook and wait for its result, at most `timeout` seconds."""
     start = perf_counter()
-    answer, error = None, refused(ctx, timeout)
+    answer, error = None, skip_reason(ctx, timeout)
     if error is None:
         ctx = with_deadline(ctx, timeout)
         try:
@@ -33,15 +33,15 @@ async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: 
                     waits_for = running.send(None)
                 except StopIteration as stop:
                     answer = stop.value
-                else:  # only one that has to wait is worth a timer
+                else:  # a timer is needed only if the hook waits
                     answer = await _bounded(_resumed(running, waits_for), ctx, timeout)
             else:
-                answer = await _plain(hook, event, ctx, timeout)
+                answer = await _call_sync(hook, event, ctx, timeout)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            error = HookFailure("it was cancelled by something of its own")
+            error = HookFailure("it was cancelled by its own code")
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
@@ -51,12 +51,12 @@ async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: 
 
 @coroutine
 def _resumed(answer: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
-    """Go on with a coroutine that has been stepped once, in the same task."""
+    """Continue a coroutine that has been stepped once, in the same task."""
     try:
         while True:
             try:
                 sent = yield waits_for
-            except BaseException as thrown:  # noqa: BLE001 - cancellation goes where the coroutine waits
+            except BaseException as thrown:  # noqa: BLE001 - cancellation is delivered where the coroutine waits
                 waits_for = answer.throw(thrown)
             else:
                 waits_for = answer.send(sent)
@@ -65,13 +65,13 @@ def _resumed(answer: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any,
 
 
 async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
-    """Await under a timer that the context's cancellation can cut short."""
+    """Await with a timeout that also ends at the cancellation of the context."""
     timer = _Timer(timeout)
-    undo = ctx.cancellation.on_cancel(timer.cut_short)
+    undo = ctx.cancellation.on_cancel(timer.expire_now)
     try:
         return await answer
     except asyncio.CancelledError:
-        if not timer.is_the_cause():
+        if not timer.take_back_cancellation():
             raise
         if ctx.cancelled:
             raise HookCancelled("the caller no longer waits") from None
@@ -82,63 +82,63 @@ async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> 
 
 
 class _Timer:
-    """Cancels the current task in time: what `asyncio.timeout` does, at half its price."""
+    """Cancels the current task after a timeout, as `asyncio.timeout` does, at half its cost."""
 
-    __slots__ = ("_handle", "_loop", "_requests", "_rung", "_task")
+    __slots__ = ("_expired", "_handle", "_loop", "_requests", "_task")
 
     def __init__(self, timeout: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._task = cast("asyncio.Task[Any]", asyncio.current_task())
         self._requests = self._task.cancelling()
-        self._rung = False
-        self._handle: asyncio.TimerHandle | None = self._loop.call_later(timeout, self._ring)
+        self._expired = False
+        self._handle: asyncio.TimerHandle | None = self._loop.call_later(timeout, self._expire)
 
-    def _ring(self) -> None:
-        if self._handle is not None and not self._rung:
-            self._rung = True
+    def _expire(self) -> None:
+        if self._handle is not None and not self._expired:
+            self._expired = True
             self._task.cancel()
 
-    def cut_short(self) -> None:
-        """Ring now; from any thread."""
-        self._loop.call_soon_threadsafe(self._ring)
+    def expire_now(self) -> None:
+        """Expire now. May be called from any thread."""
+        self._loop.call_soon_threadsafe(self._expire)
 
-    def is_the_cause(self) -> bool:
-        """Whether the cancellation that has just arrived is ours alone; takes it back if so."""
-        if not self._rung:
+    def take_back_cancellation(self) -> bool:
+        """Uncancel the task if the timer alone has cancelled it; return whether it did."""
+        if not self._expired:
             return False
-        self._rung = False
+        self._expired = False
         return self._task.uncancel() <= self._requests
 
     def stop(self) -> None:
-        """Ring no more; take back a cancellation that the hook kept to itself."""
+        """Stop the timer; undo a cancellation that the hook swallowed."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-        if self._rung:
-            self._rung = False
+        if self._expired:
+            self._expired = False
             self._task.uncancel()
 
 
 def run_bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
-    """Await in an event loop of its own, from plain code."""
+    """Await in a new event loop, from sync code."""
 
-    async def settled() -> tuple[Any, Exception | None]:
+    async def run() -> tuple[Any, Exception | None]:
         try:
             return await _bounded(answer, ctx, timeout), None
-        except SystemExit as raised:  # a task that ends by it would take the loop along, and complain later
+        except SystemExit as raised:  # in a task it would stop the loop, and be reported later
             return None, as_failure(raised)
 
-    value, error = asyncio.run(settled())
+    value, error = asyncio.run(run())
     if error is not None:
         raise error
     return value
 
 
-async def _plain(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
+async def _call_sync(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
     if hook.inline:
         answer: Any = hook.call(event, ctx)
     else:
-        with watched(ctx) as own:
+        with own_cancellation(ctx) as own:
             running = _threaded(hook, event, own)
             answer = await (running if hook.keeps_deadline else _bounded(running, ctx, timeout))
     return await _bounded(answer, ctx, timeout) if hasattr(answer, "__await__") else answer
@@ -159,7 +159,7 @@ def _threaded(hook: Registered, event: Event, ctx: HookContext) -> Awaitable[Any
     def done(answer: Any, error: BaseException | None) -> None:
         try:
             loop.call_soon_threadsafe(settle, answer, error)
-        except RuntimeError:  # the loop is closed: the hook outlived its timeout, and everyone who waited
+        except RuntimeError:  # the loop is closed: the hook outlived its timeout and its caller
             return
 
     submit(lambda: hook.call(event, ctx), done)

@@ -1,7 +1,7 @@
 """The call loop: one function over plain data that knows no manager, no clock and no event loop.
 
-It yields the hook to call and is sent what came of it, so that the plain and the async way of calling
-share every rule: order, phases, when to stop, what a failure means, how answers merge.
+It yields the hook to call and is sent the result, so that sync and async callers share every rule: order, phases, when
+to stop, what a failure means, how outputs merge.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OBSERVE = PHASES.index("observe")
 
 
 class HookRun(msgspec.Struct, frozen=True):
-    """What became of one hook in one firing."""
+    """The outcome of one hook for one event."""
 
     name: str
     outcome: Outcome
@@ -33,7 +33,7 @@ class HookRun(msgspec.Struct, frozen=True):
 
 
 class HookResult(msgspec.Struct, frozen=True):
-    """The answer to an event: the merged output, the event as rewritten, and one row per hook."""
+    """The result of an event: the merged output, the rewritten event, and one entry per hook."""
 
     output: HookOutput
     event: Event
@@ -46,17 +46,17 @@ class HookResult(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str | None:
-        """Why, if the answer says so."""
+        """The reason of the block or of the permission."""
         return self.output.reason
 
     @property
     def failures(self) -> tuple[HookRun, ...]:
-        """The hooks that did not answer."""
+        """The hooks that failed."""
         return tuple(run for run in self.runs if run.error is not None)
 
 
 class Called(msgspec.Struct, frozen=True):
-    """What the caller of a hook sends back."""
+    """The result of one call, sent back to the call loop."""
 
     answer: Any = None
     error: Exception | None = None
@@ -64,22 +64,22 @@ class Called(msgspec.Struct, frozen=True):
 
 
 def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Registered, Event], Called, HookResult]:
-    """Run the hooks, already matched and in order, over the event."""
-    _seal(event)
+    """Call hooks, already matched and in order, with the event."""
+    _freeze(event)
     output = HookOutput.allow()
     runs: list[HookRun] = []
     stops_at_block = event.can_block or event.keeps_going
     for hook in hooks:
-        wanted: Called | Literal[False] | None = None
+        matched: Called | Literal[False] | None = None
         observes = hook.phase == OBSERVE
         if not observes and stops_at_block and not output.continue_execution:
             runs.append(HookRun(hook.name, "skipped"))
             continue
         if not hook.on_subject:
-            wanted = _wants(hook, event)
-            if wanted is False:
+            matched = _match(hook, event)
+            if matched is False:
                 continue
-        called = wanted or (yield hook, event)
+        called = matched or (yield hook, event)
         answer, error = called.answer, called.error
         if error is None and answer is not None:
             error = _unusable(answer, may_rewrite=hook.may_rewrite)
@@ -94,28 +94,28 @@ def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Reg
     return HookResult(output, event, tuple(runs))
 
 
-def _wants(hook: Registered, event: Event) -> Called | Literal[False] | None:
-    """Ask a matcher that is a function: `False` to pass the hook over, `Called` if it raised."""
+def _match(hook: Registered, event: Event) -> Called | Literal[False] | None:
+    """Call a matcher that is a function: `False` skips the hook, `Called` reports that it raised."""
     try:
-        return None if hook.wants is None or hook.wants(event) else False
+        return None if hook.matches is None or hook.matches(event) else False
     except Exception as error:  # noqa: BLE001 - a matcher that fails counts as a hook that fails
         return Called(error=error)
 
 
-def _seal(event: Event) -> None:
-    """Make the event as frozen as it looks: its input becomes read-only, and stays equal to what it was."""
+def _freeze(event: Event) -> None:
+    """Make the tool's input read-only; it stays equal to what it was."""
     tool_input = getattr(event, "tool_input", None)
     if tool_input is not None and type(tool_input) is not ReadOnlyDict:
         try:
-            sealed = read_only(tool_input)
-        except RecursionError:  # too deep to be copied, and so to be changed by accident below the top
-            sealed = ReadOnlyDict(tool_input)
-        msgspec.structs.force_setattr(event, "tool_input", sealed)
+            frozen = read_only(tool_input)
+        except RecursionError:  # too deep to copy; below the top level it stays mutable
+            frozen = ReadOnlyDict(tool_input)
+        msgspec.structs.force_setattr(event, "tool_input", frozen)
 
 
 def _unusable(answer: Any, *, may_rewrite: bool) -> Exception | None:
     if not isinstance(answer, HookOutput):
-        return TypeError(f"a hook answers a HookOutput or None, not {type(answer).__name__}")
+        return TypeError(f"a hook returns a HookOutput or None, not {type(answer).__name__}")
     if answer.updated_input is None:
         return None
     if not may_rewrite:
@@ -132,7 +132,7 @@ def _denial(hook: Registered, error: Exception) -> HookOutput:
 
 
 def describe(error: Exception) -> str:
-    """Say an error in one line; our own speak for themselves, others with their type."""
+    """Return an error as one line; errors that are not ours are prefixed with their type."""
     if isinstance(error, HookFailure):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,4 +1,4 @@
-"""A hook that is a command: the event's payload on its stdin, the answer on its stdout."""
+"""A hook that runs a command: the event's payload on its stdin, the answer on its stdout."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import re
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from fairlead.errors import RegistrationError
-from fairlead.events import Event, HookEvent, HookOutput, encode_json, to_payload
-from fairlead.events._names import snake
+from fairlead.errors import HookTimeout, RegistrationError
+from fairlead.events import Event, HookEvent, HookOutput, encode_json, snake_case, to_payload
 from fairlead.hooks._hook import DEFAULT_TIMEOUT, Hook, Phase
 
 if TYPE_CHECKING:
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
     from fairlead.hooks._context import HookContext
     from fairlead.hooks._match import Matcher
 
-_PLACEHOLDER = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT)\}")
+_PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 
 
 class CommandHook(Hook):
     """Runs a command at each event: by a shell, or, if `args` is given, directly.
 
-    The command gets the client's payload on its stdin, with the event's name as `event` too, and `EVENT` in
-    its environment. Exit 2 blocks with stderr as the reason; no output allows; any other failure counts as the
-    hook's failure. It runs in a process group of its own, which is killed when time is up.
+    The command gets the client's payload on its stdin, with the event's name under `event` too, and `EVENT` in its
+    environment. Exit code 2 blocks with stderr as the reason; no output allows; any other failure is a failure of the
+    hook. The command runs in its own process group, which is killed at the timeout.
     """
 
     keeps_deadline = True
@@ -45,7 +44,7 @@ class CommandHook(Hook):
         shell: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Take a shell's text as `command`, or a program with its `args`."""
+        """`command` is a shell script, or with `args` a program."""
         if not command.strip():
             raise RegistrationError(f"hook {name!r}: the command is empty")
         self.name = name
@@ -64,37 +63,43 @@ class CommandHook(Hook):
         from fairlead.hooks._answer import read_answer
         from fairlead.process import run_process
 
-        env = {**os.environ, "EVENT": snake(event.event_name), **ctx.env, **self.env}
-        done = run_process(
-            self._argv(env),
+        env = {**os.environ, "EVENT": snake_case(event.event_name), **ctx.env, **self.env}
+        result = run_process(
+            self._argv(env, event.client),
             stdin_for(event),
             cwd=_cwd(event, ctx),
             env=env,
             deadline=ctx.deadline if ctx.deadline is not None else monotonic() + self.timeout,
             cancellation=ctx.cancellation,
         )
-        return read_answer(event, done.exit_code, done.stdout, done.stderr)
+        if result.exit_code is None:
+            raise HookTimeout("the command did not end in time and was killed")
+        return read_answer(event, result.exit_code, result.stdout, result.stderr)
 
-    def _argv(self, env: Mapping[str, str]) -> list[str]:
+    def _argv(self, env: Mapping[str, str], client: str) -> list[str]:
         if self.args is None:
             return [self.shell, "-c", self.command]
-        return [_filled(part, env) for part in (self.command, *self.args)]
+        return [_filled(part, env, client) for part in (self.command, *self.args)]
 
 
 def stdin_for(event: Event) -> bytes:
-    """Write what a command reads: the client's payload, and the event's name under `event` as well."""
+    """Return the stdin of a command: the client's payload, with the event's name under `event` too."""
     payload = to_payload(event)
-    payload.setdefault("event", snake(event.event_name))  # FileChanged has an `event` of its own
+    payload.setdefault("event", snake_case(event.event_name))  # FileChanged has an `event` of its own
     return encode_json(payload)
 
 
-def _filled(part: str, env: Mapping[str, str]) -> str:
-    """Put in the two folders that the client puts in; without a shell nobody else would."""
-    return _PLACEHOLDER.sub(lambda found: env.get(found[1], found[0]), part)
+def _filled(part: str, env: Mapping[str, str], client: str) -> str:
+    """Replace the placeholders of two folders, as the client does: there is no shell to expand them."""
+    from fairlead.clients import client_or_default
+
+    variables = client_or_default(client).variables
+    folders = {variables.project_dir, variables.plugin_root}
+    return _PLACEHOLDER.sub(lambda match: env.get(match[1], match[0]) if match[1] in folders else match[0], part)
 
 
 def _cwd(event: Event, ctx: HookContext) -> str | None:
-    """Run where the caller says; else where the agent is, unless that folder is gone."""
+    """Return the caller's folder, else the agent's, unless that does not exist any more."""
     if ctx.cwd and ctx.cwd != event.cwd:
         return ctx.cwd
     return event.cwd if event.cwd and os.path.isdir(event.cwd) else None

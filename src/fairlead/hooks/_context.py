@@ -1,4 +1,4 @@
-"""What a hook may know about its caller, and how the caller says that it no longer waits."""
+"""What a hook knows about its caller, and how the caller cancels it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from fairlead.process import CancellationToken
 
 
 class HookContext(msgspec.Struct, frozen=True):
-    """The surroundings of one firing. Hooks share it; none can change it."""
+    """The context of one event. All hooks share it; it is immutable."""
 
     session_id: str
     cancellation: CancellationToken = msgspec.field(default_factory=CancellationToken)
     cwd: str | None = None
     env: dict[str, str] = {}
-    """Variables that commands get on top of the process's own."""
+    """Variables that commands get in addition to the process's own."""
     deadline: float | None = None
-    """By `time.monotonic()`: every hook must have answered by then, whatever its own timeout."""
+    """In `time.monotonic()`: every hook must have returned by then, whatever its own timeout."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether the caller no longer waits; a long hook looks here now and then."""
+        """Whether the caller no longer waits. A long-running hook should check this."""
         return self.cancellation.cancelled

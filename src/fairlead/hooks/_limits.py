@@ -1,4 +1,4 @@
-"""How long a hook may take, and what is made of one that does not answer."""
+"""How long a hook may take, and the error of a hook that does not return."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def time_left(hook: Registered, ctx: HookContext, cap: float) -> float:
-    """Give the hook's own timeout, under the manager's and under the caller's deadline."""
+    """Return the hook's timeout, capped by the manager's and by the caller's deadline."""
     timeout = min(hook.timeout, cap)
     return timeout if ctx.deadline is None else min(timeout, ctx.deadline - monotonic())
 
 
-def refused(ctx: HookContext, timeout: float) -> Exception | None:
-    """Say why a hook is not even called, if it is not."""
+def skip_reason(ctx: HookContext, timeout: float) -> Exception | None:
+    """Return the error of a hook that must not be called any more; `None` if it may."""
     if ctx.cancelled:
         return HookCancelled("the caller no longer waits")
     if timeout <= 0:
@@ -34,49 +34,51 @@ def refused(ctx: HookContext, timeout: float) -> Exception | None:
 
 
 def as_failure(raised: BaseException) -> Exception:
-    """Make an error of whatever a hook raised; `exit()` in a hook must not end the process."""
-    if isinstance(raised, Exception) and not isinstance(raised, StopIteration):  # no future or generator passes that on
+    """Convert what a hook raised into an `Exception`; `exit()` in a hook must not end the process."""
+    if isinstance(raised, Exception) and not isinstance(
+        raised, StopIteration
+    ):  # futures and generators cannot propagate it
         return raised
     return HookFailure(f"it raised {type(raised).__name__}")
 
 
 def out_of_time(timeout: float) -> HookTimeout:
-    """Say that a hook took too long."""
+    """Return the error of a hook that exceeded its timeout."""
     return HookTimeout(f"no answer within {round(timeout, 2) or timeout:.3g} s")
 
 
 def with_deadline(ctx: HookContext, timeout: float) -> HookContext:
-    """Tell a hook when it must have answered."""
+    """Return the context with the hook's own deadline."""
     return msgspec.structs.replace(ctx, deadline=monotonic() + timeout)
 
 
 @contextmanager
-def watched(ctx: HookContext) -> Iterator[HookContext]:
-    """Give a hook in a thread a context of its own, which is cancelled when it alone is given up."""
+def own_cancellation(ctx: HookContext) -> Iterator[HookContext]:
+    """Yield a context for a hook in a thread, which is also cancelled if only this hook is abandoned."""
     token = _OwnToken(ctx.cancellation)
-    undo = ctx.cancellation.on_cancel(token.give_up)
+    undo = ctx.cancellation.on_cancel(token.cancel_this)
     try:
         yield msgspec.structs.replace(ctx, cancellation=token)
     except BaseException:
-        token.give_up()
+        token.cancel_this()
         raise
     finally:
         undo()
 
 
 class _OwnToken(CancellationToken):
-    """One hook's view of the caller's token: to cancel it is to cancel the caller's."""
+    """The token of one hook: `cancel` cancels the caller's token too."""
 
-    __slots__ = ("_callers",)
+    __slots__ = ("_caller_token",)
 
-    def __init__(self, callers: CancellationToken) -> None:
+    def __init__(self, caller_token: CancellationToken) -> None:
         super().__init__()
-        self._callers = callers
+        self._caller_token = caller_token
 
     def cancel(self) -> None:
-        """Cancel the whole firing."""
-        self._callers.cancel()
+        """Cancel all hooks of the event."""
+        self._caller_token.cancel()
 
-    def give_up(self) -> None:
-        """Cancel this hook alone."""
+    def cancel_this(self) -> None:
+        """Cancel this hook only."""
         super().cancel()

@@ -1,4 +1,4 @@
-"""Registers hooks and fires events at them."""
+"""Registers hooks and calls them for events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.hooks._call import OBSERVE, HookResult, HookRun, call_hooks, descr
 from fairlead.hooks._context import HookContext
 from fairlead.hooks._hook import DEFAULT_TIMEOUT, PHASES, Answer, Hook, Phase, Registered, checked, event_types, seconds
 from fairlead.hooks._limits import time_left
-from fairlead.hooks._plain import call_plain
+from fairlead.hooks._sync import call_sync
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,29 +32,29 @@ _REWRITE = PHASES.index("rewrite")
 
 
 class HookOptions(TypedDict, total=False):
-    """What a function can ask for when it is registered; the same as the attributes of `Hook`."""
+    """The options of a registered function; the same as the attributes of `Hook`."""
 
     name: str
-    """Unique in a manager; the function's own name if left out."""
+    """Unique in a manager; by default the function's name."""
     matcher: Matcher | None
     """A pattern on the event's subject, or a function of the event."""
     priority: int
     """Higher runs first; equals run in the order of registration."""
     timeout: float
-    """Seconds, under the manager's."""
+    """Seconds, at most the manager's."""
     phase: Phase
     """`rewrite`, `check` or `observe`."""
     inline: bool
-    """Run a plain function in the caller's own thread: faster, but its timeout cannot be enforced."""
+    """Run a sync function in the caller's thread: faster, but its timeout cannot be enforced."""
     replace: bool
-    """Take the place of a hook of the same name."""
+    """Replace a hook of the same name."""
 
 
 class Registration:
-    """A registered hook: `remove()` it, or use it as a context manager that removes it at the end."""
+    """A registered hook. `remove()` it, or use it as a context manager that removes it on exit."""
 
     def __init__(self, manager: HookManager, hook: Registered) -> None:
-        """Belong to a manager."""
+        """Created by the methods of `HookManager`."""
         self._manager = manager
         self._hook = hook
 
@@ -64,20 +64,20 @@ class Registration:
         return self._hook.name
 
     def remove(self) -> bool:
-        """Take the hook away; `False` if it was gone already."""
+        """Remove the hook; return `False` if it was removed before."""
         return self._manager._drop(lambda hook: hook is self._hook)  # noqa: SLF001 - the other half of one thing
 
     def __enter__(self) -> Self:
-        """Nothing more to do: it is registered."""
+        """Return the registration."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the hook away."""
+        """Remove the hook."""
         self.remove()
 
 
 class Decorator(Protocol[E]):
-    """What `on` returns: registers a function that takes the event, and maybe the context."""
+    """The decorator that `on` returns: it registers a function of the event, and optionally the context."""
 
     @overload
     def __call__(self, function: Callable[[E, HookContext], R]) -> Callable[[E, HookContext], R]: ...
@@ -86,7 +86,7 @@ class Decorator(Protocol[E]):
 
 
 class _Plans:
-    """The hooks in order, and for each kind of event and subject those that match. Never changed, only replaced."""
+    """The hooks in order, and a cache of those that match an event type and subject. Replaced at each registration."""
 
     __slots__ = ("hooks", "known")
 
@@ -106,17 +106,17 @@ class _Plans:
 
 
 def _may_match(hook: Registered, event: Event) -> bool:
-    return hook.wants is None or not hook.on_subject or hook.wants(event)
+    return hook.matches is None or not hook.on_subject or hook.matches(event)
 
 
 class HookManager:
-    """Hooks, and the events they are fired at. Safe to use from several threads and tasks at once."""
+    """Registers hooks and fires events. Safe to use from several threads and tasks."""
 
     def __init__(self, *, timeout: float = DEFAULT_TIMEOUT, strict: bool = False) -> None:
-        """Give every hook at most `timeout` seconds, whatever it asks for itself.
+        """Create a manager whose hooks have at most `timeout` seconds each.
 
-        `strict` makes it a failure to change a tool's input in any phase but `rewrite`: nothing can then be
-        changed after it was checked.
+        With `strict`, a hook fails that changes a tool's input in any phase but `rewrite`: no input can be changed
+        after it was checked.
         """
         self.timeout = seconds(timeout, "the manager")
         self.strict = strict
@@ -126,7 +126,7 @@ class HookManager:
     # -- registration ----------------------------------------------------------------------------------
 
     def register(self, hook: Hook, *, replace: bool = False) -> Registration:
-        """Register a hook that is an object."""
+        """Register an instance of `Hook`."""
         name = hook.name or type(hook).__name__
         registered = checked(
             hook.execute,
@@ -152,8 +152,8 @@ class HookManager:
     @overload
     def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Decorator[Any]: ...
     def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Any:
-        """Register the decorated function for these events; `Event` stands for all. The function stays itself."""
-        event_types(events, "on")  # now, for a bare `@hooks.on` would swallow the function
+        """Return a decorator that registers a function for these events; `Event` stands for all."""
+        event_types(events, "on")  # here, because a bare `@hooks.on` would replace the function
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             self.add(function, *events, **options)
@@ -162,14 +162,14 @@ class HookManager:
         return register
 
     def add(self, function: Callable[..., Any], *events: type[Event], **options: Unpack[HookOptions]) -> Registration:
-        """Register a function, plain or async; the plain form of `on`."""
-        wishes: dict[str, Any] = {"timeout": self.timeout, **options}
-        replace = wishes.pop("replace", False)
-        name = wishes.pop("name", None) or getattr(function, "__name__", type(function).__name__)
-        return self._add(checked(function, events, name=name, **wishes), replace=replace)
+        """Register a function, sync or async, as `on` does."""
+        merged: dict[str, Any] = {"timeout": self.timeout, **options}
+        replace = merged.pop("replace", False)
+        name = merged.pop("name", None) or getattr(function, "__name__", type(function).__name__)
+        return self._add(checked(function, events, name=name, **merged), replace=replace)
 
     def include(self, other: HookManager, *, prefix: str = "") -> list[Registration]:
-        """Register the hooks that another manager has now, under its own cap; `prefix` keeps names apart."""
+        """Register the current hooks of another manager, with its timeout as a limit; `prefix` makes names unique."""
         return [
             self._add(
                 msgspec.structs.replace(hook, name=prefix + hook.name, timeout=min(hook.timeout, other.timeout)),
@@ -179,19 +179,19 @@ class HookManager:
         ]
 
     def unregister(self, name: str) -> bool:
-        """Take away the hook of that name; `False` if there is none."""
+        """Remove the hook of that name; return `False` if there is none."""
         return self._drop(lambda hook: hook.name == name)
 
     def has_hook(self, name: str) -> bool:
-        """Whether a hook of that name is registered."""
+        """Return whether a hook of that name is registered."""
         return name in self.hook_names()
 
     def hook_names(self) -> list[str]:
-        """The names, in the order in which the hooks would run."""
+        """Return the names of the hooks in the order in which they run."""
         return [hook.name for hook in self._plans.hooks]
 
     def hooks_for_event(self, event: HookEvent | type[Event]) -> list[str]:
-        """The names of the hooks that want to hear of an event, whatever their matchers."""
+        """Return the names of the hooks of an event, whatever their matchers."""
         kind = event.type if isinstance(event, HookEvent) else event
         return [hook.name for hook in self._plans.hooks if issubclass(kind, hook.events)]
 
@@ -204,7 +204,9 @@ class HookManager:
                 hooks = tuple(h for h in hooks if h.name != hook.name)
             elif any(h.name == hook.name for h in hooks):
                 raise RegistrationError(f"a hook named {hook.name!r} is registered; give another name, or replace=True")
-            in_order = sorted((*hooks, hook), key=lambda h: (h.phase, -h.priority))  # stable: a tie keeps its order
+            in_order = sorted(
+                (*hooks, hook), key=lambda h: (h.phase, -h.priority)
+            )  # stable: equal hooks keep their order
             self._plans = _Plans(tuple(in_order))
         return Registration(self, hook)
 
@@ -219,7 +221,7 @@ class HookManager:
     # -- firing ----------------------------------------------------------------------------------------
 
     async def fire(self, event: Event, ctx: HookContext | None = None) -> HookResult:
-        """Ask every hook that wants the event, in order, and merge what they answer."""
+        """Call every hook that matches the event, in order, and return the merged result."""
         plan = self._plans.for_event(event)
         if not plan:
             return HookResult(HookOutput.allow(), event)
@@ -236,7 +238,7 @@ class HookManager:
             return _reported(stop.value, plan)
 
     def fire_sync(self, event: Event, ctx: HookContext | None = None) -> HookResult:
-        """Do as `fire` does, without an event loop; imports no asyncio unless a hook is async."""
+        """Fire an event as `fire` does, without an event loop; imports no asyncio unless a hook is async."""
         plan = self._plans.for_event(event)
         if not plan:
             return HookResult(HookOutput.allow(), event)
@@ -245,13 +247,13 @@ class HookManager:
         try:
             hook, current = next(calls)
             while True:
-                called = call_plain(hook, current, ctx, time_left(hook, ctx, self.timeout))
+                called = call_sync(hook, current, ctx, time_left(hook, ctx, self.timeout))
                 hook, current = calls.send(called)
         except StopIteration as stop:
             return _reported(stop.value, plan)
 
     async def execute(self, kind: HookEvent, event: Event, ctx: HookContext | None = None) -> HookOutput:
-        """Fire an event that must be of that kind, and give the merged output alone."""
+        """Fire an event, which must be of that kind, and return the merged output only."""
         if event.event_type is not kind:
             raise PayloadError(f"expected {kind.value}, got {event.event_name}", field="hook_event_name")
         return (await self.fire(event, ctx)).output
@@ -262,7 +264,7 @@ def _context_of(event: Event) -> HookContext:
 
 
 def _reported(result: HookResult, plan: tuple[Registered, ...]) -> HookResult:
-    """Log what a denial does not say: hooks that failed where a failure decides nothing."""
+    """Log the failures that cause no denial, and return the result."""
     for run in result.failures:
         if not result.event.can_block or any(hook.name == run.name and hook.phase == OBSERVE for hook in plan):
             _log(run, result.event)
@@ -272,6 +274,6 @@ def _reported(result: HookResult, plan: tuple[Registered, ...]) -> HookResult:
 def _log(run: HookRun, event: Event) -> None:
     import logging
 
-    assert run.error is not None  # noqa: S101 - the caller looked
+    assert run.error is not None  # noqa: S101 - checked by the caller
     text = "hook %r failed on %s: %s"
     logging.getLogger("fairlead.hooks").warning(text, run.name, event.event_name, describe(run.error))

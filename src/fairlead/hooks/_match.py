@@ -1,4 +1,4 @@
-"""Which events a hook wants: matchers as the client has them, compiled once, at registration."""
+"""Matchers in the client's syntax, compiled once, at registration."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ Matcher: TypeAlias = "str | re.Pattern[str] | Callable[[Event], bool]"
 """A pattern on the event's subject, or a function of the event."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_\- ,|]*")
-_SAME_TOOL = {"Task": "Agent", "Agent": "Task"}
-"""The client renamed the tool; matchers with either name go on matching it."""
 
 
 def compile_matcher(matcher: Matcher | None) -> Callable[[Event], bool] | None:
-    """Turn a matcher into a test; `None` accepts every event.
+    """Compile a matcher into a test of events; `None` accepts every event.
 
-    `None`, `""` and `"*"` accept all. Letters, digits, `_`, `-`, blanks, commas and bars are a list of exact
-    names. Anything else is a regular expression, found anywhere in the subject.
+    `None`, `""` and `"*"` accept all. A matcher of letters, digits, `_`, `-`, blanks, commas and bars is a list of
+    exact names. Anything else is a regular expression, searched anywhere in the subject.
     """
     if matcher is None or (isinstance(matcher, str) and matcher.strip() in {"", "*"}):
         return None
@@ -35,7 +33,7 @@ def compile_matcher(matcher: Matcher | None) -> Callable[[Event], bool] | None:
         matcher = _regex(matcher)
     if isinstance(matcher, re.Pattern):
         if isinstance(matcher.pattern, bytes):
-            raise MatcherError(f"matcher {matcher.pattern!r}: a pattern of bytes matches no text")
+            raise MatcherError(f"matcher {matcher.pattern!r}: a bytes pattern matches no text")
         search = matcher.search
         return lambda event: search(event.subject) is not None
     if not callable(matcher):
@@ -44,12 +42,12 @@ def compile_matcher(matcher: Matcher | None) -> Callable[[Event], bool] | None:
 
 
 def is_on_subject(matcher: Matcher | None) -> bool:
-    """Whether the matcher looks at nothing but the event's subject."""
+    """Return whether the matcher depends on the event's subject only."""
     return matcher is None or isinstance(matcher, str | re.Pattern)
 
 
 def check_subjects(matcher: Matcher | None, events: Iterable[type[Event]]) -> None:
-    """Refuse a matcher on an event that has nothing to match: it would never hold, or be ignored."""
+    """Raise `MatcherError` for a matcher on an event without a subject: it would never match, or be ignored."""
     if not is_on_subject(matcher) or compile_matcher(matcher) is None:
         return
     for event in events:
@@ -61,13 +59,21 @@ def check_subjects(matcher: Matcher | None, events: Iterable[type[Event]]) -> No
 def _names(matcher: str) -> Callable[[Event], bool]:
     names = {name.strip() for name in matcher.replace(",", "|").split("|")} - {""}
     if not names:
-        raise MatcherError(f"matcher {matcher!r}: it names nothing")
-    names |= {_SAME_TOOL[name] for name in names & _SAME_TOOL.keys()}
-    return lambda event: event.subject in names
+        raise MatcherError(f"matcher {matcher!r}: it contains no name")
+    return lambda event: event.subject in names or _other_name(event) in names
+
+
+def _other_name(event: Event) -> str:
+    """Return the former name of a tool that the client has renamed: matchers with either name match it."""
+    if event.tool_name is None:
+        return ""
+    from fairlead.clients import client_or_default
+
+    return client_or_default(event.client).same_tools.get(event.tool_name, "")
 
 
 def _regex(matcher: str) -> re.Pattern[str]:
     try:
         return re.compile(matcher)
-    except (re.error, RecursionError, OverflowError, FutureWarning) as error:  # a warning may be made an error
+    except (re.error, RecursionError, OverflowError, FutureWarning) as error:  # warnings may be configured as errors
         raise MatcherError(f"matcher {matcher!r}: not a valid regular expression: {error}") from None

@@ -1,18 +1,17 @@
-"""Read-only views of JSON, so that a hook can change a tool's input only by answering so.
+"""Read-only JSON containers, so that a hook can change a tool's input only by its output.
 
-A change made in place would be seen by the guards that run later, but not by the client: they would approve
-what is not run.
+Guards that run later would see a change in place, but the client would not: they would approve what is not run.
 """
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
-_CHANGED = "an event is read-only; answer HookOutput.allow().with_updated_input({...}) to change the input"
+_CHANGED = "an event is read-only; return HookOutput.allow().with_updated_input({...}) to change the input"
 
 
 def read_only(value: Any) -> Any:
-    """Copy dicts and lists, all the way down, into ones that refuse to be changed."""
+    """Copy nested dicts and lists into read-only ones."""
     if isinstance(value, dict):
         return ReadOnlyDict({key: read_only(item) if type(item) in _NESTED else item for key, item in value.items()})
     if isinstance(value, list):
@@ -25,7 +24,7 @@ def _refuse(*_: Any, **__: Any) -> NoReturn:
 
 
 class ReadOnlyDict(dict[str, Any]):
-    """A dict that refuses to be changed; its copies are plain."""
+    """A dict that cannot be changed; copies of it are plain dicts."""
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
@@ -34,7 +33,7 @@ class ReadOnlyDict(dict[str, Any]):
 
 
 class ReadOnlyList(list[Any]):
-    """A list that refuses to be changed; its copies are plain."""
+    """A list that cannot be changed; copies of it are plain lists."""
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = extend = insert = remove = pop = clear = sort = reverse = _refuse

@@ -1,6 +1,6 @@
 """Rules from files: settings, a plugin's `hooks.json`, the frontmatter of skills and subagents, YAML.
 
-What cannot be understood becomes a `Problem` that says where it stands; it takes nothing else with it.
+An invalid entry becomes a `Problem` with its location, and drops nothing else.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from fairlead.hooks._command import CommandHook
 from fairlead.hooks._hook import DEFAULT_TIMEOUT
 from fairlead.hooks._match import compile_matcher
 from fairlead.hooks._rules import (
-    ABOUT_THE_FILE,
     ACTION_KEYS,
+    METADATA_KEYS,
     RULE_KEYS,
     SHORT_KEYS,
-    Fault,
+    EntryError,
     HookAction,
     HookRule,
-    Place,
+    Location,
     Problem,
     Reporter,
     Rules,
     free_name,
     is_flat,
     is_named_map,
-    other_type,
     owner_prefix,
     read_args,
     read_command,
     read_text,
     read_timeout,
     type_of,
+    unsupported_type,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _HOOKS_KEY = re.compile(r"""hooks["']?\s*:""")
 
 
 def load_rules(path: str | os.PathLike[str], *, plugin_root: str | os.PathLike[str] | None = None) -> Rules:
-    """Read the rules of a file; what is wrong with it is in `problems`, never raised.
+    """Read the rules of a file. Problems are returned in `problems`, never raised.
 
     `.json` is settings or a plugin's `hooks.json`, `.md` has YAML frontmatter, `.yaml` and `.yml` have a key `hooks`.
     `plugin_root` is as in `rules_from`.
@@ -60,16 +60,16 @@ def load_rules(path: str | os.PathLike[str], *, plugin_root: str | os.PathLike[s
     source = os.fspath(path)
     try:
         document = _read_file(source)
-    except Fault as fault:
-        return Rules(problems=(Problem(source, "$", str(fault), dropped=True),))
+    except EntryError as error:
+        return Rules(problems=(Problem(source, "$", str(error), dropped=True),))
     return rules_from(document, source, plugin_root=plugin_root)
 
 
 def rules_from(document: object, source: str, *, plugin_root: str | os.PathLike[str] | None = None) -> Rules:
     """Read the rules of a parsed document, from the file `source`.
 
-    `plugin_root` is the folder of the plugin that they belong to: commands get it as `CLAUDE_PLUGIN_ROOT`, and
-    the hooks' names begin with the plugin's.
+    `plugin_root` is the folder of the plugin that the rules belong to: commands get it in a variable, and the
+    names of the hooks start with the plugin's.
     """
     root = None if plugin_root is None else os.path.abspath(plugin_root)
     reader = _Reader(source, root)
@@ -77,99 +77,105 @@ def rules_from(document: object, source: str, *, plugin_root: str | os.PathLike[
     return Rules(tuple(reader.hooks), tuple(reader.problems))
 
 
+def _plugin_variable() -> str:
+    from fairlead.clients import DEFAULT_CLIENT, client_named
+
+    return client_named(DEFAULT_CLIENT).variables.plugin_root
+
+
 # -- from a document to hooks --------------------------------------------------------------------------
 
 
 class _Reader(Reporter):
-    """Reads one document from the outside in, and collects hooks and problems on the way."""
+    """Reads one document and collects its hooks and problems."""
 
     def __init__(self, source: str, plugin_root: str | None) -> None:
         super().__init__(source)
         self.hooks: list[CommandHook] = []
-        self._env = {} if plugin_root is None else {"CLAUDE_PLUGIN_ROOT": plugin_root}
+        self._env = {} if plugin_root is None else {_plugin_variable(): plugin_root}
         self._prefix = owner_prefix(source, plugin_root)
         self._names: set[str] = set()
         self._unnamed: Counter[HookEvent] = Counter()
 
     def read_document(self, document: object) -> None:
         if not isinstance(document, Mapping):
-            self.report(Place(), f"expected an object, got {type_of(document)}")
+            self.report(Location(), f"expected an object, got {type_of(document)}")
         elif "hooks" in document:
-            self._read_events(document["hooks"], Place() / "hooks")
+            self._read_events(document["hooks"], Location() / "hooks")
         elif is_flat(document, self.source):
-            self._read_events({key: document[key] for key in document if key not in ABOUT_THE_FILE}, Place())
+            self._read_events({key: document[key] for key in document if key not in METADATA_KEYS}, Location())
 
-    def _read_events(self, events: object, at: Place) -> None:
+    def _read_events(self, events: object, at: Location) -> None:
         if not isinstance(events, Mapping):
             self.report(at, f"expected an object with the names of events, got {type_of(events)}")
             return
-        for name, section in self.named(events, at):
+        for name, section in self.named_items(events, at):
             try:
                 event = HookEvent.parse(name)
             except UnknownEventError as error:
-                self.report(Place((at / name).path, HookEvent.nearest(name)), str(error))
+                self.report(Location((at / name).path, HookEvent.nearest(name)), str(error))
             else:
-                self._read_section(section, Place((at / name).path, event), event)
+                self._read_section(section, Location((at / name).path, event), event)
 
-    def _read_section(self, section: object, at: Place, event: HookEvent) -> None:
-        for name, entry, place in self._entries(section, at):
+    def _read_section(self, section: object, at: Location, event: HookEvent) -> None:
+        for name, entry, location in self._entries(section, at):
             try:
-                rule = self._rule(entry, place, event)
-            except Fault as fault:
-                self.report(fault.at, str(fault))
+                rule = self._rule(entry, location, event)
+            except EntryError as error:
+                self.report(error.at, str(error))
             else:
                 for action in rule.hooks:
                     self._add(event, name, rule.matcher, action)
 
-    def _entries(self, section: object, at: Place) -> Iterator[tuple[str, object, Place]]:
-        """Give every entry with its name, which is empty where it has none."""
+    def _entries(self, section: object, at: Location) -> Iterator[tuple[str, object, Location]]:
+        """Yield every entry with its name ("" if it has none) and its location."""
         if isinstance(section, list):
             yield from (("", entry, at / index) for index, entry in enumerate(section))
         elif isinstance(section, Mapping) and is_named_map(section):
-            yield from ((name, entry, at / name) for name, entry in self.named(section, at))
+            yield from ((name, entry, at / name) for name, entry in self.named_items(section, at))
         else:
             yield "", section, at
 
-    def _rule(self, entry: object, at: Place, event: HookEvent) -> HookRule:
+    def _rule(self, entry: object, at: Location, event: HookEvent) -> HookRule:
         if not isinstance(entry, Mapping):
             return HookRule(hooks=(self._action(entry, at, SHORT_KEYS),))
         if "hooks" not in entry:
             action = self._action(entry, at, SHORT_KEYS)
             return HookRule(self._matcher(entry, at, event), (action,))
-        self.remark_on_keys(entry, at, RULE_KEYS)
+        self.warn_about_keys(entry, at, RULE_KEYS)
         matcher = self._matcher(entry, at, event)
         return HookRule(matcher, tuple(self._actions(entry["hooks"], at / "hooks")))
 
-    def _actions(self, actions: object, at: Place) -> Iterator[HookAction]:
+    def _actions(self, actions: object, at: Location) -> Iterator[HookAction]:
         if not isinstance(actions, list):
-            raise Fault(at, f"expected a list, got {type_of(actions)}")
+            raise EntryError(at, f"expected a list, got {type_of(actions)}")
         for index, action in enumerate(actions):
             try:
                 yield self._action(action, at / index, ACTION_KEYS)
-            except Fault as fault:
-                self.report(fault.at, str(fault))
+            except EntryError as error:
+                self.report(error.at, str(error))
 
-    def _action(self, action: object, at: Place, known: frozenset[str]) -> HookAction:
+    def _action(self, action: object, at: Location, known: frozenset[str]) -> HookAction:
         if isinstance(action, str):
             return HookAction("command", read_command(action, at))
         if not isinstance(action, Mapping):
-            raise Fault(at, f"expected a command or an object with `command`, got {type_of(action)}")
-        kind, place = self.either(action, at, "type", "hook_type")
+            raise EntryError(at, f"expected a command or an object with `command`, got {type_of(action)}")
+        kind, location = self.aliased_value(action, at, "type", "hook_type")
         if kind is not None and kind != "command":
-            raise Fault(place, other_type(kind))
-        self.remark_on_keys(action, at, known)
+            raise EntryError(location, unsupported_type(kind))
+        self.warn_about_keys(action, at, known)
         if "command" not in action:
-            raise Fault(at, "missing `command`")
+            raise EntryError(at, "missing `command`")
         shell = action.get("shell")
         return HookAction(
             "command",
             read_command(action["command"], at / "command"),
-            read_timeout(*self.either(action, at, "timeout", "timeout_secs")),
+            read_timeout(*self.aliased_value(action, at, "timeout", "timeout_secs")),
             read_args(action.get("args"), at / "args"),
             None if shell is None else read_command(shell, at / "shell"),
         )
 
-    def _matcher(self, entry: Mapping[Any, Any], at: Place, event: HookEvent) -> str | None:
+    def _matcher(self, entry: Mapping[Any, Any], at: Location, event: HookEvent) -> str | None:
         matcher, at = entry.get("matcher"), at / "matcher"
         if matcher is None:
             return None
@@ -177,11 +183,11 @@ class _Reader(Reporter):
         try:
             accepts_all = compile_matcher(pattern) is None
         except MatcherError as error:
-            raise Fault(at, str(error)) from None
+            raise EntryError(at, str(error)) from None
         if accepts_all:
             return None
         if event.type.subject_field is None:
-            self.remark(at, f"ignored, as the client does: {event.value} has nothing to match")
+            self.warn(at, f"ignored, as in the client: {event.value} has nothing to match")
             return None
         return pattern
 
@@ -217,41 +223,41 @@ def _read_file(source: str) -> object:
     if suffix == ".md":
         return _parse_frontmatter(text)
     if suffix in {".yaml", ".yml"}:
-        return _hooks_alone(_parse_yaml(text))
-    raise Fault(Place(), f"expected a file named .json, .md, .yaml or .yml, not {suffix!r}")
+        return _hooks_only(_parse_yaml(text))
+    raise EntryError(Location(), f"expected a file named .json, .md, .yaml or .yml, not {suffix!r}")
 
 
 def _read_text(source: str) -> str:
     try:
         with open(source, "rb") as file:
             data = file.read(_MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # a path that holds NUL is a ValueError
-        raise Fault(Place(), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except (OSError, ValueError) as error:  # a path with NUL is a ValueError
+        raise EntryError(Location(), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > _MAX_BYTES:
-        raise Fault(Place(), f"larger than the {_MAX_BYTES} bytes that are read")
+        raise EntryError(Location(), f"larger than {_MAX_BYTES} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Fault(Place(), "not valid UTF-8") from None
+        raise EntryError(Location(), "not valid UTF-8") from None
 
 
 def _parse_json(text: str) -> object:
     try:
         return decode_json(text)
     except RecursionError:
-        raise Fault(Place(), "nested too deeply") from None
+        raise EntryError(Location(), "nested too deeply") from None
     except ValueError as error:
-        raise Fault(Place(), _json_mistake(text, error)) from None
+        raise EntryError(Location(), _json_error(text, error)) from None
 
 
-def _json_mistake(text: str, error: ValueError) -> str:
-    """Say what is wrong, with line and column, which only the slower parser knows."""
+def _json_error(text: str, error: ValueError) -> str:
+    """Return the message about invalid JSON, with line and column, which only the slower parser reports."""
     import json
 
     try:
         json.loads(text)
-    except json.JSONDecodeError as found:
-        return f"not valid JSON at {found.lineno}:{found.colno}: {found.msg}"
+    except json.JSONDecodeError as detail:
+        return f"not valid JSON at {detail.lineno}:{detail.colno}: {detail.msg}"
     except (ValueError, RecursionError):
         pass
     return f"not valid JSON: {error}"
@@ -263,14 +269,14 @@ def _parse_frontmatter(text: str) -> object:
         return {}
     for number, line in enumerate(lines):
         if line.rstrip() == "---":
-            block = "\n".join(["", *lines[:number]])  # the empty line keeps the numbers of the lines right
-            # Most skills have no hooks, and the descriptions of many are YAML to nobody but the client.
-            return _hooks_alone(_parse_yaml(block)) if _HOOKS_KEY.search(block) else {}
-    raise Fault(Place(), "the frontmatter that line 1 opens is not closed by a line ---")
+            block = "\n".join(["", *lines[:number]])  # the empty line keeps the line numbers correct
+            # Most skills have no hooks, and the client accepts descriptions that are not valid YAML.
+            return _hooks_only(_parse_yaml(block)) if _HOOKS_KEY.search(block) else {}
+    raise EntryError(Location(), "the frontmatter opened in line 1 has no closing line ---")
 
 
-def _hooks_alone(document: object) -> object:
-    """Leave the keys out that are none of our business, whatever their names."""
+def _hooks_only(document: object) -> object:
+    """Return the document without keys other than `hooks`."""
     if document is None:
         return {}
     if isinstance(document, Mapping):
@@ -283,14 +289,14 @@ def _parse_yaml(text: str) -> object:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        _refuse_bombs(yaml.parse(text, loader))
+        _check_size(yaml.parse(text, loader))
         return yaml.load(text, loader)  # noqa: S506 - both loaders are safe ones
-    except Fault:
+    except EntryError:
         raise
     except yaml.MarkedYAMLError as error:
-        raise Fault(Place(), f"not valid YAML{_yaml_position(error)}: {error.problem}") from None
-    except Exception as error:  # noqa: BLE001 - for a date like 2024-99-99 PyYAML raises whatever it trips over
-        raise Fault(Place(), f"not valid YAML: {' '.join(str(error).split())}") from None
+        raise EntryError(Location(), f"not valid YAML{_yaml_position(error)}: {error.problem}") from None
+    except Exception as error:  # noqa: BLE001 - for a date like 2024-99-99 PyYAML raises other errors
+        raise EntryError(Location(), f"not valid YAML: {' '.join(str(error).split())}") from None
 
 
 def _yaml_position(error: yaml.MarkedYAMLError) -> str:
@@ -298,11 +304,11 @@ def _yaml_position(error: yaml.MarkedYAMLError) -> str:
     return "" if mark is None else f" at {mark.line + 1}:{mark.column + 1}"
 
 
-def _refuse_bombs(events: Iterable[yaml.Event]) -> None:
-    """Refuse what would exhaust stack or memory: the C loader's recursion has no bound, and aliases multiply."""
+def _check_size(events: Iterable[yaml.Event]) -> None:
+    """Raise if loading would exhaust stack or memory: the C loader's recursion is unbounded, and aliases multiply."""
     import yaml
 
-    sizes = [0]  # of the collections that are open
+    sizes = [0]  # of the open collections
     anchors: list[str | None] = [None]
     known: dict[str | None, int] = {}
     for event in events:
@@ -313,10 +319,12 @@ def _refuse_bombs(events: Iterable[yaml.Event]) -> None:
             known[anchors.pop()] = size = sizes.pop()
             sizes[-1] += size
         elif isinstance(event, yaml.AliasEvent) and event.anchor in anchors:
-            raise Fault(Place(), f"the alias *{event.anchor} stands inside of what it repeats")
+            raise EntryError(Location(), f"the alias *{event.anchor} is inside the value that it repeats")
         else:
             sizes[-1] += known.get(event.anchor, 1) if isinstance(event, yaml.AliasEvent) else 1
         if len(sizes) > _MAX_DEPTH:
-            raise Fault(Place(), "nested too deeply")
+            raise EntryError(Location(), "nested too deeply")
         if sizes[-1] > _MAX_VALUES:
-            raise Fault(Place(), f"holds more than {_MAX_VALUES} values, with what its aliases repeat")
+            raise EntryError(
+                Location(), f"contains more than {_MAX_VALUES} values, including those that aliases repeat"
+            )

@@ -1,4 +1,4 @@
-"""What a rule is, what can be wrong with one, and which values it takes. Knows no file and no form of document."""
+"""Rules of hooks: their types, their problems, and the values they accept. Knows no file format."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
     from fairlead.hooks._command import CommandHook
     from fairlead.hooks._manager import HookManager, Registration
 
-ABOUT_THE_FILE = frozenset({"$schema", "description"})
+METADATA_KEYS = frozenset({"$schema", "description"})
 RULE_KEYS = frozenset({"matcher", "hooks"})
 
-_NOT_HONOURED = {
-    "if": "not honoured here: the command runs at every event that the matcher accepts",
-    "async": "not honoured here: the event waits for the command",
-    "asyncRewake": "not honoured here: the event waits for the command",
-    "once": "not honoured here: the command runs at every such event",
+_UNSUPPORTED_KEYS = {
+    "if": "not supported here: the command runs for every event that the matcher accepts",
+    "async": "not supported here: the event waits for the command",
+    "asyncRewake": "not supported here: the event waits for the command",
+    "once": "not supported here: the command runs for every such event",
 }
-"""What the client does with a key and we do not → what happens instead."""
+"""Keys of the client that have no effect here → what happens instead."""
 
 ACTION_KEYS = frozenset(
     {
         *("type", "hook_type", "command", "timeout", "timeout_secs", "args", "shell"),
-        *_NOT_HONOURED,
-        *("onFailure", "rewakeMessage", "rewakeSummary", "statusMessage"),  # the client's own affair
+        *_UNSUPPORTED_KEYS,
+        *("onFailure", "rewakeMessage", "rewakeSummary", "statusMessage"),  # for the client only
     }
 )
 SHORT_KEYS = ACTION_KEYS | {"matcher"}
 ALL_KEYS = SHORT_KEYS | RULE_KEYS
 
-_LONGEST = 1_000_000.0
-"""Seconds. More is as good as for ever, and some systems cannot wait much longer than that."""
+_MAX_TIMEOUT = 1_000_000.0
+"""Seconds. Some systems cannot wait much longer than that."""
 
 
 class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a rule does. Only the type `command` is run: by a shell, or, if `args` is given, directly."""
+    """What a rule runs. Only actions of type `command` are run: by a shell, or directly if `args` is given."""
 
     hook_type: str = msgspec.field(name="type")
     command: str | None = None
@@ -52,52 +52,52 @@ class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
     shell: str | None = None
 
     def to_hook_config(self, matcher: str | None = None) -> str | dict[str, Any] | None:
-        """Give the short form that settings hold: a string or an object; `None` without a command to run."""
+        """Return the short form of settings, a string or an object; `None` without a command to run."""
         if self.hook_type != "command" or self.command is None:
             return None
-        wishes = {"timeout_secs": self.timeout, "matcher": matcher, "args": self.args, "shell": self.shell}
-        given = {key: wish for key, wish in wishes.items() if wish is not None}
-        return {"command": self.command, **given} if given else self.command
+        options = {"timeout_secs": self.timeout, "matcher": matcher, "args": self.args, "shell": self.shell}
+        options = {key: value for key, value in options.items() if value is not None}
+        return {"command": self.command, **options} if options else self.command
 
 
 class HookRule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Actions, and which subjects they are for. Every form that a file may use comes down to this."""
+    """Actions and the matcher of their subjects. All forms in files are converted to this one."""
 
     matcher: str | None = None
     hooks: tuple[HookAction, ...] = ()
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What is wrong in a file, and where."""
+    """One problem of a file, and where it is."""
 
     source: str
     """The file."""
     path: str
-    """The place in the document: `hooks.PreToolUse[0].hooks[1].timeout`; `$` is the document itself."""
+    """The path in the document: `hooks.PreToolUse[0].hooks[1].timeout`; `$` is the document itself."""
     message: str
     dropped: bool
-    """The entry is not registered; otherwise this is a remark, and nothing is lost."""
+    """The entry is not registered; otherwise this is a warning."""
     event: HookEvent | None = None
-    """The event in whose section it is, or that its section may have meant."""
+    """The event of the section, or the one that a misspelt section name may mean."""
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the problem as one line."""
         return f"{self.source}: {'' if self.path == '$' else f'{self.path}: '}{self.message}"
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What a file asks for, in its own order, and what is wrong with it."""
+    """The hooks of a file, in order, and its problems."""
 
     hooks: tuple[CommandHook, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     def register(self, manager: HookManager) -> list[Registration]:
-        """Register the hooks. Where a name is taken, by another file perhaps, the later hook gets a number after it."""
+        """Register the hooks. If a name is taken, a number is appended to the later one."""
         return [manager.register(_renamed(hook, free_name(hook.name, manager.has_hook))) for hook in self.hooks]
 
 
 def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
-    """Give the name, with a number after it if it is taken: `lint`, `lint-2`, `lint-3`."""
+    """Return the name, with a number appended if it is taken: `lint`, `lint-2`, `lint-3`."""
     number, free = 1, name
     while is_taken(free):
         number += 1
@@ -119,17 +119,17 @@ def _renamed(hook: CommandHook, name: str) -> CommandHook:
 
 
 def is_flat(document: Mapping[Any, object], source: str) -> bool:
-    """Tell a plugin's events without `hooks` around them from settings that have no hooks."""
+    """Return whether a document has events at its top level, as plugins may; settings without hooks have none."""
     return _file_name(source) == "hooks.json" or any(HookEvent.find(key) for key in document)
 
 
 def is_named_map(section: Mapping[Any, object]) -> bool:
-    """Tell hooks by name from a single entry, which has a key we know and not only objects as values."""
+    """Return whether a section maps names to hooks; a single entry has a known key and values that are no objects."""
     return ALL_KEYS.isdisjoint(section) or all(isinstance(entry, Mapping) for entry in section.values())
 
 
 def owner_prefix(source: str, plugin_root: str | None) -> str:
-    """Name the plugin, and the skill or subagent: what they bring is not the user's own."""
+    """Return the prefix of hook names: the plugin, and the skill or subagent, that the file belongs to."""
     folder, _, file = source.rpartition("/")
     owners = [_file_name(plugin_root or "")]
     if file.lower().endswith(".md"):
@@ -141,23 +141,23 @@ def _file_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-# -- places --------------------------------------------------------------------------------------------
+# -- locations -----------------------------------------------------------------------------------------
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where in a document we are, and in which event's section."""
+class Location(msgspec.Struct, frozen=True):
+    """A path in a document, and the event of its section."""
 
     path: str = ""
     event: HookEvent | None = None
 
-    def __truediv__(self, step: str | int) -> Place:
-        return Place(f"{self.path}{_shown(step)}".removeprefix("."), self.event)
+    def __truediv__(self, step: str | int) -> Location:
+        return Location(f"{self.path}{_shown(step)}".removeprefix("."), self.event)
 
 
-class Fault(Exception):
-    """Why an entry cannot be registered."""
+class EntryError(Exception):
+    """An entry cannot be registered."""
 
-    def __init__(self, at: Place, message: str) -> None:
+    def __init__(self, at: Location, message: str) -> None:
         super().__init__(message)
         self.at = at
 
@@ -172,100 +172,100 @@ def _shown(step: str | int) -> str:
 
 
 class Reporter:
-    """Collects what is wrong in one file."""
+    """Collects the problems of one file."""
 
     def __init__(self, source: str) -> None:
-        """Start without a problem."""
+        """Create a reporter without problems."""
         self.source = source
         self.problems: list[Problem] = []
 
-    def report(self, at: Place, message: str, *, dropped: bool = True) -> None:
-        """Note that an entry is dropped."""
+    def report(self, at: Location, message: str, *, dropped: bool = True) -> None:
+        """Add a problem; by default its entry is dropped."""
         self.problems.append(Problem(self.source, at.path or "$", message, dropped, at.event))
 
-    def remark(self, at: Place, message: str) -> None:
-        """Note something that drops no entry."""
+    def warn(self, at: Location, message: str) -> None:
+        """Add a problem that drops no entry."""
         self.report(at, message, dropped=False)
 
-    def remark_on_keys(self, entry: Mapping[Any, object], at: Place, known: frozenset[str]) -> None:
-        """Note the keys that have no effect, or not the one that the client gives them."""
+    def warn_about_keys(self, entry: Mapping[Any, object], at: Location, known: frozenset[str]) -> None:
+        """Warn about keys without effect, or with another effect than in the client."""
         for key, value in entry.items():
             if not isinstance(key, str):
-                self.remark(at, f"expected a string as key, got {type_of(key)}; ignored")
+                self.warn(at, f"expected a string as key, got {type_of(key)}; ignored")
             elif key not in known:
                 self.report(at / key, _unknown_key(key, known), dropped=key == "command")
-            elif value and key in _NOT_HONOURED:
-                self.remark(at / key, _NOT_HONOURED[key])
+            elif value and key in _UNSUPPORTED_KEYS:
+                self.warn(at / key, _UNSUPPORTED_KEYS[key])
             elif value is None and key not in {"command", "hooks"}:
-                self.remark(at / key, "null, as if left out")
+                self.warn(at / key, "null, treated as missing")
 
-    def named(self, mapping: Mapping[Any, object], at: Place) -> Iterator[tuple[str, object]]:
-        """Give the items whose key can be a name: YAML has keys that are numbers, dates or null."""
+    def named_items(self, mapping: Mapping[Any, object], at: Location) -> Iterator[tuple[str, object]]:
+        """Yield the items with a valid name as key: YAML keys can also be numbers, dates or null."""
         for name, value in mapping.items():
             if not isinstance(name, str):
                 self.report(at, f"expected a string as key, got {type_of(name)}")
-            elif flaw := _flaw_of(name):
-                self.report(at / name, f"the name {flaw}")
+            elif error := _text_error(name):
+                self.report(at / name, f"the name {error}")
             else:
                 yield name, value
 
-    def either(self, entry: Mapping[Any, Any], at: Place, key: str, alias: str) -> tuple[Any, Place]:
-        """Give a value that goes by two names, and its place."""
+    def aliased_value(self, entry: Mapping[Any, Any], at: Location, key: str, alias: str) -> tuple[Any, Location]:
+        """Return a value that has two names, and its location."""
         if entry.get(key) is None:
             return entry.get(alias), at / alias
         if entry.get(alias) is not None:
-            self.remark(at / alias, f"ignored: `{key}` is given too")
+            self.warn(at / alias, f"ignored: `{key}` is set too")
         return entry[key], at / key
 
 
 # -- values --------------------------------------------------------------------------------------------
 
 
-def read_command(value: object, at: Place) -> str:
+def read_command(value: object, at: Location) -> str:
     """Read a command line, a program or a shell."""
     command = read_text(value, at)
     if not command.strip():
-        raise Fault(at, "empty; expected a command")
+        raise EntryError(at, "empty; expected a command")
     return command
 
 
-def read_timeout(value: object, at: Place) -> float | None:
+def read_timeout(value: object, at: Location) -> float | None:
     """Read a number of seconds, whole or not."""
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise Fault(at, f"expected a number of seconds, got {type_of(value)}")
+        raise EntryError(at, f"expected a number of seconds, got {type_of(value)}")
     if not value > 0:
-        raise Fault(at, "expected a number of seconds above 0")
-    return float(min(value, _LONGEST))
+        raise EntryError(at, "expected a number of seconds above 0")
+    return float(min(value, _MAX_TIMEOUT))
 
 
-def read_args(value: object, at: Place) -> tuple[str, ...] | None:
+def read_args(value: object, at: Location) -> tuple[str, ...] | None:
     """Read the arguments of a program that is run without a shell."""
     if value is None:
         return None
     if not isinstance(value, list):
-        raise Fault(at, f"expected a list of strings, got {type_of(value)}")
+        raise EntryError(at, f"expected a list of strings, got {type_of(value)}")
     return tuple(read_text(arg, at / index) for index, arg in enumerate(value))
 
 
-def read_text(value: object, at: Place) -> str:
+def read_text(value: object, at: Location) -> str:
     """Read a string that can be part of a command line."""
     if not isinstance(value, str):
-        raise Fault(at, f"expected a string, got {type_of(value)}")
-    if flaw := _flaw_of(value):
-        raise Fault(at, flaw)
+        raise EntryError(at, f"expected a string, got {type_of(value)}")
+    if error := _text_error(value):
+        raise EntryError(at, error)
     return value
 
 
-def _flaw_of(text: str) -> str | None:
-    """Say what keeps a text from being part of a command line."""
+def _text_error(text: str) -> str | None:
+    """Return why a text cannot be part of a command line; `None` if it can."""
     if "\0" in text:
-        return "holds a NUL character"
+        return "contains a NUL character"
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "holds half a surrogate pair"
+        return "contains an unpaired surrogate"
     return None
 
 
@@ -273,24 +273,24 @@ def _flaw_of(text: str) -> str | None:
 
 
 def type_of(value: object) -> str:
-    """Name a value's type as someone who writes JSON or YAML would."""
+    """Return the name of a value's type in JSON and YAML."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     other = "a number" if isinstance(value, int | float) else f"a {type(value).__name__}"
     return names.get(type(value), other)
 
 
-def other_type(kind: object) -> str:
-    """Say why an action of another type is not run."""
+def unsupported_type(kind: object) -> str:
+    """Return the message about an action of another type."""
     if isinstance(kind, str):
         return f"type {kind!r} is not run by Fairlead, only 'command'"
     return f"expected a string, got {type_of(kind)}"
 
 
 def _unknown_key(key: str, known: frozenset[str]) -> str:
-    """Say what becomes of a key that has no meaning where it stands, and which may have been meant."""
+    """Return the message about a key that is not valid at its location, with a suggestion."""
     if key in ALL_KEYS:
         return f"ignored: it belongs {'beside' if key == 'matcher' else 'in an entry of'} `hooks`"
     from difflib import get_close_matches
 
-    near = get_close_matches(key, sorted(known), n=1)
-    return f"unknown key, ignored; did you mean `{near[0]}`?" if near else "unknown key, ignored"
+    similar = get_close_matches(key, sorted(known), n=1)
+    return f"unknown key, ignored; did you mean `{similar[0]}`?" if similar else "unknown key, ignored"

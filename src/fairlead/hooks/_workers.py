@@ -1,4 +1,4 @@
-"""Daemon threads that run plain hooks, so that one which never returns holds neither caller nor process."""
+"""Daemon threads that run sync hooks: one that never returns blocks neither the caller nor the process's exit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _lock = Lock()
 
 
 def submit(call: Callable[[], Any], done: Callable[[Any, BaseException | None], None]) -> None:
-    """Run `call` in a worker, with the caller's context variables; then `done(result, error)`, there."""
+    """Run `call`, then `done(result, error)`, in a worker thread with the caller's context variables."""
     context = copy_context()
     with _lock:
         worker = _idle.pop() if _idle else None
@@ -26,7 +26,7 @@ def submit(call: Callable[[], Any], done: Callable[[Any, BaseException | None], 
 
 
 class _Worker:
-    """One thread and its queue. A thread whose hook never returns is simply never idle again."""
+    """One thread and its queue. A thread whose hook never returns does not become idle again."""
 
     __slots__ = ("jobs",)
 
@@ -40,23 +40,23 @@ class _Worker:
             result, error = None, None
             try:
                 result = call()
-            except BaseException as raised:  # noqa: BLE001 - it is handed to whoever waits
+            except BaseException as raised:  # noqa: BLE001 - it is passed to the caller
                 error = raised
-            with _lock:  # before `done`, so that whoever waits finds this thread free again
-                stays = len(_idle) < _MAX_IDLE
-                if stays:
+            with _lock:  # before `done`, so that the caller finds this thread idle
+                is_kept = len(_idle) < _MAX_IDLE
+                if is_kept:
                     _idle.append(self)
             done(result, error)
-            if not stays:
+            if not is_kept:
                 return
-            del call, done, result, error  # an idle thread keeps nothing alive
+            del call, done, result, error  # an idle thread keeps no object alive
 
 
-def _start_anew() -> None:
-    """Forget the threads of the parent: a fork takes none along, and may find the lock taken."""
-    global _lock  # noqa: PLW0603 - there is one pool in a process
+def _reset_after_fork() -> None:
+    """Forget the parent's threads: a fork copies none of them, and may copy a locked lock."""
+    global _lock  # noqa: PLW0603 - one pool per process
     _lock = Lock()
     _idle.clear()
 
 
-os.register_at_fork(after_in_child=_start_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)

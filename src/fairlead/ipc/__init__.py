@@ -1,4 +1,4 @@
-"""The client side of the daemon's socket: one request, one stream, and the errors of both."""
+"""The client side of the daemon's socket. Standard library only; nothing is imported before it is used."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.ipc._async_client import asked
-    from fairlead.ipc._exchange import Response, exchange
-    from fairlead.ipc._requests import (
-        ConnectionLost,
-        DaemonNotResponding,
-        DaemonUnavailable,
-        RequestRefused,
-        daemon_pid,
-        request,
-        stream_events,
-    )
+    from fairlead.ipc._async_client import open_stream
+    from fairlead.ipc._client import exchange, request, stream_events
+    from fairlead.ipc._errors import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused
+    from fairlead.ipc._http import Response, ServerSentEvent
+    from fairlead.ipc._lock import daemon_pid
 
 __all__ = [
     "ConnectionLost",
@@ -25,9 +19,10 @@ __all__ = [
     "DaemonUnavailable",
     "RequestRefused",
     "Response",
-    "asked",
+    "ServerSentEvent",
     "daemon_pid",
     "exchange",
+    "open_stream",
     "request",
     "stream_events",
 ]
@@ -35,19 +30,10 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_async_client": ("asked",),
-        "_exchange": (
-            "Response",
-            "exchange",
-        ),
-        "_requests": (
-            "ConnectionLost",
-            "DaemonNotResponding",
-            "DaemonUnavailable",
-            "RequestRefused",
-            "daemon_pid",
-            "request",
-            "stream_events",
-        ),
+        "_async_client": ("open_stream",),
+        "_client": ("exchange", "request", "stream_events"),
+        "_errors": ("ConnectionLost", "DaemonNotResponding", "DaemonUnavailable", "RequestRefused"),
+        "_http": ("Response", "ServerSentEvent"),
+        "_lock": ("daemon_pid",),
     },
 )

@@ -1,4 +1,4 @@
-"""HTTP over the daemon's Unix socket, for an event loop: one answer whole, or one that goes on. Knows no sessions."""
+"""Requests to the daemon over its socket, for an event loop."""
 
 from __future__ import annotations
 
@@ -6,84 +6,70 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from fairlead.ipc._requests import DaemonNotResponding, DaemonUnavailable
+from fairlead.ipc._errors import RequestRefused, daemon_error
+from fairlead.ipc._http import OK, EventStreamParser, ResponseParser, encode_request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-_PATIENCE = 5.0
-_LONGEST_LINE = 64 * 1024
-_CHUNK = 256 * 1024
-_OK = 200
+    from fairlead.ipc._http import ServerSentEvent
+
+_TIMEOUT = 5.0
+_READ_SIZE = 1 << 18
 
 
-class Answer:
-    """An answer whose head has been read."""
+class ResponseStream:
+    """A response whose body is read as it arrives. Reading raises `DaemonNotResponding` on a timeout."""
 
-    def __init__(self, status: int, head: dict[str, str], reader: asyncio.StreamReader) -> None:
-        self.status = status
-        self._head = head
+    def __init__(self, socket_path: str, reader: asyncio.StreamReader) -> None:
+        self._socket_path = socket_path
         self._reader = reader
+        self._parser = ResponseParser()
+        self._first = b""
 
-    async def pieces(self, patience: float) -> AsyncIterator[bytes]:
-        """Give the body as it comes. Raises `TimeoutError` if nothing comes for so long."""
-        if self._head.get("transfer-encoding", "").lower() == "chunked":
-            while size := int(await self._within(self._reader.readline(), patience) or b"0", 16):
-                yield (await self._within(self._reader.readexactly(size + 2), patience))[:-2]
-            return
-        length = self._head.get("content-length")
-        left = int(length) if length else None
-        while left is None or left > 0:
-            piece = await self._within(self._reader.read(_CHUNK if left is None else min(left, _CHUNK)), patience)
-            if not piece:
-                return
-            left = None if left is None else left - len(piece)
-            yield piece
+    async def read_headers(self) -> None:
+        """Read until the headers are complete. Raises `RequestRefused` if the status is an error."""
+        while not self._parser.status:
+            self._first = await self._receive(_TIMEOUT)
+        if self._parser.status not in OK:
+            raise RequestRefused(self._parser.status, await self.read())
 
-    async def body(self) -> bytes:
-        """Give the body as a whole."""
-        return b"".join([piece async for piece in self.pieces(_PATIENCE)])
+    async def read(self) -> bytes:
+        """Return the whole body."""
+        return b"".join([piece async for piece in self.pieces(_TIMEOUT)])
 
-    @staticmethod
-    async def _within(coming: object, patience: float) -> bytes:
-        return await asyncio.wait_for(coming, patience)  # type: ignore[arg-type]  # one of the reader's own
+    async def pieces(self, timeout: float) -> AsyncIterator[bytes]:
+        """Yield the body as it arrives."""
+        yield self._first
+        while not self._parser.is_complete:
+            yield await self._receive(timeout)
+
+    async def events(self, timeout: float) -> AsyncIterator[ServerSentEvent]:
+        """Yield the body's server-sent events, heartbeats included."""
+        parser = EventStreamParser()
+        self._parser.is_endless = True
+        async for piece in self.pieces(timeout):
+            for event in parser.feed(piece):
+                yield event
+
+    async def _receive(self, timeout: float) -> bytes:
+        try:
+            return self._parser.feed(await asyncio.wait_for(self._reader.read(_READ_SIZE), timeout))
+        except (OSError, ValueError) as error:
+            raise daemon_error(error, self._socket_path, timeout) from None
 
 
 @asynccontextmanager
-async def asked(place: str, path: str) -> AsyncIterator[Answer]:
-    """Ask the daemon at a socket. Raises `DaemonUnavailable`, or `DaemonNotResponding` if there is one."""
+async def open_stream(socket_path: str, path: str) -> AsyncIterator[ResponseStream]:
+    """Send a GET request and yield its response once the headers have arrived. Raises `DaemonUnavailable`."""
     try:
-        reader, writer = await asyncio.wait_for(
-            asyncio.open_unix_connection(place, limit=_LONGEST_LINE), timeout=_PATIENCE
-        )
-    except (FileNotFoundError, ConnectionRefusedError):
-        raise DaemonUnavailable("no daemon is running; begin one: fairlead daemon start") from None
-    except (OSError, TimeoutError) as error:
-        raise DaemonNotResponding(f"the daemon cannot be reached: {error}") from None
+        reader, writer = await asyncio.wait_for(asyncio.open_unix_connection(socket_path), _TIMEOUT)
+    except OSError as error:
+        raise daemon_error(error, socket_path, _TIMEOUT) from None
     try:
-        writer.write(f"GET {path} HTTP/1.1\r\nhost: fairlead\r\nconnection: close\r\n\r\n".encode())
-        answer = await asyncio.wait_for(_head(reader), timeout=_PATIENCE)
-        if answer.status != _OK:
-            raise DaemonNotResponding(_refused(answer.status))
-        yield answer
-    except (OSError, EOFError, TimeoutError, ValueError) as error:
-        raise DaemonNotResponding(f"the daemon has gone silent{f': {error}' if str(error) else ''}") from None
+        writer.write(encode_request("GET", path))
+        stream = ResponseStream(socket_path, reader)
+        await stream.read_headers()
+        yield stream
     finally:
         writer.close()
-
-
-def _refused(status: int) -> str:
-    if status == 404:  # noqa: PLR2004 - HTTP's own word for it
-        return "this daemon knows no sessions: it is older; run: fairlead daemon stop; fairlead daemon start"
-    return f"the daemon answers {status}; see: fairlead doctor"
-
-
-async def _head(reader: asyncio.StreamReader) -> Answer:
-    first = (await reader.readline()).split(None, 2)
-    if len(first) < 2:  # noqa: PLR2004 - version and status
-        raise EOFError("it hung up")
-    head: dict[str, str] = {}
-    while (line := (await reader.readline()).strip()) != b"":
-        name, _, value = line.decode("latin-1").partition(":")
-        head[name.strip().lower()] = value.strip()
-    return Answer(int(first[1]), head, reader)

@@ -1,4 +1,4 @@
-"""What happened, written down: the journal, and the spool of events that reached no daemon.
+"""The journal of events, and the spool of events that reached no daemon.
 
 Modules are loaded on first use: a process that spools one record needs few of them.
 """
@@ -11,25 +11,32 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.journal._errors import JournalError, SpoolFull
-    from fairlead.journal._lines import name_of
+    from fairlead.journal._lines import record_key
     from fairlead.journal._payload import record_payload
-    from fairlead.journal._reader import Position, Reader, journal_folder
+    from fairlead.journal._reader import JournalReader, Position, journal_folder
     from fairlead.journal._records import (
-        LONGEST_REASON,
+        MAX_REASON_LENGTH,
         Caller,
         CommandResult,
         CommandsRecord,
         DaemonRecord,
         EventRecord,
         Record,
-        Road,
+        Route,
         Verdict,
     )
-    from fairlead.journal._spool import MAX_SPOOL_FILES, pending, put, remove, spool_folder, take
-    from fairlead.journal._writer import Journal, Recovered
+    from fairlead.journal._spool import (
+        MAX_SPOOL_FILES,
+        count_spooled,
+        read_spool,
+        remove_spooled,
+        spool_folder,
+        spool_record,
+    )
+    from fairlead.journal._writer import Journal, Recovery
 
 __all__ = [
-    "LONGEST_REASON",
+    "MAX_REASON_LENGTH",
     "MAX_SPOOL_FILES",
     "Caller",
     "CommandResult",
@@ -38,21 +45,21 @@ __all__ = [
     "EventRecord",
     "Journal",
     "JournalError",
+    "JournalReader",
     "Position",
-    "Reader",
     "Record",
-    "Recovered",
-    "Road",
+    "Recovery",
+    "Route",
     "SpoolFull",
     "Verdict",
+    "count_spooled",
     "journal_folder",
-    "name_of",
-    "pending",
-    "put",
+    "read_spool",
+    "record_key",
     "record_payload",
-    "remove",
+    "remove_spooled",
     "spool_folder",
-    "take",
+    "spool_record",
 ]
 
 __getattr__ = lazy_exports(
@@ -62,11 +69,11 @@ __getattr__ = lazy_exports(
             "JournalError",
             "SpoolFull",
         ),
-        "_lines": ("name_of",),
+        "_lines": ("record_key",),
         "_payload": ("record_payload",),
         "_reader": (
             "Position",
-            "Reader",
+            "JournalReader",
             "journal_folder",
         ),
         "_records": (
@@ -75,22 +82,22 @@ __getattr__ = lazy_exports(
             "CommandsRecord",
             "DaemonRecord",
             "EventRecord",
-            "LONGEST_REASON",
+            "MAX_REASON_LENGTH",
             "Record",
-            "Road",
+            "Route",
             "Verdict",
         ),
         "_spool": (
             "MAX_SPOOL_FILES",
-            "pending",
-            "put",
-            "remove",
+            "count_spooled",
+            "spool_record",
+            "remove_spooled",
             "spool_folder",
-            "take",
+            "read_spool",
         ),
         "_writer": (
             "Journal",
-            "Recovered",
+            "Recovery",
         ),
     },
 )

@@ -1,4 +1,4 @@
-"""What can go wrong where things are written down, in words for the person who has to mend it."""
+"""Errors of the journal and the spool."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from fairlead.errors import FairleadError
 
 
 class JournalError(FairleadError):
-    """A record could not be written; nothing of it is left behind."""
+    """A record could not be written. Nothing of it is left behind."""
 
 
 class SpoolFull(JournalError):
-    """So many events wait for a daemon that no more are kept."""
+    """The spool has reached its limit and accepts no further events."""

@@ -1,4 +1,4 @@
-"""Makes a folder that only this user can look into."""
+"""Creates folders that only this user can read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from contextlib import suppress
 
 
-def make_folder(folder: str) -> None:
-    """Make a folder, and those above it, if they are missing."""
+def make_private_folder(folder: str) -> None:
+    """Create a folder and its missing parents, each with mode 0700."""
     os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
         os.mkdir(folder, mode=0o700)

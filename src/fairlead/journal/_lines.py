@@ -1,4 +1,4 @@
-"""A record as one line of JSON, and back. Whatever a record holds, its line is whole and bounded."""
+"""Encodes a record as one bounded line of JSON, and decodes it."""
 
 from __future__ import annotations
 
@@ -7,63 +7,63 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.journal._payload import cut_text, record_payload
-from fairlead.journal._records import LONGEST_REASON, CommandsRecord, EventRecord, Record
+from fairlead.journal._records import MAX_REASON_LENGTH, CommandsRecord, EventRecord, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LONGEST = 32 * 1024
-"""Bytes of a line, with its end."""
+MAX_LINE_BYTES = 32 * 1024
+"""Bytes of a line, including its newline."""
 
-_LONGEST_FIELD = 200
-_MOST_STEPS = 20
+_MAX_FIELD_LENGTH = 200
+_MAX_STEPS = 20
 
 _LF, _CR = b"\n\r"
 
 _encode = msgspec.json.Encoder().encode
 decode: Callable[[bytes], Record] = msgspec.json.Decoder(Record).decode
-"""A record from its line. Raises `ValueError` (or `RecursionError`) if it is none."""
+"""Decode a line. Raises `ValueError` or `RecursionError` if it is not a record."""
 
 
 def encode(record: Record) -> bytes:
-    """Write a record as a line, with its end."""
+    """Return a record as a line, including its newline."""
     try:
         line = _encode(record)
-    except UnicodeEncodeError:  # a path that is no text, or half a surrogate pair
-        return _encode_unusual(record)
-    if len(line) >= LONGEST or _LF in line or _CR in line:
-        return _encode_unusual(record)
+    except UnicodeEncodeError:  # a path that is not valid text, or a lone surrogate
+        return _encode_oversized(record)
+    if len(line) >= MAX_LINE_BYTES or _LF in line or _CR in line:
+        return _encode_oversized(record)
     return line + b"\n"
 
 
-def name_of(record: Record) -> str:
-    """Give what tells one record from all others: by it, nothing is taken twice. Turns have none ("")."""
+def record_key(record: Record) -> str:
+    """Return the key that identifies a record, so that it is never stored twice. A `DaemonRecord` has none ("")."""
     if isinstance(record, EventRecord):
         return record.id
     return f"{record.id}.done" if isinstance(record, CommandsRecord) else ""
 
 
-def _encode_unusual(record: Record) -> bytes:
-    """Cut what no client sends: a name of thousands of characters, hundreds of commands, a payload on many lines."""
-    less = _cut(record)
-    if isinstance(less, EventRecord):
-        payload, is_cut = record_payload(bytes(less.payload))
-        less = msgspec.structs.replace(less, payload=payload, cut=less.cut or is_cut)
-    line = _encode(less)
-    if len(line) >= LONGEST and isinstance(less, EventRecord):
-        line = _encode(msgspec.structs.replace(less, payload=msgspec.Raw(b"{}"), cut=True))
+def _encode_oversized(record: Record) -> bytes:
+    """Cut what no client sends: names of thousands of characters, hundreds of commands, multi-line payloads."""
+    cut = _cut(record)
+    if isinstance(cut, EventRecord):
+        payload, is_cut = record_payload(bytes(cut.payload))
+        cut = msgspec.structs.replace(cut, payload=payload, cut=cut.cut or is_cut)
+    line = _encode(cut)
+    if len(line) >= MAX_LINE_BYTES and isinstance(cut, EventRecord):
+        line = _encode(msgspec.structs.replace(cut, payload=msgspec.Raw(b"{}"), cut=True))
     return line + b"\n"
 
 
-def _cut(value: Any, longest: int = _LONGEST_FIELD) -> Any:
+def _cut(value: Any, max_length: int = _MAX_FIELD_LENGTH) -> Any:
     if isinstance(value, msgspec.Raw):
         return value
     if isinstance(value, str):
-        return cut_text(value, longest)
+        return cut_text(value, max_length)
     if isinstance(value, tuple):
-        return tuple(map(_cut, value[:_MOST_STEPS]))
+        return tuple(map(_cut, value[:_MAX_STEPS]))
     if not isinstance(value, msgspec.Struct):
         return value
     fields = msgspec.structs.asdict(value)
-    longer = {"reason": LONGEST_REASON}
-    return type(value)(**{name: _cut(field, longer.get(name, _LONGEST_FIELD)) for name, field in fields.items()})
+    limits = {"reason": MAX_REASON_LENGTH}
+    return type(value)(**{name: _cut(field, limits.get(name, _MAX_FIELD_LENGTH)) for name, field in fields.items()})

@@ -1,7 +1,7 @@
-"""Reads the journal: forwards from a position, backwards from its end, and as it grows.
+"""Reads the journal: forwards from a position, backwards from its end, and while it grows.
 
-Takes no lock and writes nothing, so that any process can read while the daemon appends. A line counts once its end is
-there; segments are read in the order of their numbers, and a later one exists only when all before it are complete.
+Takes no lock and writes nothing, so any process can read while the daemon appends. A line counts once its newline is
+written. Segments are read in the order of their numbers; a later one exists only when all earlier ones are complete.
 """
 
 from __future__ import annotations
@@ -20,137 +20,136 @@ if TYPE_CHECKING:
 
     from fairlead.journal._records import Record
 
-BLOCK = 256 * 1024
-"""Bytes that are read at once."""
+BLOCK_SIZE = 256 * 1024
 
 _SUFFIX = ".jsonl"
 _DIGITS = 8
 
 
 class Position(msgspec.Struct, frozen=True, order=True):
-    """A place between two records. What is read after it has not been read before it."""
+    """A position between two records. Reading resumes after it."""
 
     segment: int
     offset: int
 
 
-class _Named(msgspec.Struct, tag_field="kind", tag="event"):
+class _EventKey(msgspec.Struct, tag_field="kind", tag="event"):
     id: str
 
 
-class _NamedDone(msgspec.Struct, tag_field="kind", tag="done"):
+class _CommandsKey(msgspec.Struct, tag_field="kind", tag="done"):
     id: str
 
 
-_name = msgspec.json.Decoder(_Named | _NamedDone).decode
+_decode_key = msgspec.json.Decoder(_EventKey | _CommandsKey).decode
 
 
 def journal_folder() -> str:
-    """Give the folder of this user's journal."""
+    """Return the folder of this user's journal."""
     return f"{state_folder()}/journal"
 
 
-class Reader:
-    """A journal, for those who only look."""
+class JournalReader:
+    """Read-only access to a journal."""
 
     def __init__(self, folder: str) -> None:
-        """Look into that folder; it need not exist yet."""
+        """Read that folder, which need not exist yet."""
         self.folder = folder
-        self.broken = 0
-        """Lines that were skipped so far, because they are no records."""
+        self.broken_lines = 0
+        """Lines skipped so far because they are not records."""
 
     def read(self, after: Position | None = None) -> Iterator[tuple[Position, Record]]:
-        """Give what was recorded after a position, up to the end as it is now, each with the position behind it.
+        """Yield the records after a position, up to the current end, each with the position that follows it.
 
-        If the journal is shorter than that (its folder was removed, or the machine lost power), all that is left is
-        given, and so perhaps again: whoever takes it must know records by their ids.
+        If the journal no longer reaches that position (its folder was removed, or the machine lost power), all that is
+        left is yielded, possibly again: a consumer must recognize records by their ids.
         """
         for position, line in self._lines(after):
-            record = self._record(line)
+            record = self._decode(line)
             if record is not None:
                 yield position, record
 
     def follow(self, wait: Callable[[], bool], after: Position | None = None) -> Iterator[tuple[Position, Record]]:
-        """Like `read`, but at the end call `wait` and look again. Ends when that gives `False`."""
+        """Yield records like `read`; at the end, call `wait` and look again, until it returns `False`."""
         while True:
             for position, line in self._lines(after):
                 after = position
-                record = self._record(line)
+                record = self._decode(line)
                 if record is not None:
                     yield position, record
             if not wait():
                 return
 
-    def backwards(self) -> Iterator[tuple[Position, Record]]:
-        """Give what was recorded, the newest first, each with the position behind it."""
+    def read_backwards(self) -> Iterator[tuple[Position, Record]]:
+        """Yield the records, newest first, each with the position that follows it."""
         for position, line in self._lines_backwards():
-            record = self._record(line)
+            record = self._decode(line)
             if record is not None:
                 yield position, record
 
     def tail(self, count: int) -> list[tuple[Position, Record]]:
-        """Give the last records, the newest last."""
-        newest = [found for found, _ in zip(self.backwards(), range(count), strict=False)] if count > 0 else []
+        """Return the last records, newest last."""
+        newest = [item for item, _ in zip(self.read_backwards(), range(count), strict=False)] if count > 0 else []
         return newest[::-1]
 
-    def ids(self, newest: int) -> list[str]:
-        """Give the names (see `name_of`) of the last so many records that have one, the newest last.
+    def recent_keys(self, count: int) -> list[str]:
+        """Return the keys (see `record_key`) of the last records that have one, newest last.
 
-        A record that was put into the spool by one who did not know that it is here already has the same name.
+        A record that was spooled although the journal already has it carries the same key.
         """
-        names: list[str] = []
+        keys: list[str] = []
         for _, line in self._lines_backwards():
-            if len(names) >= newest:
+            if len(keys) >= count:
                 break
             with suppress(ValueError, RecursionError):
-                named = _name(line)
-                names.append(named.id if isinstance(named, _Named) else f"{named.id}.done")
-        return names[::-1]
+                key = _decode_key(line)
+                keys.append(key.id if isinstance(key, _EventKey) else f"{key.id}.done")
+        return keys[::-1]
 
     def end(self) -> Position:
-        """Give the position behind the last whole line."""
+        """Return the position after the last complete line."""
         return next((position for position, _ in self._lines_backwards()), Position(0, 0))
 
     def segments(self) -> list[int]:
-        """Give the numbers of the segments, the oldest first."""
+        """Return the numbers of the segments, oldest first."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
             return []
-        return sorted(number for number in map(_number, names) if number)
+        return sorted(number for number in map(_segment_number, names) if number)
 
-    def path(self, number: int) -> str:
-        """Give the file of a segment."""
+    def segment_path(self, number: int) -> str:
+        """Return the file of a segment."""
         return f"{self.folder}/{number:0{_DIGITS}}{_SUFFIX}"
 
     # -- lines -----------------------------------------------------------------------------------------
 
-    def _record(self, line: bytes) -> Record | None:
+    def _decode(self, line: bytes) -> Record | None:
         try:
             return decode(line)
         except (ValueError, RecursionError):
-            self.broken += bool(line)  # an empty one ends a line that was begun, or seemed to be
+            self.broken_lines += bool(line)  # an empty line only ends a line that a crash left incomplete
             return None
 
     def _lines(self, after: Position | None) -> Iterator[tuple[Position, bytes]]:
-        numbers = self.segments()  # before any of them is read: all but the last are complete
+        numbers = self.segments()  # listed before any is read: all but the last are complete
         if after is None or (numbers and after.segment > numbers[-1]):
             after = Position(0, 0)
         for number in numbers:
             if number >= after.segment:
-                yield from self._segment(number, after.offset if number == after.segment else 0)
+                yield from self._segment_lines(number, after.offset if number == after.segment else 0)
 
-    def _segment(self, number: int, offset: int) -> Iterator[tuple[Position, bytes]]:
+    def _segment_lines(self, number: int, offset: int) -> Iterator[tuple[Position, bytes]]:
         try:
-            file = open(self.path(number), "rb", buffering=0)  # noqa: SIM115 - likewise; closed below
-        except FileNotFoundError:  # swept since it was listed
+            file = open(self.segment_path(number), "rb", buffering=0)  # noqa: SIM115 - closed below
+        except FileNotFoundError:  # pruned since it was listed
             return
         with file:
             if offset > os.fstat(file.fileno()).st_size:
                 offset = 0
             file.seek(offset)
             rest = b""
-            while block := file.read(BLOCK):
+            while block := file.read(BLOCK_SIZE):
                 *lines, rest = (rest + block).split(b"\n")
                 for line in lines:
                     offset += len(line) + 1
@@ -158,33 +157,30 @@ class Reader:
 
     def _lines_backwards(self) -> Iterator[tuple[Position, bytes]]:
         for number in reversed(self.segments()):
-            yield from self._segment_backwards(number)
-
-    def _segment_backwards(self, number: int) -> Iterator[tuple[Position, bytes]]:
-        try:
-            file = open(self.path(number), "rb", buffering=0)  # noqa: SIM115 - likewise
-        except FileNotFoundError:
-            return
-        with file:
-            yield from _backwards(file.fileno(), number)
+            try:
+                file = open(self.segment_path(number), "rb", buffering=0)  # noqa: SIM115 - closed below
+            except FileNotFoundError:
+                continue
+            with file:
+                yield from _file_lines_backwards(file.fileno(), number)
 
 
-def _backwards(file: int, number: int) -> Iterator[tuple[Position, bytes]]:
+def _file_lines_backwards(file: int, number: int) -> Iterator[tuple[Position, bytes]]:
     start = os.fstat(file).st_size
-    rest = b""  # of a line whose beginning has not been read yet
-    end = 0  # behind that line; 0 until the end of one was seen
+    rest = b""  # the end of a line whose beginning has not been read yet
+    end = 0  # the offset after that line; 0 until the first newline was seen
     while start:
-        size = min(BLOCK, start)
+        size = min(BLOCK_SIZE, start)
         start -= size
         block = os.pread(file, size, start)
-        if len(block) < size:  # cut off meanwhile
+        if len(block) < size:  # truncated meanwhile
             return
         lines = (block + rest).split(b"\n")
         if not end:
-            begun = lines.pop()  # a line without its end is none yet
+            incomplete = lines.pop()  # a line without a newline does not count yet
             if not lines:
                 continue
-            end = start + size - len(begun)
+            end = start + size - len(incomplete)
         for line in reversed(lines[1:]):
             yield Position(number, end), line
             end -= len(line) + 1
@@ -193,6 +189,6 @@ def _backwards(file: int, number: int) -> Iterator[tuple[Position, bytes]]:
         yield Position(number, end), rest
 
 
-def _number(name: str) -> int:
+def _segment_number(name: str) -> int:
     digits = name.removesuffix(_SUFFIX)
     return int(digits) if name.endswith(_SUFFIX) and len(digits) == _DIGITS and digits.isdecimal() else 0

@@ -1,7 +1,8 @@
-"""Where a record waits for the daemon if its event met none: one file each, written beside and renamed.
+"""The spool: holds the records of events that reached no daemon, one file each, until a daemon reads them.
 
-Whoever puts one lives for one event and pays for every import. The daemon takes them in when it comes, the oldest
-first; it tells by the id which of them its predecessor had written into the journal before it was killed.
+A file is written under a temporary name and renamed. The writer lives for a single event and pays for every import.
+The daemon reads the spool when it starts, oldest first; by their ids it recognizes records that its predecessor had
+already written to the journal before it was killed.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from time import time
 from typing import TYPE_CHECKING
 
 from fairlead.journal._errors import JournalError, SpoolFull
-from fairlead.journal._folder import make_folder
-from fairlead.journal._lines import LONGEST, decode, encode, name_of
+from fairlead.journal._folder import make_private_folder
+from fairlead.journal._lines import MAX_LINE_BYTES, decode, encode, record_key
 from fairlead.journal._records import DaemonRecord
 from fairlead.paths import state_folder
 
@@ -24,109 +25,109 @@ if TYPE_CHECKING:
     from fairlead.journal._records import CommandsRecord, EventRecord
 
 MAX_SPOOL_FILES = 10_000
-MOST_BYTES = 64 * 1024 * 1024
-MOST_BROKEN = 100
+MAX_SPOOL_BYTES = 64 * 1024 * 1024
+MAX_BROKEN_FILES = 100
 
 _SUFFIX = ".json"
-_BEGUN = ".tmp"
-_ABANDONED = 60.0
-"""Seconds after which a file that was begun will not be finished any more."""
+_TEMPORARY = ".tmp"
+_ABANDONED_AFTER = 60.0
+"""Seconds after which an unfinished file will not be finished any more."""
 
-_SMALL_FOLDER = 8192
-"""Bytes of a folder that cannot hold too many files: every file system counts a byte or more for each name."""
+_SMALL_FOLDER_BYTES = 8192
+"""A folder of this size cannot hold too many files: every file system counts at least a byte for each name."""
 
-_LOOKED_AT = 500
-"""Files whose size is looked at; the others are taken to be like them."""
+_SIZE_SAMPLES = 500
+"""Files whose size is measured; the rest are assumed to be alike."""
 
-_LONGEST_ID = 100
+_MAX_ID_LENGTH = 100
 
-_PASSING = (ENOENT, EMFILE, ENFILE, ENOMEM, EIO)
-"""Errors that say nothing about a file: somebody took it, or the system has other troubles."""
+_TRANSIENT_ERRORS = (ENOENT, EMFILE, ENFILE, ENOMEM, EIO)
+"""Errors that say nothing about the file itself: another process took it, or the system is short of something."""
 
 
 def spool_folder() -> str:
-    """Give the folder of this user's spool."""
+    """Return the folder of this user's spool."""
     return f"{state_folder()}/spool"
 
 
-def put(folder: str, record: EventRecord | CommandsRecord) -> None:
-    """Leave a record for the daemon. Raises `SpoolFull` or another `JournalError`, and then nothing is written."""
-    name = name_of(record) + _SUFFIX
-    if not _is_plain(record.id):
-        raise JournalError(f"{record.id[:_LONGEST_ID]!r} is no id of an event; nothing was recorded")
-    begun = f"{folder}/.{name}.{os.getpid()}{_BEGUN}"
+def spool_record(folder: str, record: EventRecord | CommandsRecord) -> None:
+    """Write a record for the daemon. Raises `SpoolFull` or another `JournalError`; then nothing is written."""
+    name = record_key(record) + _SUFFIX
+    if not _is_safe_id(record.id):
+        raise JournalError(f"{record.id[:_MAX_ID_LENGTH]!r} is not a valid event id; nothing was recorded")
+    temporary = f"{folder}/.{name}.{os.getpid()}{_TEMPORARY}"
     try:
-        _refuse_if_full(folder)
-        _write(begun, encode(record))
-        os.rename(begun, f"{folder}/{name}")
+        _raise_if_full(folder)
+        _write(temporary, encode(record))
+        os.rename(temporary, f"{folder}/{name}")
     except OSError as error:
         with suppress(OSError):
-            os.unlink(begun)
+            os.unlink(temporary)
         raise JournalError(f"{folder}: cannot be written: {error.strerror}; nothing was recorded") from error
 
 
-def take(folder: str, *, now: float | None = None) -> Iterator[tuple[str, EventRecord | CommandsRecord]]:
-    """Give what waits, the oldest first, and how an event's commands ended after the event.
+def read_spool(folder: str, *, now: float | None = None) -> Iterator[tuple[str, EventRecord | CommandsRecord]]:
+    """Yield file names and records, oldest first, and the commands' end of an event after the event.
 
-    A file stays until `remove` is called with its name. One that holds no record is set aside into `broken/`, and one
-    that was begun over a minute ago and not finished is removed.
+    A file stays until `remove_spooled` is called with its name. A file that is not a record is moved to `broken/`, and
+    a temporary file that has been unfinished for over a minute is removed.
     """
     names = _names(folder)
     _remove_abandoned(folder, names, time() if now is None else now)
-    for name in sorted(_waiting(names), key=lambda name: name.removesuffix(_SUFFIX)):
+    for name in sorted(_complete(names), key=lambda name: name.removesuffix(_SUFFIX)):
         try:
             record = _read(f"{folder}/{name}")
         except (OSError, ValueError, RecursionError) as error:
-            if getattr(error, "errno", None) not in _PASSING:
-                _set_aside(folder, name)
+            if getattr(error, "errno", None) not in _TRANSIENT_ERRORS:
+                _move_to_broken(folder, name)
             continue
         yield name, record
 
 
-def remove(folder: str, name: str) -> None:
-    """Remove a file that was taken."""
+def remove_spooled(folder: str, name: str) -> None:
+    """Remove a file that `read_spool` yielded."""
     with suppress(FileNotFoundError):
         os.unlink(f"{folder}/{name}")
 
 
-def pending(folder: str) -> int:
-    """Count what waits."""
-    return len(_waiting(_names(folder)))
+def count_spooled(folder: str) -> int:
+    """Return how many records the spool holds."""
+    return len(_complete(_names(folder)))
 
 
-# -- putting -------------------------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------------
 
 
-def _is_plain(name: str) -> bool:
-    """Whether a name can be that of a file, and of none outside."""
-    return name.isascii() and name.replace("-", "").replace("_", "").isalnum() and len(name) <= _LONGEST_ID
+def _is_safe_id(name: str) -> bool:
+    """Whether an id can be a file name and cannot lead out of the folder."""
+    return name.isascii() and name.replace("-", "").replace("_", "").isalnum() and len(name) <= _MAX_ID_LENGTH
 
 
-def _refuse_if_full(folder: str) -> None:
-    """Refuse if too much waits already. Costs one look at the folder, as long as it is small."""
+def _raise_if_full(folder: str) -> None:
+    """Raise `SpoolFull` if the spool has reached its limit. Costs one `stat` as long as the folder is small."""
     try:
-        if os.stat(folder).st_size <= _SMALL_FOLDER:
+        if os.stat(folder).st_size <= _SMALL_FOLDER_BYTES:
             return
     except FileNotFoundError:
-        make_folder(folder)
+        make_private_folder(folder)
         return
     names = _names(folder)
-    size = _size(folder, names) if len(names) * LONGEST > MOST_BYTES else 0
-    if len(names) >= MAX_SPOOL_FILES or size >= MOST_BYTES:
+    size = _estimated_size(folder, names) if len(names) * MAX_LINE_BYTES > MAX_SPOOL_BYTES else 0
+    if len(names) >= MAX_SPOOL_FILES or size >= MAX_SPOOL_BYTES:
         raise SpoolFull(
-            f"{folder}: {len(names)} events wait for the daemon, and no more are kept; nothing was recorded; "
-            "start it with `fairlead daemon start`"
+            f"{folder}: the spool is full ({len(names)} events wait for the daemon); nothing was recorded; "
+            "start the daemon with `fairlead daemon start`"
         )
 
 
-def _size(folder: str, names: list[str]) -> int:
-    """Estimate how many bytes the files have; to look at each of thousands would take longer than to decide."""
-    some = names[:: len(names) // _LOOKED_AT + 1]
+def _estimated_size(folder: str, names: list[str]) -> int:
+    """Estimate the bytes of all files: to `stat` thousands would take longer than the decision itself."""
+    sample = names[:: len(names) // _SIZE_SAMPLES + 1]
     size = 0
-    for name in some:
+    for name in sample:
         with suppress(FileNotFoundError):
             size += os.stat(f"{folder}/{name}").st_size
-    return size * len(names) // len(some)
+    return size * len(names) // len(sample)
 
 
 def _write(path: str, data: bytes) -> None:
@@ -136,10 +137,10 @@ def _write(path: str, data: bytes) -> None:
     finally:
         os.close(file)
     if written < len(data):
-        raise OSError(0, f"only {written} of {len(data)} bytes fitted; is the disk full?")
+        raise OSError(0, f"only {written} of {len(data)} bytes were written; is the disk full?")
 
 
-# -- taking --------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------
 
 
 def _names(folder: str) -> list[str]:
@@ -149,36 +150,36 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _waiting(names: list[str]) -> list[str]:
+def _complete(names: list[str]) -> list[str]:
     return [name for name in names if name.endswith(_SUFFIX) and not name.startswith(".")]
 
 
 def _read(path: str) -> EventRecord | CommandsRecord:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would block
     try:
-        data = os.read(file, LONGEST + 1)
+        data = os.read(file, MAX_LINE_BYTES + 1)
     finally:
         os.close(file)
     record = decode(data)
-    if isinstance(record, DaemonRecord) or f"/{name_of(record)}{_SUFFIX}" != path[path.rfind("/") :]:
-        raise ValueError("the file has the name of another record")
+    if isinstance(record, DaemonRecord) or f"/{record_key(record)}{_SUFFIX}" != path[path.rfind("/") :]:
+        raise ValueError("the file name does not match the record")
     return record
 
 
-def _set_aside(folder: str, name: str) -> None:
-    """Keep a file that holds no record, so that a person can look at it; of too many, the oldest go."""
-    aside = f"{folder}/broken"
+def _move_to_broken(folder: str, name: str) -> None:
+    """Keep a file that is not a record for inspection; beyond the limit the oldest are removed."""
+    broken = f"{folder}/broken"
     with suppress(OSError):
-        make_folder(aside)
-        os.rename(f"{folder}/{name}", f"{aside}/{name}")
-    for old in sorted(_names(aside))[:-MOST_BROKEN]:
+        make_private_folder(broken)
+        os.rename(f"{folder}/{name}", f"{broken}/{name}")
+    for old in sorted(_names(broken))[:-MAX_BROKEN_FILES]:
         with suppress(OSError):
-            os.unlink(f"{aside}/{old}")
+            os.unlink(f"{broken}/{old}")
 
 
 def _remove_abandoned(folder: str, names: list[str], now: float) -> None:
     for name in names:
-        if name.startswith(".") and name.endswith(_BEGUN):
+        if name.startswith(".") and name.endswith(_TEMPORARY):
             with suppress(FileNotFoundError):
-                if os.stat(path := f"{folder}/{name}").st_mtime < now - _ABANDONED:
+                if os.stat(path := f"{folder}/{name}").st_mtime < now - _ABANDONED_AFTER:
                     os.unlink(path)

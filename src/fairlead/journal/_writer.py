@@ -1,7 +1,7 @@
-"""Appends to the journal: one write for each record, before the event is answered.
+"""Appends to the journal: one write per record, before the event is answered.
 
-What was appended outlives the process, however that ends; it is not forced onto the disk, so the last second before a
-loss of power may be gone. There is one writer, the daemon, which holds a lock of its own.
+An appended record survives the end of the process, however that comes. It is not synced to the disk, so a power
+failure may lose the last second. There is one writer, the daemon, which holds a lock of its own.
 """
 
 from __future__ import annotations
@@ -14,82 +14,82 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.journal._errors import JournalError
-from fairlead.journal._folder import make_folder
+from fairlead.journal._folder import make_private_folder
 from fairlead.journal._lines import encode
-from fairlead.journal._reader import BLOCK, Position, Reader
+from fairlead.journal._reader import BLOCK_SIZE, JournalReader, Position
 
 if TYPE_CHECKING:
     from fairlead.journal._records import Record
 
-SEGMENT = 16 * 1024 * 1024
-"""Bytes of a segment; the record that would go beyond them begins the next."""
+SEGMENT_BYTES = 16 * 1024 * 1024
+"""Maximum size of a segment; a record that would exceed it starts the next one."""
 
 
-class Recovered(msgspec.Struct, frozen=True):
-    """What a writer left behind that was killed in the middle of a line."""
+class Recovery(msgspec.Struct, frozen=True):
+    """An incomplete line that a killed writer left, and that was cut off."""
 
     file: str
     size: int
-    """Bytes of the begun line, which were cut off."""
+    """Bytes that were cut off."""
 
 
-class Journal(Reader):
-    """A journal, for the one who writes it. Can be used by several threads."""
+class Journal(JournalReader):
+    """Read and write access to a journal. Thread-safe."""
 
-    def __init__(self, folder: str, *, segment: int = SEGMENT) -> None:
-        """Write into that folder. Nothing is opened or made before the first record."""
+    def __init__(self, folder: str, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+        """Write to that folder. Nothing is opened or created before the first record."""
         super().__init__(folder)
-        self._segment_size = segment
+        self._segment_bytes = segment_bytes
         self._lock = allocate_lock()
         self._file = -1
         self._current = 0
-        self._is_begun = False
-        """The file ends in a begun line that could not be cut off."""
+        self._ends_incomplete = False
+        """The file ends in an incomplete line that could not be cut off."""
 
     def append(self, record: Record) -> Position:
-        """Write a record and give the position behind it. Raises `JournalError`, and then nothing is written."""
+        """Write a record and return the position after it. Raises `JournalError`; then nothing is written."""
         line = encode(record)
         with self._lock:
             try:
-                end = self._prepare(len(line))
-                if self._is_begun:
+                end = self._open_segment_for(len(line))
+                if self._ends_incomplete:
                     self._write(b"\n")
-                    self._is_begun = False
+                    self._ends_incomplete = False
                     end += 1
                 self._write(line)
                 return Position(self._current, end + len(line))
             except OSError as error:
-                where = self.path(self._current) if self._current else self.folder
-                raise JournalError(f"{where}: cannot be written: {error.strerror}; nothing was recorded") from error
+                path = self.segment_path(self._current) if self._current else self.folder
+                raise JournalError(f"{path}: cannot be written: {error.strerror}; nothing was recorded") from error
 
-    def recover(self) -> Recovered | None:
-        """Cut off a line that was begun and never ended, and say so. To be called before anyone else can write."""
+    def recover(self) -> Recovery | None:
+        """Cut off an incomplete last line, if there is one. Must be called before any other process can write."""
         numbers = self.segments()
         if not numbers:
             return None
-        path = self.path(numbers[-1])
+        path = self.segment_path(numbers[-1])
         try:
-            cut = _cut_begun(path)
+            size = _truncate_incomplete_line(path)
         except OSError as error:
-            raise JournalError(f"{path}: cannot be mended: {error.strerror}") from error
-        return Recovered(path, cut) if cut else None
+            raise JournalError(f"{path}: cannot be repaired: {error.strerror}") from error
+        return Recovery(path, size) if size else None
 
-    def sweep(self, *, older_than: float, at_most_bytes: int, keep_from: Position) -> list[str]:
-        """Remove the oldest segments, and give their files.
+    def prune(self, *, older_than: float, max_bytes: int, keep_from: Position) -> list[str]:
+        """Remove the oldest segments and return their files.
 
-        Those go that were last written before `older_than` (Unix time), and as many more as the rest needs to have at
-        most so many bytes. What the store has not taken (from `keep_from` on) stays, and so does the newest segment.
+        Removes segments last written before `older_than` (Unix time), and more until the rest has at most
+        `max_bytes`. What the store has not read yet (from `keep_from` on) stays, and so does the newest segment.
         """
-        found = [(number, os.stat(self.path(number))) for number in self.segments()]
-        left = sum(stat.st_size for _, stat in found)
+        segments = [(number, os.stat(self.segment_path(number))) for number in self.segments()]
+        total = sum(stat.st_size for _, stat in segments)
         removed: list[str] = []
-        for number, stat in found[:-1]:
-            if number >= keep_from.segment or (stat.st_mtime >= older_than and left <= at_most_bytes):
+        for number, stat in segments[:-1]:
+            if number >= keep_from.segment or (stat.st_mtime >= older_than and total <= max_bytes):
                 break
             with suppress(FileNotFoundError):
-                os.unlink(self.path(number))
-            left -= stat.st_size
-            removed.append(self.path(number))
+                os.unlink(self.segment_path(number))
+            total -= stat.st_size
+            removed.append(self.segment_path(number))
         return removed
 
     def close(self) -> None:
@@ -99,21 +99,21 @@ class Journal(Reader):
 
     # -- the file --------------------------------------------------------------------------------------
 
-    def _prepare(self, size: int) -> int:
-        """Have a segment open that takes so many bytes more, and say where it ends."""
+    def _open_segment_for(self, size: int) -> int:
+        """Open a segment that has room for `size` more bytes, and return its current end."""
         if self._file >= 0:
             stat = os.fstat(self._file)
-            if stat.st_nlink and stat.st_size + size <= self._segment_size:
+            if stat.st_nlink and stat.st_size + size <= self._segment_bytes:
                 return stat.st_size
-            number = self._current + 1 if stat.st_nlink else 0  # somebody removed the file, or all of the folder
+            number = self._current + 1 if stat.st_nlink else 0  # the file or the whole folder was removed
             self._close()
         else:
             number = 0
-        make_folder(self.folder)
+        make_private_folder(self.folder)
         number = max(number, *self.segments(), 1)
         self._open(number)
         end = os.fstat(self._file).st_size
-        if end and end + size > self._segment_size:
+        if end and end + size > self._segment_bytes:
             self._close()
             self._open(number + 1)
             end = os.fstat(self._file).st_size
@@ -121,10 +121,10 @@ class Journal(Reader):
 
     def _open(self, number: int) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._file = os.open(self.path(number), flags, 0o600)
+        self._file = os.open(self.segment_path(number), flags, 0o600)
         self._current = number
         size = os.fstat(self._file).st_size
-        self._is_begun = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
+        self._ends_incomplete = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
 
     def _close(self) -> None:
         if self._file >= 0:
@@ -132,36 +132,36 @@ class Journal(Reader):
             self._file = -1
 
     def _write(self, data: bytes) -> None:
-        """Write all of it at once, or leave the file as it was."""
+        """Write all of it, or leave the file as it was."""
         written = os.write(self._file, data)
         if written == len(data):
             return
         end = os.lseek(self._file, 0, os.SEEK_CUR)
-        self._is_begun = True
-        if os.fstat(self._file).st_size == end:  # and nobody has appended since, as nobody should
+        self._ends_incomplete = True
+        if os.fstat(self._file).st_size == end:  # no other process has appended since, as none should
             with suppress(OSError):
                 os.ftruncate(self._file, end - written)
-                self._is_begun = False
-        raise OSError(0, f"only {written} of {len(data)} bytes fitted; is the disk full?")
+                self._ends_incomplete = False
+        raise OSError(0, f"only {written} of {len(data)} bytes were written; is the disk full?")
 
 
-def _cut_begun(path: str) -> int:
-    """Cut off what follows the last whole line, and give its size."""
+def _truncate_incomplete_line(path: str) -> int:
+    """Cut off what follows the last newline, and return how many bytes that was."""
     file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         size = os.fstat(file).st_size
-        whole = _end_of_lines(file, size)
-        if whole < size:
-            os.ftruncate(file, whole)
-        return size - whole
+        complete = _end_of_last_line(file, size)
+        if complete < size:
+            os.ftruncate(file, complete)
+        return size - complete
     finally:
         os.close(file)
 
 
-def _end_of_lines(file: int, size: int) -> int:
-    """Find where the last whole line ends."""
+def _end_of_last_line(file: int, size: int) -> int:
+    """Return the offset after the last newline."""
     while size:
-        start = max(0, size - BLOCK)
+        start = max(0, size - BLOCK_SIZE)
         newline = os.pread(file, size - start, start).rfind(b"\n")
         if newline >= 0:
             return start + newline + 1

@@ -1,4 +1,4 @@
-"""What the office holds in memory, and whose turn it is to change it."""
+"""The mail's state in memory, and the lock under which it changes."""
 
 from __future__ import annotations
 
@@ -7,118 +7,117 @@ from contextlib import contextmanager, suppress
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from fairlead.mail._addresses import AddressResolver
+from fairlead.mail._addresses import AddressResolver, TopicIndex
 from fairlead.mail._directory import AgentDirectory
-from fairlead.mail._storage import Waiting
-from fairlead.mail._topics import Topics
+from fairlead.mail._storage import QueueSize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from fairlead.mail._storage import Loaded, Post
+    from fairlead.mail._storage import MailSnapshot, OutgoingMessage
     from fairlead.mail._types import Agent
 
-_NOTHING = Waiting()
+_EMPTY = QueueSize()
 
 
 class MailCache:
-    """Who there is, how much is queued for each, and what may have to be told.
+    """Agents, topics, queue sizes and deadlines.
 
-    It is changed within a `turn` only, after the box has kept the change. How much is queued can be asked at any time.
+    It is changed only within `locked()`, after the storage has stored the change. Queue sizes can be read at any time.
     """
 
-    def __init__(self, loaded: Loaded) -> None:
-        """Take what a box has kept."""
-        self.people = AgentDirectory(loaded.agents, loaded.former_sessions, loaded.former_names)
-        self.topics = Topics(loaded.subscriptions)
-        self.directory = AddressResolver(self.people, self.topics)
-        self.last_message = loaded.last_message
-        self.owing = set(loaded.owing)
-        """Agents that may have seen a request which they did not answer."""
-        self._waiting = dict(loaded.waiting)
-        self._deadlines = list(loaded.deadlines)
+    def __init__(self, snapshot: MailSnapshot) -> None:
+        """Start with what the storage holds."""
+        self.agents = AgentDirectory(snapshot.agents, snapshot.former_sessions, snapshot.former_names)
+        self.topics = TopicIndex(snapshot.subscriptions)
+        self.addresses = AddressResolver(self.agents, self.topics)
+        self.last_message = snapshot.last_message
+        self.owing_reply = set(snapshot.owing_reply)
+        """Agents that may have seen a request and not answered it."""
+        self._queue_sizes = dict(snapshot.queue_sizes)
+        self._deadlines = list(snapshot.deadlines)
         heapify(self._deadlines)
         self._lock = threading.Lock()
         self._listeners: tuple[Callable[[Agent], None], ...] = ()
-        self._woken: dict[int, None] = {}
+        self._to_notify: dict[int, None] = {}
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Be the only one to change anything. Those who listen are called when it is over."""
-        woken: dict[int, None] = {}
+    def locked(self) -> Iterator[None]:
+        """Hold the lock for a change. The listeners are called after the lock is released."""
+        to_notify: dict[int, None] = {}
         try:
             with self._lock:
                 try:
                     yield
                 finally:
-                    woken, self._woken = self._woken, {}
+                    to_notify, self._to_notify = self._to_notify, {}
         finally:
-            self._call(woken)
+            self._notify(to_notify)
 
-    def listen(self, call: Callable[[Agent], None]) -> None:
-        """Have this called for each agent that something was queued for."""
-        self._listeners = (*self._listeners, call)
+    def add_listener(self, listener: Callable[[Agent], None]) -> None:
+        """Call this for each agent for which something was queued."""
+        self._listeners = (*self._listeners, listener)
 
-    def waiting(self, agent: int) -> Waiting:
-        """Say how much is queued for an agent."""
-        return self._waiting.get(agent, _NOTHING)
+    def queue_size(self, agent: int) -> QueueSize:
+        """Return how much is queued for an agent."""
+        return self._queue_sizes.get(agent, _EMPTY)
 
-    def queue(self, agent: int, more: Waiting) -> None:
-        """Note that something was queued for an agent."""
-        self._waiting[agent] = self.waiting(agent) + more
-        self._woken[agent] = None
+    def enqueue(self, agent: int, added: QueueSize) -> None:
+        """Record that something was queued for an agent."""
+        self._queue_sizes[agent] = self.queue_size(agent) + added
+        self._to_notify[agent] = None
 
-    def unqueue(self, agent: int, fewer: Waiting) -> None:
-        """Note that something has left an agent's queue."""
-        rest = self.waiting(agent) - fewer
+    def dequeue(self, agent: int, removed: QueueSize) -> None:
+        """Record that something has left an agent's queue."""
+        rest = self.queue_size(agent) - removed
         if rest.queued:
-            self._waiting[agent] = rest
+            self._queue_sizes[agent] = rest
         else:
-            self._waiting.pop(agent, None)
+            self._queue_sizes.pop(agent, None)
 
-    def empty(self, agent: int) -> None:
-        """Note that an agent's queue is empty."""
-        self._waiting.pop(agent, None)
+    def clear_queue(self, agent: int) -> None:
+        """Record that an agent's queue is empty."""
+        self._queue_sizes.pop(agent, None)
 
-    def posted(self, posts: Iterable[Post], left: Mapping[int, Waiting]) -> None:
-        """Note what messages have queued, and which letters have left the queues because they were answered."""
-        for post in posts:
-            message = post.message
+    def record_sent(self, messages: Iterable[OutgoingMessage], answered: Mapping[int, QueueSize]) -> None:
+        """Record what messages have queued, and what has left the queues because they answered it."""
+        for outgoing in messages:
+            message = outgoing.message
             self.last_message = max(self.last_message, message.id)
-            one = Waiting(1, int(message.priority == "urgent"))
-            for recipient in post.recipients:
-                if recipient not in post.gone:
-                    self.queue(recipient, one)
+            one = QueueSize(1, int(message.priority == "urgent"))
+            for recipient in outgoing.recipients:
+                if recipient not in outgoing.ended_recipients:
+                    self.enqueue(recipient, one)
             if message.intent == "request" and message.deadline:
                 heappush(self._deadlines, (message.deadline, message.id))
-        for agent, fewer in left.items():
-            self.unqueue(agent, fewer)
+        for agent, removed in answered.items():
+            self.dequeue(agent, removed)
 
-    def is_due(self, now: float) -> bool:
-        """Tell whether a deadline has passed."""
+    def has_overdue(self, now: float) -> bool:
+        """Return whether a deadline has passed."""
         return any(deadline <= now for deadline, _ in self._deadlines[:1])
 
-    def take_due(self, now: float, most: int) -> list[tuple[float, int]]:
-        """Take the requests whose deadlines have passed, the earliest first."""
-        found: list[tuple[float, int]] = []
-        while self.is_due(now) and len(found) < most:
-            found.append(heappop(self._deadlines))
-        return found
+    def take_overdue(self, now: float, limit: int) -> list[tuple[float, int]]:
+        """Remove and return the requests whose deadlines have passed, earliest first."""
+        overdue: list[tuple[float, int]] = []
+        while self.has_overdue(now) and len(overdue) < limit:
+            overdue.append(heappop(self._deadlines))
+        return overdue
 
-    def give_back_due(self, due: Iterable[tuple[float, int]]) -> None:
-        """Take requests back that could not be told about."""
-        for one in due:
-            heappush(self._deadlines, one)
+    def restore_overdue(self, overdue: Iterable[tuple[float, int]]) -> None:
+        """Put back requests for which no notice could be sent."""
+        for deadline in overdue:
+            heappush(self._deadlines, deadline)
 
-    def forget(self, agent: int) -> None:
-        """Forget an agent."""
-        self.people.drop(agent)
-        self.topics.drop(agent)
-        self.owing.discard(agent)
-        self._waiting.pop(agent, None)
+    def remove_agent(self, agent: int) -> None:
+        """Remove an agent."""
+        self.agents.remove(agent)
+        self.topics.remove_agent(agent)
+        self.owing_reply.discard(agent)
+        self._queue_sizes.pop(agent, None)
 
-    def _call(self, woken: Iterable[int]) -> None:
-        for agent in filter(None, map(self.people.get, woken)):
-            for call in self._listeners:
-                with suppress(Exception):  # the message is sent, whatever a listener makes of it
-                    call(agent)
+    def _notify(self, numbers: Iterable[int]) -> None:
+        for agent in filter(None, map(self.agents.get, numbers)):
+            for listener in self._listeners:
+                with suppress(Exception):  # the message is sent, whether or not a listener fails
+                    listener(agent)

@@ -1,6 +1,6 @@
-"""Who there is, in memory: agents by id, by name, by session, by parent. No I/O, no lock: one writer at a time.
+"""All agents in memory, by id, name, session and parent. No I/O and no lock: one writer at a time.
 
-Who only looks need not wait for the writer: every look is one step in a dict, and an agent is replaced, never changed.
+Readers need not wait for the writer: each lookup is one step in a dict, and an agent is replaced, never modified.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.mail._errors import NoSuchAgent
-from fairlead.mail._names import folded, kind_of, shown, speakable
+from fairlead.mail._names import generate_name, normalize_name, quote, subagent_kind
 from fairlead.mail._types import FAIRLEAD, FIRST_ID
 
 if TYPE_CHECKING:
@@ -21,168 +21,174 @@ if TYPE_CHECKING:
 
 
 class AgentDirectory:
-    """All agents, and the ways to them."""
+    """All agents and the indexes to find them."""
 
     def __init__(self, agents: Iterable[Agent], sessions: Mapping[str, int], names: Mapping[str, int]) -> None:
-        """Take agents, and the session ids and names that they had before."""
+        """Start with agents, and the session ids and names that they had before."""
         self._by_id: dict[int, Agent] = {}
         self._by_name: dict[str, int] = {}
-        self._by_place: dict[tuple[str, str], int] = {}
+        self._by_session: dict[tuple[str, str], int] = {}
         """By session and agent id; "" is the session itself."""
         self._children: dict[int, dict[int, None]] = {}
         self._former_sessions = dict(sessions)
         self._former_names = dict(names)
         self._seen: dict[int, float] = {}
-        self._unkept: dict[int, None] = {}
-        """Those that were seen since the last `take_seen`."""
+        self._unsaved: dict[int, None] = {}
+        """Agents seen since the last `take_unsaved_seen`."""
         for agent in agents:
             self.put(agent)
         self._next_id = max([FIRST_ID, *(number + 1 for number in self._by_id)])
 
-    # -- to look ---------------------------------------------------------------------------------------
+    # -- lookups ---------------------------------------------------------------------------------------
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether a name is taken, now or before, by anybody."""
-        return isinstance(name, str) and (folded(name) in self._by_name or folded(name) in self._former_names)
+        """Return whether any agent has or had that name."""
+        if not isinstance(name, str):
+            return False
+        key = normalize_name(name)
+        return key in self._by_name or key in self._former_names
 
     def get(self, number: int) -> Agent | None:
-        """Give the agent of an id as it is now."""
+        """Return the current state of the agent with that id."""
         agent = self._by_id.get(number)
-        at = self._seen.get(number)
-        return agent if agent is None or at is None else replace(agent, seen=at)
+        seen = self._seen.get(number)
+        return agent if agent is None or seen is None else replace(agent, seen=seen)
 
     def current(self, agent: Agent) -> Agent:
-        """Give an agent as it is now."""
-        if (found := self.get(agent.id)) is None:
-            raise NoSuchAgent(f"{shown(agent.name)} is not kept any more: it ended long ago")
-        return found
+        """Return the current state of an agent."""
+        if (current := self.get(agent.id)) is None:
+            raise NoSuchAgent(f"{quote(agent.name)} no longer exists: it ended long ago")
+        return current
 
-    def at(self, session: str, agent_id: str = "") -> Agent | None:
-        """Give who is at a place, now or before a /clear."""
-        if (number := self._by_place.get((session, agent_id))) is not None:
+    def by_session(self, session: str, agent_id: str = "") -> Agent | None:
+        """Return the agent of a session or of its subagent, also by a session id from before a /clear."""
+        if (number := self._by_session.get((session, agent_id))) is not None:
             return self.get(number)
         parent = self._by_id.get(self._former_sessions.get(session, 0))
         if parent is None or not agent_id:
             return parent and self.get(parent.id)
-        number = self._by_place.get((parent.session, agent_id))
+        number = self._by_session.get((parent.session, agent_id))
         return None if number is None else self.get(number)
 
-    def is_former(self, session: str) -> bool:
-        """Tell whether the agent of a session id goes by another one by now."""
-        return (session, "") not in self._by_place and session in self._former_sessions
+    def is_former_session(self, session: str) -> bool:
+        """Return whether the agent of that session id has another one now."""
+        return (session, "") not in self._by_session and session in self._former_sessions
 
-    def find(self, name: str) -> Agent:
-        """Give the agent of a name, which may be a former one."""
-        number = self._named(folded(name))
+    def by_name(self, name: str) -> Agent:
+        """Return the agent with that name or former name. Raises `NoSuchAgent`."""
+        key = normalize_name(name)
+        number = self._id_of(key)
         agent = None if number is None else self.get(number)
         if agent is None:
-            nearest = self._nearest(folded(name))
-            hint = f"; did you mean {' or '.join(nearest)}?" if nearest else "; `fairlead agents` lists who is there"
-            raise NoSuchAgent(f"nobody is called {shown(name)}{hint}", nearest)
+            nearest = self._nearest(key)
+            hint = f"; did you mean {' or '.join(nearest)}?" if nearest else "; `fairlead agents` lists agents"
+            raise NoSuchAgent(f"no agent is called {quote(name)}{hint}", nearest)
         return agent
 
-    def everybody(self) -> list[Agent]:
-        """Give sessions and subagents by name, the ended ones too."""
-        found = [agent for number in list(self._by_id) if number >= FIRST_ID and (agent := self.get(number))]
-        return sorted(found, key=lambda agent: folded(agent.name))
+    def all(self) -> list[Agent]:
+        """Return all sessions and subagents by name, including ended ones."""
+        agents = [agent for number in list(self._by_id) if number >= FIRST_ID and (agent := self.get(number))]
+        return sorted(agents, key=lambda agent: normalize_name(agent.name))
 
-    def below(self, parent: int) -> list[Agent]:
-        """Give the subagents of an agent."""
+    def subagents_of(self, parent: int) -> list[Agent]:
+        """Return the subagents of an agent."""
         return [agent for number in self._children.get(parent, ()) if (agent := self.get(number))]
 
-    def family(self, agent: Agent) -> list[Agent]:
-        """Give an agent and its subagents."""
-        return [agent, *self.below(agent.id)]
+    def with_subagents(self, agent: Agent) -> list[Agent]:
+        """Return an agent and its subagents."""
+        return [agent, *self.subagents_of(agent.id)]
 
-    def name_for(self, session: str) -> str:
-        """Choose a name for a session."""
-        return speakable(session, self)
+    def new_session_name(self, session: str) -> str:
+        """Return a free name for a session."""
+        return generate_name(session, self)
 
-    def name_below(self, parent: Agent, agent_type: str) -> str:
-        """Choose a name for a subagent: its kind, and a number that no other had."""
-        start = f"{parent.name}/{kind_of(agent_type)}-"
-        ends = [child.name.removeprefix(start) for child in self.below(parent.id) if child.name.startswith(start)]
-        return f"{start}{max((int(end) for end in ends if end.isdecimal()), default=0) + 1}"
+    def new_subagent_name(self, parent: Agent, agent_type: str) -> str:
+        """Return a free name for a subagent: its kind, and a number that no other had."""
+        prefix = f"{parent.name}/{subagent_kind(agent_type)}-"
+        names = [child.name for child in self.subagents_of(parent.id) if child.name.startswith(prefix)]
+        suffixes = [name.removeprefix(prefix) for name in names]
+        return f"{prefix}{max((int(suffix) for suffix in suffixes if suffix.isdecimal()), default=0) + 1}"
 
-    # -- to change -------------------------------------------------------------------------------------
+    # -- changes ---------------------------------------------------------------------------------------
 
-    def next_id(self) -> int:
-        """Give an id that nobody ever had."""
+    def new_id(self) -> int:
+        """Return an id that was never used."""
         number, self._next_id = self._next_id, self._next_id + 1
         return number
 
     def put(self, agent: Agent) -> None:
-        """Keep an agent in place of the one with its id; what it was called before leads to it."""
+        """Add an agent, or replace the one with the same id; its former name and session still resolve to it."""
         old = self._by_id.get(agent.id)
         self._by_id[agent.id] = agent
-        self._by_name[folded(agent.name)] = agent.id
+        self._by_name[normalize_name(agent.name)] = agent.id
         if agent.id >= FIRST_ID:
-            self._by_place[agent.session, agent.agent_id] = agent.id
+            self._by_session[agent.session, agent.agent_id] = agent.id
         if agent.parent:
             self._children.setdefault(agent.parent, {})[agent.id] = None
         if old is not None:
-            self._leave(old, agent)
+            self._keep_aliases(old, agent)
 
-    def drop(self, number: int) -> None:
-        """Forget an agent."""
+    def remove(self, number: int) -> None:
+        """Remove an agent and its former names."""
         agent = self._by_id.pop(number, None)
         if agent is None:
             return
-        self._by_name.pop(folded(agent.name), None)
-        self._by_place.pop((agent.session, agent.agent_id), None)
+        self._by_name.pop(normalize_name(agent.name), None)
+        self._by_session.pop((agent.session, agent.agent_id), None)
         self._children.get(agent.parent, {}).pop(number, None)
         self._children.pop(number, None)
         self._seen.pop(number, None)
-        self._unkept.pop(number, None)
+        self._unsaved.pop(number, None)
         for former in (self._former_sessions, self._former_names):
             for key in [key for key, owner in former.items() if owner == number]:
                 del former[key]
 
-    def see(self, number: int, at: float, now: float) -> None:
-        """Note a sign of life. An earlier one than the last is late, unless that was of a clock that ran ahead."""
+    def mark_seen(self, number: int, at: float, now: float) -> None:
+        """Record activity. An earlier time than the last is ignored, unless the last lies in the future."""
         agent = self._by_id.get(number)
         if agent is None:
             return
         last = self._seen.get(number, agent.seen)
         if at > last or last > now:
             self._seen[number] = at
-            self._unkept[number] = None
+            self._unsaved[number] = None
 
-    def take_seen(self) -> list[tuple[int, float]]:
-        """Give who was seen since the last time, and when."""
-        unkept, self._unkept = self._unkept, {}
-        return [(number, self._seen[number]) for number in unkept if number in self._seen]
+    def take_unsaved_seen(self) -> list[tuple[int, float]]:
+        """Return which agents were seen since the last call, and when."""
+        unsaved, self._unsaved = self._unsaved, {}
+        return [(number, self._seen[number]) for number in unsaved if number in self._seen]
 
-    def give_back_seen(self, seen: Iterable[tuple[int, float]]) -> None:
-        """Take back what could not be kept."""
-        self._unkept.update(dict.fromkeys(number for number, _ in seen))
+    def restore_unsaved_seen(self, seen: Iterable[tuple[int, float]]) -> None:
+        """Put back what could not be saved."""
+        self._unsaved.update(dict.fromkeys(number for number, _ in seen))
 
-    # -- within ----------------------------------------------------------------------------------------
+    # -- internal --------------------------------------------------------------------------------------
 
-    def _leave(self, old: Agent, new: Agent) -> None:
-        if folded(old.name) != folded(new.name):
-            self._by_name.pop(folded(old.name), None)
+    def _keep_aliases(self, old: Agent, new: Agent) -> None:
+        old_key, new_key = normalize_name(old.name), normalize_name(new.name)
+        if old_key != new_key:
+            self._by_name.pop(old_key, None)
             if not new.parent:
-                self._former_names[folded(old.name)] = new.id
+                self._former_names[old_key] = new.id
         if old.session != new.session:
-            self._by_place.pop((old.session, old.agent_id), None)
+            self._by_session.pop((old.session, old.agent_id), None)
             if not new.parent:
                 self._former_sessions[old.session] = new.id
 
-    def _named(self, name: str) -> int | None:
-        if (number := self._by_name.get(name)) is not None:
+    def _id_of(self, key: str) -> int | None:
+        if (number := self._by_name.get(key)) is not None:
             return number
-        first, slash, rest = name.partition("/")
+        first, slash, rest = key.partition("/")
         parent = self._by_id.get(self._former_names.get(first, 0))
         if parent is None:
             return None
-        return self._by_name.get(f"{folded(parent.name)}/{rest}") if slash else parent.id
+        return self._by_name.get(f"{normalize_name(parent.name)}/{rest}") if slash else parent.id
 
-    def _nearest(self, name: str) -> tuple[str, ...]:
-        """Find names that look alike, of those who live."""
+    def _nearest(self, key: str) -> tuple[str, ...]:
+        """Return the names of living agents that look alike."""
         living = {
-            folded(agent.name): agent.name
+            normalize_name(agent.name): agent.name
             for agent in list(self._by_id.values())
             if not agent.ended and agent.id != FAIRLEAD.id
         }
-        return tuple(living[match] for match in get_close_matches(name[:100], living, n=3, cutoff=0.6))
+        return tuple(living[match] for match in get_close_matches(key[:100], living, n=3, cutoff=0.6))

@@ -1,16 +1,16 @@
-"""What the mail can raise.
+"""Errors of the mail.
 
 MailError                 a message was not sent, shown or found
-├── BadMessage            a draft that cannot be sent as it is
-│   └── TooLarge          more than a message may hold, or more recipients
-├── BadName               a name that cannot be had
-├── NoSuchAgent           nobody has that name; the nearest ones are told
-├── NobodyThere           the address is right, but nobody would get it
+├── BadMessage            a draft that is not valid
+│   └── TooLarge          a message that is too long or has too many recipients
+├── BadName               a name that is invalid, reserved or taken
+├── NoSuchAgent           no agent has that name; `nearest` lists similar names
+├── NobodyThere           a valid address that currently has no recipient
 ├── NoSuchMessage         no message has that id
-├── NotYours              a message of others
-└── MailUnreachable       what is kept cannot be reached; nothing was changed
-    ├── MailBusy          somebody else holds it
-    └── MailFull          there is no room left
+├── NotYours              a message between other agents
+└── MailUnreachable       the storage failed; nothing was changed
+    ├── MailBusy          another process holds the storage
+    └── MailFull          the disk is full
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ class MailError(FairleadError):
 
 
 class BadMessage(MailError, ValueError):
-    """A draft that cannot be sent as it is."""
+    """A draft that is not valid."""
 
 
 class TooLarge(BadMessage):
-    """More than a message may hold, or more recipients than it may have."""
+    """A message that is too long or has too many recipients."""
 
 
 class BadName(MailError, ValueError):
-    """A name that cannot be had: taken, reserved, or not one that can be typed as an address."""
+    """A name that is taken, reserved, or cannot be typed as an address."""
 
 
 class NoSuchAgent(MailError, LookupError):
-    """Nobody has that name."""
+    """No agent has that name."""
 
     def __init__(self, message: str, nearest: tuple[str, ...] = ()) -> None:
-        """Say which name, and which ones are near."""
+        """Keep the message, and the names that are similar."""
         super().__init__(message)
         self.nearest = nearest
 
 
 class NobodyThere(MailError, LookupError):
-    """The address is right, but nobody would get it."""
+    """A valid address that currently has no recipient."""
 
 
 class NoSuchMessage(MailError, LookupError):
-    """No message has that id. It may have been too old to be kept."""
+    """No message has that id. It may have been pruned."""
 
 
 class NotYours(MailError):
-    """A message that somebody else wrote to somebody else."""
+    """A message that was neither written by the reader nor sent to it."""
 
 
 class MailUnreachable(MailError):
-    """What is kept cannot be reached. Nothing was changed; it may be tried again."""
+    """The storage failed. Nothing was changed, and the call can be repeated."""
 
 
 class MailBusy(MailUnreachable):
-    """Somebody else holds what is kept."""
+    """Another process holds the storage."""
 
 
 class MailFull(MailUnreachable):
-    """There is no room left. Nothing was sent or marked; it may be tried again when there is room."""
+    """The disk is full. Nothing was sent or marked; repeat the call when there is space."""

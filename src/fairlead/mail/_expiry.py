@@ -1,4 +1,4 @@
-"""What happens to mail when agents end, come back, or stop without an answer."""
+"""Ends and revives agents, and sends notices about requests that were not answered."""
 
 from __future__ import annotations
 
@@ -6,92 +6,95 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.events._parse import replace_surrogates
-from fairlead.mail._notices import notices, untold
-from fairlead.mail._storage import TOLD_ENDED, TOLD_IDLE, TOLD_LATE
+from fairlead.mail._notices import build_notices
+from fairlead.mail._storage import NOTICE_ENDED, NOTICE_IDLE, NOTICE_OVERDUE
 from fairlead.mail._types import FIRST_ID
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from fairlead.mail._cache import MailCache
-    from fairlead.mail._storage import MailStorage, Owed, Post
+    from fairlead.mail._storage import MailStorage, OutgoingMessage, UnansweredRequest
     from fairlead.mail._types import Agent
 
-_ALL = 1_000_000
-"""More requests than an agent can owe."""
-_AT_ONCE = 500
-_LONGEST_WHY = 200
+_NO_LIMIT = 1_000_000
+"""More requests than an agent can have."""
+_BATCH_SIZE = 500
+_MAX_REASON_LENGTH = 200
 
 
-class Expiry:
-    """Ends agents and revives them, and gives notices to those who wait for an answer."""
+class AgentExpiry:
+    """Ends and revives agents, with the effects on their mail."""
 
-    def __init__(self, box: MailStorage, memory: MailCache, now: Callable[[], float]) -> None:
-        """Name where mail is kept, and the clock."""
-        self._box = box
-        self._memory = memory
-        self._people = memory.people
+    def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
+        """Use this storage, cache and clock."""
+        self._storage = storage
+        self._cache = cache
+        self._agents = cache.agents
         self._now = now
 
-    def ended(self, agent: Agent, why: str) -> None:
-        """End an agent and its subagents, in one transaction with what follows from it."""
-        reason = replace_surrogates(why)[:_LONGEST_WHY]
-        with self._memory.turn():
-            family = self._people.family(self._people.current(agent))
+    def end(self, agent: Agent, reason: str) -> None:
+        """End an agent and its subagents, and send the notices, in one transaction."""
+        reason = replace_surrogates(reason)[:_MAX_REASON_LENGTH]
+        with self._cache.locked():
+            family = self._agents.with_subagents(self._agents.current(agent))
             ending = [one for one in family if one.id >= FIRST_ID and not one.ended]
-            numbers = [one.id for one in ending]
-            if not numbers:
+            ids = [one.id for one in ending]
+            if not ids:
                 return
             at = self._now()
-            owed = [found for number in numbers for found in self._box.owed_by(number, limit=_ALL)]
-            posts = self._notices(owed, TOLD_ENDED, at, ending=numbers)
-            self._box.end(numbers, at, f"the agent ended: {reason}" if reason else "the agent ended", posts)
+            unanswered = [request for number in ids for request in self._storage.unanswered_by(number, limit=_NO_LIMIT)]
+            notices = self._build_notices(unanswered, NOTICE_ENDED, at, ending=ids)
+            self._storage.end_agents(ids, at, f"the agent ended: {reason}" if reason else "the agent ended", notices)
             for one in ending:
-                self._people.put(replace(one, ended=at))
-                self._memory.empty(one.id)
-            self._memory.posted(posts, {})
+                self._agents.put(replace(one, ended=at))
+                self._cache.clear_queue(one.id)
+            self._cache.record_sent(notices, {})
 
-    def revived(self, agent: Agent) -> Agent:
-        """Let an agent live again."""
-        if not self._people.current(agent).ended:
-            return self._people.current(agent)
-        with self._memory.turn():
-            agent = self._people.current(agent)
-            for number, waiting in self._box.revive([agent.id]).items():
-                self._memory.queue(number, waiting)
-            self._people.put(replace(agent, ended=0.0))
-        return self._people.current(agent)
+    def revive(self, agent: Agent) -> Agent:
+        """Mark an agent as alive again."""
+        if not self._agents.current(agent).ended:
+            return self._agents.current(agent)
+        with self._cache.locked():
+            agent = self._agents.current(agent)
+            for number, size in self._storage.revive_agents([agent.id]).items():
+                self._cache.enqueue(number, size)
+            self._agents.put(replace(agent, ended=0.0))
+        return self._agents.current(agent)
 
-    def went_idle(self, agent: Agent) -> None:
-        """Tell those whose requests the agent has seen and not answered."""
-        if agent.id not in self._memory.owing:
+    def notify_idle(self, agent: Agent) -> None:
+        """Send notices to those whose requests the agent has seen and not answered."""
+        if agent.id not in self._cache.owing_reply:
             return
-        with self._memory.turn():
-            owed = self._box.owed_by(agent.id, limit=_ALL)
-            seen = [one for one in owed if one.letter.stage in ("shown", "read")]
-            self._tell(seen, TOLD_IDLE)
-            self._memory.owing.discard(agent.id)
+        with self._cache.locked():
+            unanswered = self._storage.unanswered_by(agent.id, limit=_NO_LIMIT)
+            seen = [request for request in unanswered if request.delivery.stage in ("shown", "read")]
+            self._send_notices(seen, NOTICE_IDLE)
+            self._cache.owing_reply.discard(agent.id)
 
-    def due(self, now: float) -> int:
-        """Tell those whose requests were not answered in time."""
-        told = 0
-        while self._memory.is_due(now):
-            with self._memory.turn():
-                due = self._memory.take_due(now, _AT_ONCE)
+    def process_deadlines(self, now: float) -> int:
+        """Send notices to those whose requests were not answered in time, and return how many."""
+        sent = 0
+        while self._cache.has_overdue(now):
+            with self._cache.locked():
+                overdue = self._cache.take_overdue(now, _BATCH_SIZE)
                 try:
-                    told += self._tell(self._box.owed_for([message for _, message in due]), TOLD_LATE)
+                    unanswered = self._storage.unanswered_among([message for _, message in overdue])
+                    sent += self._send_notices(unanswered, NOTICE_OVERDUE)
                 except BaseException:
-                    self._memory.give_back_due(due)
+                    self._cache.restore_overdue(overdue)
                     raise
-        return told
+        return sent
 
-    def _tell(self, owed: Iterable[Owed], reason: int) -> int:
-        posts = self._notices(owed, reason, self._now())
-        if posts:
-            self._memory.posted(posts, self._box.post(posts))
-        return len(posts)
+    def _send_notices(self, requests: Iterable[UnansweredRequest], reason: int) -> int:
+        notices = self._build_notices(requests, reason, self._now())
+        if notices:
+            self._cache.record_sent(notices, self._storage.send(notices))
+        return len(notices)
 
-    def _notices(self, owed: Iterable[Owed], reason: int, at: float, ending: Collection[int] = ()) -> list[Post]:
-        first = self._memory.last_message + 1
-        return notices(untold(owed, reason), reason, self._people, first_id=first, at=at, ending=ending)
+    def _build_notices(
+        self, requests: Iterable[UnansweredRequest], reason: int, at: float, ending: Collection[int] = ()
+    ) -> list[OutgoingMessage]:
+        first_id = self._cache.last_message + 1
+        return build_notices(requests, reason, self._agents, first_id=first_id, at=at, ending=ending)

@@ -1,4 +1,4 @@
-"""The words that names are made of: short, easy to say and to tell apart, and kind to whoever gets them."""
+"""The words that generated names are made of: short, easy to say, easy to tell apart, and friendly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADJECTIVES: Final = tuple(
     sage sandy scarlet serene sharp shiny silent silken silver simple sleek smooth snowy solar solid spry stable steady
     sturdy subtle sunny swift tame teal tender thrifty tidy tranquil trusty upbeat velvet vivid warm wise witty woven
     young zesty
-    """.split()  # noqa: SIM905 - a hundred lines would say no more
+    """.split()  # noqa: SIM905 - a list would take a hundred lines
 )
 
 NOUNS: Final = tuple(
@@ -29,5 +29,5 @@ NOUNS: Final = tuple(
     pelican pepper petal pine planet plum pond poplar prairie puffin quail quartz rabbit raven reef ridge river robin
     rocket rowan sail salmon seal shore sparrow spring spruce star stream summit sunset swan thistle tiger trail tulip
     turtle valley violet walnut walrus willow wren zebra
-    """.split()  # noqa: SIM905 - a hundred lines would say no more
+    """.split()  # noqa: SIM905 - a list would take a hundred lines
 )

@@ -1,4 +1,4 @@
-"""How agents and topics are called: names that can be said and typed, and cannot be taken for another's."""
+"""Names of agents and topics: pronounceable, typeable, and never ambiguous."""
 
 from __future__ import annotations
 
@@ -14,67 +14,67 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
 EVERYONE: Final = "everyone"
-LONGEST_NAME: Final = 40
+MAX_NAME_LENGTH: Final = 40
 
-_TRIES = 64
-"""So many pairs of words are tried before a number is added."""
+_MAX_ATTEMPTS = 64
+"""How many pairs of words are tried before a number is added."""
 _RESERVED = {
     *("all", "anybody", "anyone", "everybody", "everyone", "fairlead", "human", "me", "nobody", "person", "script"),
     *("self", "system", "user", "you"),
 }
-_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
+_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9._/-]{0,49}")
-_SHOWN = 60
+_MAX_QUOTED_LENGTH = 60
 
 
-def speakable(session: str, taken: Container[str]) -> str:
-    """Make a name for a session id: always the same one, unless it is taken."""
+def generate_name(session: str, taken: Container[str]) -> str:
+    """Return a name for a session id: the same one each time, unless it is taken."""
     seed = session.encode("utf-8", "surrogatepass")
     name = ""
-    for turn in range(_TRIES):
-        number = int.from_bytes(sha256(b"%d %b" % (turn, seed)).digest()[:8], "big")
+    for attempt in range(_MAX_ATTEMPTS):
+        number = int.from_bytes(sha256(b"%d %b" % (attempt, seed)).digest()[:8], "big")
         rest, adjective = divmod(number, len(ADJECTIVES))
         name = f"{ADJECTIVES[adjective]}-{NOUNS[rest % len(NOUNS)]}"
         if name not in taken:
             return name
-    return next(found for more in count(2) if (found := f"{name}-{more}") not in taken)
+    return next(numbered for suffix in count(2) if (numbered := f"{name}-{suffix}") not in taken)
 
 
-def kind_of(agent_type: str) -> str:
-    """Give the part of a subagent's name that says what it is."""
+def subagent_kind(agent_type: str) -> str:
+    """Return the part of a subagent's name that is made from its type."""
     kind = re.sub(r"[^a-z0-9]+", "-", agent_type.lower()).strip("-")
-    return kind[:LONGEST_NAME].rstrip("-") or "agent"
+    return kind[:MAX_NAME_LENGTH].rstrip("-") or "agent"
 
 
-def folded(name: str) -> str:
-    """Give a name as it is compared: upper and lower case are one."""
+def normalize_name(name: str) -> str:
+    """Return the form of a name that is compared: without surrounding space and case."""
     return name.strip().casefold()
 
 
-def checked_name(name: str) -> str:
-    """Give a name that was wished for, if it can be one."""
-    wished = name.strip()
-    if not _NAME.fullmatch(wished):
+def validate_name(name: str) -> str:
+    """Return a requested name without surrounding space, or raise `BadName`."""
+    requested = name.strip()
+    if not _NAME.fullmatch(requested):
         raise BadName(
-            f"{shown(name)} cannot be a name; a name has up to {LONGEST_NAME} letters, digits, '-', '_' and '.', "
-            "and begins with a letter"
+            f"{quote(name)} is not a valid name; use up to {MAX_NAME_LENGTH} letters, digits, '-', '_' and '.', "
+            "starting with a letter"
         )
-    if re.sub(r"[^a-z]", "", wished.lower()) in _RESERVED:
-        raise BadName(f"{shown(name)} is reserved, so that nobody is taken for somebody else; choose another name")
-    return wished
+    if re.sub(r"[^a-z]", "", requested.lower()) in _RESERVED:
+        raise BadName(f"{quote(name)} is reserved, so that no agent is mistaken for another; choose another name")
+    return requested
 
 
-def checked_topic(topic: str) -> str:
-    """Give the name of a topic without its `#`."""
-    name = folded(topic).removeprefix("#")
+def validate_topic(topic: str) -> str:
+    """Return the name of a topic without its `#`, or raise `BadName`."""
+    name = normalize_name(topic).removeprefix("#")
     if not _TOPIC.fullmatch(name):
         raise BadName(
-            f"{shown(topic)} cannot be a topic; a topic has up to 50 letters, digits, '-', '_', '.' and '/', "
-            "and begins with a letter or a digit"
+            f"{quote(topic)} is not a valid topic; use up to 50 letters, digits, '-', '_', '.' and '/', "
+            "starting with a letter or a digit"
         )
     return name
 
 
-def shown(text: str) -> str:
-    """Quote a text of somebody else for a message: on one line, harmless, not too long."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+def quote(text: str) -> str:
+    """Quote untrusted text for an error message: one line, no control characters, bounded."""
+    return repr(text if len(text) <= _MAX_QUOTED_LENGTH else f"{text[:_MAX_QUOTED_LENGTH]}…")

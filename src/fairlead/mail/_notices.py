@@ -1,71 +1,83 @@
-"""Notices: what Fairlead tells the sender of a request that was not answered. Nobody gets a notice about a notice."""
+"""Notices from Fairlead to the sender of a request that was not answered. A notice never causes another notice."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.mail._storage import TOLD_ENDED, TOLD_IDLE, TOLD_LATE, Post
-from fairlead.mail._types import FAIRLEAD, LONGEST_SUBJECT, Message
+from fairlead.mail._storage import NOTICE_ENDED, NOTICE_IDLE, NOTICE_OVERDUE, OutgoingMessage
+from fairlead.mail._types import FAIRLEAD, MAX_SUBJECT_LENGTH, Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from fairlead.mail._directory import AgentDirectory
-    from fairlead.mail._storage import Owed
+    from fairlead.mail._storage import UnansweredRequest
 
-HAD_ENDED = "the agent had ended"
-"""Why a letter bounces that comes too late."""
+ENDED_REASON = "the agent had ended"
+"""Why a delivery bounces whose recipient had ended before."""
 
-WHAT = {
-    TOLD_ENDED: "ended without answering",
-    TOLD_IDLE: "went idle without answering",
-    TOLD_LATE: "has not answered in time",
+_SUMMARIES = {
+    NOTICE_ENDED: "ended without answering",
+    NOTICE_IDLE: "went idle without answering",
+    NOTICE_OVERDUE: "has not answered in time",
 }
 
 
-def untold(owed: Iterable[Owed], reason: int) -> list[Owed]:
-    """Leave out those whose senders were told for this reason before."""
-    return [one for one in owed if not one.told & reason]
+def build_notices(  # noqa: PLR0913 - keyword-only
+    requests: Iterable[UnansweredRequest],
+    reason: int,
+    agents: AgentDirectory,
+    *,
+    first_id: int,
+    at: float,
+    ending: Collection[int] = (),
+) -> list[OutgoingMessage]:
+    """Return a notice for each request whose sender has none for this reason yet.
 
-
-def notices(  # noqa: PLR0913 - each says one thing of it, and has a name
-    owed: Iterable[Owed], reason: int, people: AgentDirectory, *, first_id: int, at: float, ending: Collection[int] = ()
-) -> list[Post]:
-    """Write a notice for each. Those who have ended, or are ending now, find it when they come back."""
+    A sender that has ended, or is about to (`ending`), receives it when it is resumed.
+    """
+    due = [request for request in requests if not request.notified & reason]
     return [
-        _notice(one, reason, people, number=number, at=at, ending=ending) for number, one in enumerate(owed, first_id)
+        _build_notice(request, reason, agents, number=number, at=at, ending=ending)
+        for number, request in enumerate(due, first_id)
     ]
 
 
-def _notice(  # noqa: PLR0913 - likewise
-    owed: Owed, reason: int, people: AgentDirectory, *, number: int, at: float, ending: Collection[int]
-) -> Post:
-    sender, recipient = people.get(owed.sender), people.get(owed.recipient)
-    is_gone = sender is None or bool(sender.ended) or sender.id in ending
-    name = recipient.name if recipient else "somebody"
-    asked = owed.message
+def _build_notice(  # noqa: PLR0913 - keyword-only
+    request: UnansweredRequest,
+    reason: int,
+    agents: AgentDirectory,
+    *,
+    number: int,
+    at: float,
+    ending: Collection[int],
+) -> OutgoingMessage:
+    sender, recipient = agents.get(request.sender), agents.get(request.recipient)
+    has_ended = sender is None or bool(sender.ended) or sender.id in ending
+    summary = f"{recipient.name if recipient else 'somebody'} {_SUMMARIES[reason]}"
+    asked = request.message
     message = Message(
         id=number,
         at=at,
         sender=FAIRLEAD.name,
         to=(asked.sender,),
-        subject=f"{name} {WHAT[reason]}: {asked.subject}"[:LONGEST_SUBJECT],
-        body=f"{name} {WHAT[reason]} your request {asked.id}.\n{_stood(owed)}",
+        subject=f"{summary}: {asked.subject}"[:MAX_SUBJECT_LENGTH],
+        body=f"{summary} your request {asked.id}.\n{_stage_text(request)}",
         priority=asked.priority,
         thread=asked.thread,
         reply_to=asked.id,
         project=asked.project,
     )
-    return Post(
+    return OutgoingMessage(
         message=message,
         sender=FAIRLEAD.id,
-        recipients=(owed.sender,),
-        gone=(owed.sender,) if is_gone else (),
-        why=HAD_ENDED,
-        tells=((asked.id, owed.recipient, reason),),
+        recipients=(request.sender,),
+        ended_recipients=(request.sender,) if has_ended else (),
+        bounce_reason=ENDED_REASON,
+        marks_notified=((asked.id, request.recipient, reason),),
     )
 
 
-def _stood(owed: Owed) -> str:
-    seen = {"queued": "It had not seen it.", "bounced": "It had not seen it.", "shown": "It had seen it."}
-    return seen.get(owed.letter.stage, "It had read it.")
+def _stage_text(request: UnansweredRequest) -> str:
+    texts = {"queued": "It had not seen it.", "bounced": "It had not seen it.", "shown": "It had seen it."}
+    return texts.get(request.delivery.stage, "It had read it.")

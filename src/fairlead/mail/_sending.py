@@ -1,4 +1,4 @@
-"""How messages are sent: drafts of many threads become posts, and one commit keeps all that wait for it."""
+"""Sends messages: drafts of many threads share one commit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.events._parse import replace_surrogates
 from fairlead.mail._errors import MailError, MailUnreachable, NoSuchMessage, NotYours
-from fairlead.mail._notices import HAD_ENDED
-from fairlead.mail._storage import Post
-from fairlead.mail._types import FAIRLEAD, USER, Message, Sent
-from fairlead.mail._validate import checked, subject_of_reply
+from fairlead.mail._notices import ENDED_REASON
+from fairlead.mail._storage import OutgoingMessage
+from fairlead.mail._types import FAIRLEAD, USER, Message, SendResult
+from fairlead.mail._validate import reply_subject, validate_draft
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -23,134 +23,133 @@ if TYPE_CHECKING:
     from fairlead.mail._storage import MailStorage
     from fairlead.mail._types import Agent, Draft
 
-_TOO_HIGH = 2**63
-"""No database counts so far."""
+_MAX_ID = 2**63 - 1
+"""The largest integer of a database."""
 
 
-class Order(msgspec.Struct):
-    """A draft that somebody waits for, and what became of it."""
+class PendingSend(msgspec.Struct):
+    """A draft that a thread waits for, and its result."""
 
     sender: Agent
     draft: Draft
     project: str
-    sent: Sent | None = None
+    result: SendResult | None = None
     error: BaseException | None = None
 
     @property
     def key(self) -> tuple[int, str]:
-        """Under which it is sent only once, if the second part is not empty."""
+        """The sender and the idempotency key, which may be empty."""
         return self.sender.id, replace_surrogates(self.draft.key)
 
     @property
     def is_done(self) -> bool:
         """Whether it was sent or refused."""
-        return self.sent is not None or self.error is not None
+        return self.result is not None or self.error is not None
 
-    def outcome(self) -> Sent | MailError:
-        """Give what became of it. Each who waited gets an error of its own: it is going to carry a traceback."""
-        if self.sent is not None:
-            return self.sent
+    def outcome(self) -> SendResult | MailError:
+        """Return the result or the error. Each waiting thread gets its own copy, as it will carry a traceback."""
+        if self.result is not None:
+            return self.result
         if isinstance(self.error, MailError):
             return copy(self.error)
-        return MailUnreachable("the message was not sent: another thread was interrupted while it sent for all")
+        return MailUnreachable("the message was not sent: the thread that sent for all was interrupted; send it again")
 
 
-class Sending:
-    """Sends. Who comes first commits for all who wait by then, so that they share one sync of the disk."""
+class MessageSender:
+    """Sends messages. The first thread commits for all that wait by then, so that they share one sync of the disk."""
 
-    def __init__(self, box: MailStorage, memory: MailCache, now: Callable[[], float]) -> None:
-        """Name where messages go, and the clock."""
-        self._box = box
-        self._memory = memory
+    def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
+        """Use this storage, cache and clock."""
+        self._storage = storage
+        self._cache = cache
         self._now = now
-        self._orders: deque[Order] = deque()
+        self._pending: deque[PendingSend] = deque()
 
-    def send(self, sender: Agent, draft: Draft, project: str) -> Sent:
-        """Send a message, with those of all who wait."""
-        order = Order(sender, draft, project)
-        self._orders.append(order)
-        with self._memory.turn():
-            if not order.is_done:
-                self._commit([self._orders.popleft() for _ in range(len(self._orders))])
-        outcome = order.outcome()
+    def send(self, sender: Agent, draft: Draft, project: str) -> SendResult:
+        """Send a message, together with those of all waiting threads."""
+        pending = PendingSend(sender, draft, project)
+        self._pending.append(pending)
+        with self._cache.locked():
+            if not pending.is_done:
+                self._commit([self._pending.popleft() for _ in range(len(self._pending))])
+        outcome = pending.outcome()
         if isinstance(outcome, MailError):
             raise outcome
         return outcome
 
-    def send_many(self, items: Iterable[tuple[Agent, Draft]], project: str) -> list[Sent | MailError]:
+    def send_many(self, items: Iterable[tuple[Agent, Draft]], project: str) -> list[SendResult | MailError]:
         """Send messages in one transaction."""
-        orders = [Order(sender, draft, project) for sender, draft in items]
-        with self._memory.turn():
-            self._commit(orders)
-        return [order.outcome() for order in orders]
+        batch = [PendingSend(sender, draft, project) for sender, draft in items]
+        with self._cache.locked():
+            self._commit(batch)
+        return [pending.outcome() for pending in batch]
 
-    def reply(self, sender: Agent, draft: Draft, project: str, *, to_all: bool) -> Sent:
-        """Send an answer to a message; to whom is told by that message, and its subject if it has none of its own."""
-        asked, writer = self.message_for(sender, draft.reply_to)
-        meant = [writer]
-        if to_all or writer == sender.id:
-            meant += [number for number, _ in self._box.letters(draft.reply_to)]
-            meant = [number for number in meant if number not in (sender.id, FAIRLEAD.id)]
-        to = tuple(agent.name for agent in map(self._memory.people.get, meant) if agent)
-        subject = draft.subject or subject_of_reply(asked.subject)
+    def reply(self, sender: Agent, draft: Draft, project: str, *, to_all: bool) -> SendResult:
+        """Send a reply. The message that it answers determines the recipients, and the subject if it has none."""
+        original, author = self.message_for(sender, draft.reply_to)
+        recipients = [author]
+        if to_all or author == sender.id:
+            recipients += [number for number, _ in self._storage.deliveries(draft.reply_to)]
+            recipients = [number for number in recipients if number not in (sender.id, FAIRLEAD.id)]
+        to = tuple(agent.name for agent in map(self._cache.agents.get, recipients) if agent)
+        subject = draft.subject or reply_subject(original.subject)
         return self.send(sender, replace(draft, to=to, subject=subject), project)
 
-    def message_for(self, asker: Agent, message_id: int) -> tuple[Message, int]:
-        """Give a message and its sender's id to one of those who wrote or got it, or to the person."""
-        found = self._box.message(message_id) if 0 < message_id < _TOO_HIGH else None
-        if found is None:
+    def message_for(self, reader: Agent, message_id: int) -> tuple[Message, int]:
+        """Return a message and its sender's id, if the reader wrote or received it or is the user."""
+        stored = self._storage.get_message(message_id) if 0 < message_id <= _MAX_ID else None
+        if stored is None:
             raise NoSuchMessage(f"there is no message {message_id}; `fairlead inbox` lists yours")
-        is_known = asker.id in (USER.id, found[1])
-        if not is_known and all(number != asker.id for number, _ in self._box.letters(message_id)):
-            raise NotYours(f"message {message_id} was neither written by {asker.name} nor sent to it")
-        return found
+        may_read = reader.id in (USER.id, stored[1])
+        if not may_read and all(number != reader.id for number, _ in self._storage.deliveries(message_id)):
+            raise NotYours(f"message {message_id} was neither written by {reader.name} nor sent to it")
+        return stored
 
-    def _commit(self, orders: Sequence[Order]) -> None:
+    def _commit(self, batch: Sequence[PendingSend]) -> None:
         try:
-            self._send_all(orders)
+            self._send_all(batch)
         except MailError as error:
-            for order in orders:
-                order.error = order.error or error
+            for pending in batch:
+                pending.error = pending.error or error
         except BaseException as error:
-            for order in orders:
-                order.error = order.error or error
+            for pending in batch:
+                pending.error = pending.error or error
             raise
 
-    def _send_all(self, orders: Sequence[Order]) -> None:
-        """Keep all that can be sent, or nothing; then tell each what became of it."""
-        keys = {order.key for order in orders if order.draft.key}
-        before = self._box.sent_before(keys) if keys else {}
-        ready: list[tuple[Order, Post, tuple[Agent, ...]]] = []
-        again: list[tuple[Order, Order]] = []
-        firsts: dict[tuple[int, str], Order] = {}
-        for order in orders:
-            key = order.key
+    def _send_all(self, batch: Sequence[PendingSend]) -> None:
+        """Store all valid drafts of a batch, or none; then set each one's result."""
+        keys = {pending.key for pending in batch if pending.draft.key}
+        sent_before = self._storage.find_by_keys(keys) if keys else {}
+        ready: list[tuple[PendingSend, OutgoingMessage, tuple[Agent, ...]]] = []
+        repeated: list[tuple[PendingSend, PendingSend]] = []
+        first_by_key: dict[tuple[int, str], PendingSend] = {}
+        for pending in batch:
+            key = pending.key
             try:
-                if key in before:
-                    order.sent = self._sent_before(before[key])
-                elif key in firsts:
-                    again.append((order, firsts[key]))
+                if key in sent_before:
+                    pending.result = self._earlier_result(sent_before[key])
+                elif key in first_by_key:
+                    repeated.append((pending, first_by_key[key]))
                 else:
-                    ready.append((order, *self._post(order, self._memory.last_message + len(ready) + 1)))
-                    if order.draft.key:
-                        firsts[key] = order
+                    ready.append((pending, *self._prepare(pending, self._cache.last_message + len(ready) + 1)))
+                    if pending.draft.key:
+                        first_by_key[key] = pending
             except MailError as error:
-                order.error = error
-        posts = [post for _, post, _ in ready]
-        if posts:
-            self._memory.posted(posts, self._box.post(posts))
-        for order, post, recipients in ready:
-            order.sent = Sent(message=post.message, recipients=recipients)
-        for order, first in again:
-            order.sent = first.sent and replace(first.sent, is_new=False)
+                pending.error = error
+        outgoing = [message for _, message, _ in ready]
+        if outgoing:
+            self._cache.record_sent(outgoing, self._storage.send(outgoing))
+        for pending, message, recipients in ready:
+            pending.result = SendResult(message=message.message, recipients=recipients)
+        for pending, first in repeated:
+            pending.result = first.result and replace(first.result, is_new=False)
 
-    def _post(self, order: Order, number: int) -> tuple[Post, tuple[Agent, ...]]:
+    def _prepare(self, pending: PendingSend, number: int) -> tuple[OutgoingMessage, tuple[Agent, ...]]:
         at = self._now()
-        draft = checked(order.draft, at)
-        people = self._memory.people
-        sender = people.current(order.sender)
+        draft = validate_draft(pending.draft, at)
+        sender = self._cache.agents.current(pending.sender)
         thread = self.message_for(sender, draft.reply_to)[0].thread if draft.reply_to else number
-        to, recipients = self._memory.directory.resolve(sender, draft.to, order.project)
+        to, recipients = self._cache.addresses.resolve(sender, draft.to, pending.project)
         message = Message(
             id=number,
             at=at,
@@ -163,22 +162,21 @@ class Sending:
             thread=thread,
             reply_to=draft.reply_to,
             deadline=draft.deadline,
-            project=sender.project or replace_surrogates(order.project),
+            project=sender.project or replace_surrogates(pending.project),
         )
-        gone = tuple(agent.id for agent in recipients if agent.ended)
-        post = Post(
+        ended = tuple(agent.id for agent in recipients if agent.ended)
+        outgoing = OutgoingMessage(
             message=message,
             sender=sender.id,
             recipients=tuple(agent.id for agent in recipients),
-            gone=gone,
-            why=HAD_ENDED if gone else "",
+            ended_recipients=ended,
+            bounce_reason=ENDED_REASON if ended else "",
             key=draft.key,
-            answers=sender.id if draft.reply_to else 0,
+            answered_by=sender.id if draft.reply_to else 0,
         )
-        return post, recipients
+        return outgoing, recipients
 
-    def _sent_before(self, message: Message) -> Sent:
-        """Give a message that was sent before, to whom it went then."""
-        people = self._memory.people
-        agents = (people.get(number) for number, _ in self._box.letters(message.id))
-        return Sent(message=message, recipients=tuple(agent for agent in agents if agent), is_new=False)
+    def _earlier_result(self, message: Message) -> SendResult:
+        """Return the result of a message that was sent with the same key before."""
+        agents = (self._cache.agents.get(number) for number, _ in self._storage.deliveries(message.id))
+        return SendResult(message=message, recipients=tuple(agent for agent in agents if agent), is_new=False)

@@ -1,146 +1,146 @@
-"""The office: takes messages, knows who waits for what, shows each letter once. The one service of the mail."""
+"""`MessageService`: sends messages, tracks each delivery, and shows each one once. The package's one entry point."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from fairlead.events._parse import replace_surrogates
 from fairlead.mail._cache import MailCache
-from fairlead.mail._expiry import Expiry
-from fairlead.mail._identity import Identity
-from fairlead.mail._names import checked_topic
-from fairlead.mail._notices import HAD_ENDED
-from fairlead.mail._sending import Sending
-from fairlead.mail._storage import Waiting
+from fairlead.mail._expiry import AgentExpiry
+from fairlead.mail._identity import IdentityService
+from fairlead.mail._names import validate_topic
+from fairlead.mail._notices import ENDED_REASON
+from fairlead.mail._sending import MessageSender
+from fairlead.mail._storage import QueueSize
 from fairlead.mail._types import USER, Draft, Topic
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fairlead.mail._errors import MailError
     from fairlead.mail._storage import MailStorage
-    from fairlead.mail._types import Agent, Delivery, Intent, Message, Priority, Sent, Stage, Standing
+    from fairlead.mail._types import Agent, Delivery, Intent, MailCounts, Message, Priority, SendResult, Stage
 
-_SWEPT_AT_ONCE = 500
-_LONGEST_PAUSE = 0.05
-_LONGEST_LIST = 1000
+_PRUNE_BATCH_SIZE = 500
+_MAX_PAUSE = 0.05
+_MAX_PAGE_SIZE = 1000
 
 
 class MessageService:
-    """Any thread may call it. `waiting`, `seen`, `known` and `current` never wait; the rest may, for the disk.
+    """Thread-safe. `queued_count`, `mark_seen`, `find_by_session` and `current` never block; the rest may, on the disk.
 
-    - A message that `send` has given back outlives a power failure.
-    - Each letter is shown once: `show` has marked it when it returns, in the order in which messages were accepted.
-    - Every error is a `MailError`. After one nothing was changed, and it may be tried again.
-    - An `Agent` that is passed in names one by its id; whatever else it says may be out of date.
+    - A message survives a power failure once `send` has returned it.
+    - Each delivery is shown once, in the order in which messages were accepted: `show` has marked it when it returns.
+    - Every error is a `MailError`. After one nothing was changed, and the call can be repeated.
+    - An `Agent` argument is identified by its id; its other fields may be out of date.
     """
 
-    def __init__(self, box: MailStorage, now: Callable[[], float] = time.time) -> None:
-        """Take over a box: read who there is, and what waits for them."""
-        self._box = box
+    def __init__(self, storage: MailStorage, now: Callable[[], float] = time.time) -> None:
+        """Load the agents and queues of a storage, and use it from here on."""
+        self._storage = storage
         self._now = now
-        self._memory = MailCache(box.load())
-        self._people = self._memory.people
-        self._identity = Identity(box, self._memory, now)
-        self._sending = Sending(box, self._memory, now)
-        self._leaving = Expiry(box, self._memory, now)
+        self._cache = MailCache(storage.load())
+        self._agents = self._cache.agents
+        self._identity = IdentityService(storage, self._cache, now)
+        self._sender = MessageSender(storage, self._cache, now)
+        self._expiry = AgentExpiry(storage, self._cache, now)
 
-    def on_mail(self, call: Callable[[Agent], None]) -> None:
-        """Have this called after each commit that queued something for an agent, in the thread that made it.
+    def on_mail(self, listener: Callable[[Agent], None]) -> None:
+        """Call a listener after each commit that queued something for an agent, in the committing thread.
 
-        It must be quick; it may call the office.
+        It must be quick. It may call the service.
         """
-        self._memory.listen(call)
+        self._cache.add_listener(listener)
 
-    # -- who there is ----------------------------------------------------------------------------------
+    # -- agents ----------------------------------------------------------------------------------------
 
-    def agent_for(
-        self, session: str, *, agent_id: str = "", agent_type: str = "", project: str = "", begins: bool = False
+    def ensure_agent(
+        self, session: str, *, agent_id: str = "", agent_type: str = "", project: str = "", is_start: bool = False
     ) -> Agent:
-        """Give the agent of a session, or of its subagent; it is made when it is first heard of.
+        """Return the agent of a session, or of its subagent; create it if it does not exist.
 
-        One that has ended is given as it is: `revived` lets it live again. An id that the agent had before a /clear
-        leads to it, unless the session of that id `begins` anew: then it is another agent if the first one lives.
+        An ended agent is returned as it is; `revive` brings it back. A session id from before a /clear resolves to the
+        agent that had it, unless a session with that id starts anew (`is_start`) while the agent is alive.
         """
-        return self._identity.agent_for(session, agent_id, agent_type, project, begins=begins)
+        return self._identity.ensure_agent(session, agent_id, agent_type, project, is_start=is_start)
 
-    def known(self, session: str, agent_id: str = "") -> Agent | None:
-        """Give the agent of a session, or of its subagent, if there is one. Never waits."""
-        return self._identity.known(session, agent_id)
+    def find_by_session(self, session: str, agent_id: str = "") -> Agent | None:
+        """Return the agent of a session, or of its subagent, if it exists. Never blocks."""
+        return self._identity.find_by_session(session, agent_id)
+
+    def find_by_name(self, name: str) -> Agent:
+        """Return the agent with a name, ignoring case. Raises `NoSuchAgent` with the nearest names."""
+        return self._agents.by_name(name)
 
     def current(self, agent: Agent) -> Agent:
-        """Give an agent as it is now. Never waits."""
-        return self._people.current(agent)
+        """Return the current state of an agent. Never blocks."""
+        return self._agents.current(agent)
 
-    def find(self, name: str) -> Agent:
-        """Give the agent of a name, in whatever case it is written; `NoSuchAgent` tells the nearest names."""
-        return self._people.find(name)
+    def agents(self, project: str | None = None, *, include_ended: bool = False) -> list[Agent]:
+        """Return the sessions and subagents by name, of all projects or of one."""
+        with self._cache.locked():
+            agents = self._agents.all()
+        return [one for one in agents if project in (None, one.project) and (include_ended or not one.ended)]
 
-    def agents(self, project: str | None = None, *, ended: bool = False) -> list[Agent]:
-        """Give sessions and subagents by name, all or those of a project; the ended ones too if asked for."""
-        with self._memory.turn():
-            everybody = self._people.everybody()
-        return [one for one in everybody if project in (None, one.project) and (ended or not one.ended)]
+    def mail_counts(self) -> dict[int, MailCounts]:
+        """Return the counts of each agent that has anything open, by the agent's id."""
+        return self._storage.mail_counts([USER.id, *(agent.id for agent in self.agents())])
 
-    def standings(self) -> dict[int, Standing]:
-        """Say how much mail each agent has before it, by the agents' ids; who has none is left out."""
-        return self._box.standings([USER.id, *(agent.id for agent in self.agents())])
-
-    def continue_as(self, old_session: str, new_session: str) -> Agent:
-        """Let an agent go on under another session id, with name, queue and subagents, as after /clear."""
-        agent = self._identity.continue_as(old_session, new_session) or self.agent_for(new_session)
-        return self.revived(agent)
+    def change_session(self, old_session: str, new_session: str) -> Agent:
+        """Move an agent to another session id, with its name, queue and subagents, as after /clear."""
+        agent = self._identity.change_session(old_session, new_session) or self.ensure_agent(new_session)
+        return self.revive(agent)
 
     def rename(self, agent: Agent, name: str) -> Agent:
-        """Give a session another name; its subagents go with it. `BadName` if it cannot be had."""
+        """Rename a session; its subagents follow. Raises `BadName` if the name is invalid or taken."""
         return self._identity.rename(agent, name)
 
-    def save(self, agent: Agent, status: str) -> Agent:
-        """Keep what an agent wants to be told about itself later, in `saved`."""
-        return self._identity.save(agent, status)
+    def save_status(self, agent: Agent, status: str) -> Agent:
+        """Store a status that the agent will be reminded of, in `saved`."""
+        return self._identity.save_status(agent, status)
 
-    def seen(self, agent: Agent, at: float) -> None:
-        """Note a sign of life, in memory; `flush` keeps it. Never waits."""
-        self._people.see(agent.id, at, self._now())
+    def mark_seen(self, agent: Agent, at: float) -> None:
+        """Record that an agent was active, in memory; `flush` stores it. Never blocks."""
+        self._agents.mark_seen(agent.id, at, self._now())
 
     def flush(self) -> None:
-        """Keep when agents were last seen, all in one batch."""
+        """Store when agents were last active, in one batch."""
         self._identity.flush()
 
-    def ended(self, agent: Agent, why: str) -> None:
+    def end(self, agent: Agent, reason: str) -> None:
         """Mark an agent and its subagents as ended: what is queued for them bounces.
 
-        Who asked them something that they did not answer gets a notice. To one that has ended already, nothing happens.
+        Agents whose requests they did not answer receive a notice. Does nothing if the agent has already ended.
         """
-        self._leaving.ended(agent, why)
+        self._expiry.end(agent, reason)
 
-    def revived(self, agent: Agent) -> Agent:
-        """Let an agent live again, as at a resume: what bounced while it was away is queued. Not its subagents."""
-        return self._leaving.revived(agent)
+    def revive(self, agent: Agent) -> Agent:
+        """Mark an agent as alive again, as on resume, and queue what bounced meanwhile. Leaves subagents ended."""
+        return self._expiry.revive(agent)
 
-    def went_idle(self, agent: Agent) -> None:
-        """Give a notice to each whose request the agent has seen and not answered, once. Cheap if there is none."""
-        self._leaving.went_idle(agent)
+    def notify_idle(self, agent: Agent) -> None:
+        """Send one notice about each request that the agent has seen and not answered. Cheap if there is none."""
+        self._expiry.notify_idle(agent)
 
-    def due(self, now: float) -> int:
-        """Give a notice to each whose request was not answered by its deadline, once; say how many. Cheap."""
-        return self._leaving.due(now)
+    def process_deadlines(self, now: float) -> int:
+        """Send one notice about each request whose deadline has passed, and return how many. Cheap if there is none."""
+        return self._expiry.process_deadlines(now)
 
     # -- messages --------------------------------------------------------------------------------------
 
-    def send(self, sender: Agent, draft: Draft, *, project: str = "") -> Sent:
-        """Send a message: to all whom it is addressed to, or to none. It outlives a power failure when this returns.
+    def send(self, sender: Agent, draft: Draft, *, project: str = "") -> SendResult:
+        """Send a message to all its recipients, or to none. It survives a power failure once this returns.
 
-        `project` is where the sender is, if it has no project of its own: that of `everyone`.
+        `project` is the project of `everyone` if the sender has none of its own.
         """
-        return self._sending.send(sender, draft, project)
+        return self._sender.send(sender, draft, project)
 
-    def send_many(self, items: Sequence[tuple[Agent, Draft]], *, project: str = "") -> list[Sent | MailError]:
-        """Send messages in one transaction. Each is sent or refused by itself; trouble of the disk refuses all."""
-        return self._sending.send_many(items, project)
+    def send_many(self, items: Sequence[tuple[Agent, Draft]], *, project: str = "") -> list[SendResult | MailError]:
+        """Send messages in one transaction. Each is sent or refused on its own; a storage error refuses all."""
+        return self._sender.send_many(items, project)
 
-    def reply(  # noqa: PLR0913 - each says one thing of it, and has a name
+    def reply(  # noqa: PLR0913 - keyword-only
         self,
         sender: Agent,
         message_id: int,
@@ -153,10 +153,10 @@ class MessageService:
         deadline: float = 0.0,
         key: str = "",
         project: str = "",
-    ) -> Sent:
-        """Answer a message: to its sender, or also to all who got it. Who replies to its own writes to those.
+    ) -> SendResult:
+        """Reply to the sender of a message, or to all its recipients too. A reply to one's own goes to its recipients.
 
-        It answers the request that it replies to, and what the same sender asked earlier in the thread.
+        Marks the message as answered, and what the same sender asked earlier in the thread.
         """
         draft = Draft(
             to=(),
@@ -168,149 +168,154 @@ class MessageService:
             deadline=deadline,
             key=key,
         )
-        return self._sending.reply(sender, draft, project, to_all=to_all)
+        return self._sender.reply(sender, draft, project, to_all=to_all)
 
     def read(self, reader: Agent, message_id: int) -> tuple[Message, list[Delivery]]:
-        """Give a message and its ledger to one of those who wrote or got it; the person may read all.
+        """Return a message and its deliveries to its sender or a recipient; the user may read all.
 
-        The reader's own letter is marked as read, and will not be shown any more.
+        The reader's own delivery is marked as read, and is not shown any more.
         """
-        message, _ = self._sending.message_for(reader, message_id)
-        with self._memory.turn():
-            was = self._box.read(reader.id, message_id, self._now())
-            if was == "queued":
-                self._memory.unqueue(reader.id, Waiting(1, int(message.priority == "urgent")))
-            if was is not None and message.intent == "request":
-                self._memory.owing.add(reader.id)
-        return message, self._letters(message_id)
+        message, _ = self._sender.message_for(reader, message_id)
+        with self._cache.locked():
+            previous = self._storage.mark_read(reader.id, message_id, self._now())
+            if previous == "queued":
+                self._cache.dequeue(reader.id, QueueSize(1, int(message.priority == "urgent")))
+            if previous is not None and message.intent == "request":
+                self._cache.owing_reply.add(reader.id)
+        return message, self._deliveries(message_id)
 
-    def ledger(self, asker: Agent, message_id: int) -> list[Delivery]:
-        """Say how a message fares with each recipient, to one of those who wrote or got it."""
-        self._sending.message_for(asker, message_id)
-        return self._letters(message_id)
+    def ledger(self, reader: Agent, message_id: int) -> list[Delivery]:
+        """Return the deliveries of a message, to its sender or a recipient."""
+        self._sender.message_for(reader, message_id)
+        return self._deliveries(message_id)
 
-    def thread(self, asker: Agent, message_id: int, *, limit: int = 100, before: int = 0) -> list[Message]:
-        """Give the last of what the asker wrote or got in the thread of a message, in order."""
-        message, _ = self._sending.message_for(asker, message_id)
-        reader = 0 if asker.id == USER.id else asker.id
-        return self._box.thread(message.thread, reader, limit=_bounded(limit), before=before)[::-1]
+    def thread(self, reader: Agent, message_id: int, *, limit: int = 100, before: int = 0) -> list[Message]:
+        """Return the last messages that the reader wrote or received in the thread of a message, in order."""
+        message, _ = self._sender.message_for(reader, message_id)
+        return self._storage.thread(message.thread, _reader_id(reader), limit=_bounded(limit), before=before)[::-1]
 
     def inbox(
         self, agent: Agent, *, stages: tuple[Stage, ...] = ("queued", "shown"), limit: int = 50, before: int = 0
     ) -> list[tuple[Delivery, Message]]:
-        """Give an agent's letters, the newest first; to turn the page, give the last message's id as `before`."""
-        return self._box.inbox(agent.id, stages, limit=_bounded(limit), before=before)
+        """Return an agent's deliveries, newest first. For the next page, pass the last message's id as `before`."""
+        return self._storage.inbox(agent.id, stages, limit=_bounded(limit), before=before)
 
-    def search(self, asker: Agent, text: str, *, limit: int = 50, before: int = 0) -> list[Message]:
-        """Find a text in subjects and bodies of what the asker wrote or got, the newest first."""
-        reader = 0 if asker.id == USER.id else asker.id
-        return self._box.search(replace_surrogates(text), reader, limit=_bounded(limit), before=before)
+    def search(self, reader: Agent, text: str, *, limit: int = 50, before: int = 0) -> list[Message]:
+        """Return messages that the reader wrote or received with a text in subject or body, newest first."""
+        return self._storage.search(replace_surrogates(text), _reader_id(reader), limit=_bounded(limit), before=before)
 
-    def owed_by(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        """Give the requests that an agent has not answered, the oldest first."""
-        return [(one.letter, one.message) for one in self._box.owed_by(agent.id, limit=_bounded(limit))]
+    def unanswered_by(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
+        """Return the requests that an agent has not answered, oldest first."""
+        requests = self._storage.unanswered_by(agent.id, limit=_bounded(limit))
+        return [(request.delivery, request.message) for request in requests]
 
-    def owed_to(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        """Give the requests of an agent that were not answered, the oldest first, by recipient."""
-        return [(one.letter, one.message) for one in self._box.owed_to(agent.id, limit=_bounded(limit))]
+    def unanswered_from(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
+        """Return an agent's own requests that were not answered, oldest first, one for each recipient."""
+        requests = self._storage.unanswered_from(agent.id, limit=_bounded(limit))
+        return [(request.delivery, request.message) for request in requests]
 
     # -- topics ----------------------------------------------------------------------------------------
 
     def subscribe(self, agent: Agent, topic: str) -> Topic:
-        """Let an agent listen to a topic, with or without its `#`."""
-        name = checked_topic(topic)
-        with self._memory.turn():
-            self._box.subscribe(name, self._people.current(agent).id)
-            self._memory.topics.add(name, agent.id)
+        """Subscribe an agent to a topic, given with or without its `#`."""
+        name = validate_topic(topic)
+        with self._cache.locked():
+            self._storage.subscribe(name, self._agents.current(agent).id)
+            self._cache.topics.add(name, agent.id)
             return self._topic(name)
 
     def unsubscribe(self, agent: Agent, topic: str) -> Topic:
-        """Let it listen no more."""
-        name = checked_topic(topic)
-        with self._memory.turn():
-            self._box.unsubscribe(name, agent.id)
-            self._memory.topics.remove(name, agent.id)
+        """Remove an agent from a topic."""
+        name = validate_topic(topic)
+        with self._cache.locked():
+            self._storage.unsubscribe(name, agent.id)
+            self._cache.topics.remove(name, agent.id)
             return self._topic(name)
 
     def topics(self) -> list[Topic]:
-        """Give the topics that somebody listens to, by name."""
-        with self._memory.turn():
-            return [self._topic(name) for name in self._memory.topics.names()]
+        """Return the topics that have subscribers, by name."""
+        with self._cache.locked():
+            return [self._topic(name) for name in self._cache.topics.names()]
 
-    # -- showing ---------------------------------------------------------------------------------------
+    # -- delivery --------------------------------------------------------------------------------------
 
-    def waiting(self, agent: Agent, *, urgent_only: bool = False) -> int:
-        """Say how many letters are queued for an agent. Never waits."""
-        waiting = self._memory.waiting(agent.id)
-        return waiting.urgent if urgent_only else waiting.queued
+    def queued_count(self, agent: Agent, *, urgent_only: bool = False) -> int:
+        """Return how many deliveries are queued for an agent. Never blocks."""
+        size = self._cache.queue_size(agent.id)
+        return size.urgent if urgent_only else size.queued
 
-    def may_owe(self, agent: Agent) -> bool:
-        """Tell whether an agent may have seen a request that it did not answer. Never waits."""
-        return agent.id in self._memory.owing
+    def may_owe_reply(self, agent: Agent) -> bool:
+        """Return whether an agent may have seen a request that it did not answer. Never blocks."""
+        return agent.id in self._cache.owing_reply
 
     def show(
-        self, agent: Agent, event: str, event_id: str, *, urgent_only: bool = False, most: int = 10
+        self, agent: Agent, event: str, event_id: str, *, urgent_only: bool = False, limit: int = 10
     ) -> list[Message]:
-        """Take the first letters from an agent's queue, to be shown at an event. They are marked when this returns.
+        """Take the first deliveries from an agent's queue, to be shown at an event. They are marked when this returns.
 
-        Of the urgent ones alone, with what is queued before them in their threads.
+        With `urgent_only`: the urgent ones, and what is queued before them in their threads.
         """
-        if most <= 0 or not self.waiting(agent, urgent_only=urgent_only):
+        if limit <= 0 or not self.queued_count(agent, urgent_only=urgent_only):
             return []
         at = self._now()
-        with self._memory.turn():
-            shown = self._box.show(
+        with self._cache.locked():
+            messages = self._storage.show(
                 agent.id,
                 event=replace_surrogates(event),
                 event_id=replace_surrogates(event_id),
                 at=at,
-                most=most,
+                limit=limit,
                 urgent_only=urgent_only,
             )
-            urgent = sum(message.priority == "urgent" for message in shown)
-            self._memory.unqueue(agent.id, Waiting(len(shown), urgent))
-            if any(message.intent == "request" for message in shown):
-                self._memory.owing.add(agent.id)
-        return shown
+            urgent = sum(message.priority == "urgent" for message in messages)
+            self._cache.dequeue(agent.id, QueueSize(len(messages), urgent))
+            if any(message.intent == "request" for message in messages):
+                self._cache.owing_reply.add(agent.id)
+        return messages
 
-    def unshow(self, event_id: str) -> int:
-        """Queue again what was shown at an event whose answer never arrived; say how many letters that is."""
+    def requeue(self, event_id: str) -> int:
+        """Queue again what was shown at an event whose reply never arrived, and return how many deliveries."""
         if not event_id:
             return 0
-        with self._memory.turn():
-            again = self._box.unshow(replace_surrogates(event_id), HAD_ENDED)
-            for number, waiting in again.items():
-                self._memory.queue(number, waiting)
-        return sum(waiting.queued for waiting in again.values())
+        with self._cache.locked():
+            requeued = self._storage.requeue(replace_surrogates(event_id), ENDED_REASON)
+            for number, size in requeued.items():
+                self._cache.enqueue(number, size)
+        return sum(size.queued for size in requeued.values())
 
-    # -- keeping small ---------------------------------------------------------------------------------
+    # -- pruning ---------------------------------------------------------------------------------------
 
-    def retain(self, older_than: float) -> int:
-        """Delete the messages from before a Unix time, but none that is still queued; say how many went."""
-        gone, after, is_done = 0, None, False
+    def prune(self, older_than: float) -> int:
+        """Delete the messages from before a Unix time that are not queued any more, and return how many."""
+        deleted, after, is_done = 0, None, False
         while not is_done:
-            with self._memory.turn():
-                began = time.monotonic()
-                swept = self._box.sweep(older_than, after=after, most=_SWEPT_AT_ONCE)
-                taken = time.monotonic() - began
-            gone, after, is_done = gone + swept.gone, swept.after, swept.after is None
-            time.sleep(min(taken, _LONGEST_PAUSE))
-        with self._memory.turn():
-            for number in self._box.forget_agents(older_than):
-                self._memory.forget(number)
-        while self._box.tidy():
+            with self._cache.locked():
+                started_at = time.monotonic()
+                step = self._storage.prune_messages(older_than, after=after, limit=_PRUNE_BATCH_SIZE)
+                seconds = time.monotonic() - started_at
+            deleted, after, is_done = deleted + step.deleted, step.after, step.after is None
+            time.sleep(min(seconds, _MAX_PAUSE))
+        with self._cache.locked():
+            for number in self._storage.prune_agents(older_than):
+                self._cache.remove_agent(number)
+        while self._storage.release_space():
             time.sleep(0)
-        return gone
+        return deleted
 
-    # -- within ----------------------------------------------------------------------------------------
+    # -- internal --------------------------------------------------------------------------------------
 
-    def _letters(self, message_id: int) -> list[Delivery]:
-        return [letter for _, letter in self._box.letters(message_id)]
+    def _deliveries(self, message_id: int) -> list[Delivery]:
+        return [delivery for _, delivery in self._storage.deliveries(message_id)]
 
     def _topic(self, name: str) -> Topic:
-        agents = (self._people.get(number) for number in self._memory.topics.subscribers(name))
+        agents = (self._agents.get(number) for number in self._cache.topics.subscribers(name))
         return Topic(name=name, subscribers=tuple(agent.name for agent in agents if agent))
 
 
 def _bounded(limit: int) -> int:
-    return max(0, min(limit, _LONGEST_LIST))
+    return max(0, min(limit, _MAX_PAGE_SIZE))
+
+
+def _reader_id(reader: Agent) -> int:
+    """Return the id by which the storage filters; 0 for the user, who sees all."""
+    return 0 if reader.id == USER.id else reader.id

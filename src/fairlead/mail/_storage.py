@@ -1,8 +1,8 @@
-"""What the office needs of whoever keeps its mail. `store.MailStore` does; another may.
+"""The storage that `MessageService` needs. `store.MailStore` implements it.
 
-Each call is one transaction: all of it is kept, or nothing, and then it raises a `MailUnreachable`. What `post` and
-`end` were given outlives a power failure when they return; the rest outlives the end of the process. Any thread may
-call. One office at a time uses a box.
+Each call is one transaction: it is applied completely, or not at all and raises `MailUnreachable`. What `send` and
+`end_agents` wrote survives a power failure once they return; the rest survives the end of the process. Thread-safe.
+One service at a time uses a storage.
 """
 
 from __future__ import annotations
@@ -11,186 +11,186 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
-from fairlead.mail._types import Agent, Delivery, Message, Stage, Standing
+from fairlead.mail._types import Agent, Delivery, MailCounts, Message, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-TOLD_ENDED: Final = 1
-TOLD_IDLE: Final = 2
-TOLD_LATE: Final = 4
-"""For which reasons the sender of a request was given a notice; each of them once."""
+NOTICE_ENDED: Final = 1
+NOTICE_IDLE: Final = 2
+NOTICE_OVERDUE: Final = 4
+"""Bit flags: for which reasons the sender of a request was sent a notice. Each reason is used once."""
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False):
-    """How many letters are queued for an agent, and how many of them are urgent."""
+class QueueSize(msgspec.Struct, frozen=True, gc=False):
+    """How many deliveries are queued for an agent, and how many of them are urgent."""
 
     queued: int = 0
     urgent: int = 0
 
-    def __add__(self, other: Waiting) -> Waiting:
-        return Waiting(self.queued + other.queued, self.urgent + other.urgent)
+    def __add__(self, other: QueueSize) -> QueueSize:
+        return QueueSize(self.queued + other.queued, self.urgent + other.urgent)
 
-    def __sub__(self, other: Waiting) -> Waiting:
-        return Waiting(self.queued - other.queued, self.urgent - other.urgent)
+    def __sub__(self, other: QueueSize) -> QueueSize:
+        return QueueSize(self.queued - other.queued, self.urgent - other.urgent)
 
 
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an office holds in memory."""
+class MailSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a `MailCache` starts with."""
 
     agents: list[Agent]
     former_sessions: dict[str, int] = {}
-    """Session ids that agents had before a /clear, and whose they were."""
+    """Session ids that agents had before a /clear, with the agent's id."""
     former_names: dict[str, int] = {}
-    """Names that agents had before they were renamed, in lower case."""
+    """Names that agents had before a rename, in lower case, with the agent's id."""
     subscriptions: list[tuple[str, int]] = []
     """Topic and agent."""
-    waiting: dict[int, Waiting] = {}
-    owing: set[int] = set()
-    """Agents that saw a request and did not answer it, and whose going idle was not told yet."""
+    queue_sizes: dict[int, QueueSize] = {}
+    owing_reply: set[int] = set()
+    """Agents that saw a request, did not answer it, and whose going idle was not reported yet."""
     deadlines: list[tuple[float, int]] = []
-    """Of requests that are not answered, and whose sender was not told yet: the time, and the message."""
+    """Time and message of unanswered requests whose sender has no notice about the deadline yet."""
     last_message: int = 0
-    """The highest id that was ever given to a message."""
+    """The highest id that any message ever had."""
 
 
-class Post(msgspec.Struct, frozen=True, kw_only=True):
-    """A message on its way into the box."""
+class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message to be stored, with what it changes about others."""
 
     message: Message
     sender: int
     recipients: tuple[int, ...]
-    gone: tuple[int, ...] = ()
-    """Those recipients that have ended: their letters bounce at once."""
-    why: str = ""
+    ended_recipients: tuple[int, ...] = ()
+    """Recipients that have ended: their deliveries bounce at once."""
+    bounce_reason: str = ""
     key: str = ""
-    answers: int = 0
-    """The agent whose letters this answers: that of `message.reply_to`, and what the recipients asked it before in the
-    same thread. 0 for none."""
-    tells: tuple[tuple[int, int, int], ...] = ()
-    """What this is a notice about: message, recipient, and for which reason."""
+    answered_by: int = 0
+    """The agent whose deliveries this answers: that of `message.reply_to`, and what the recipients asked it earlier in
+    the same thread. 0 for none."""
+    marks_notified: tuple[tuple[int, int, int], ...] = ()
+    """The deliveries that this is a notice about: message, recipient, reason."""
 
 
-class Former(msgspec.Struct, frozen=True, gc=False):
-    """What an agent was called before: it still leads to it."""
+class Alias(msgspec.Struct, frozen=True, gc=False):
+    """A former name or session id of an agent. It still resolves to the agent."""
 
     kind: Literal["session", "name"]
     text: str
     agent: int
 
 
-class Swept(msgspec.Struct, frozen=True, kw_only=True):
-    """What one step of the retention did."""
+class PruneStep(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one pruning step."""
 
-    gone: int = 0
-    """So many messages."""
+    deleted: int = 0
+    """How many messages."""
     after: tuple[float, int] | None = None
-    """Where the next step goes on; None if there is none."""
+    """Where the next step continues; None if this was the last."""
 
 
-class Owed(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that was not answered."""
+class UnansweredRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that one recipient has not answered."""
 
     message: Message
-    letter: Delivery
+    delivery: Delivery
     sender: int
     recipient: int
-    told: int = 0
-    """For which reasons its sender was given a notice."""
+    notified: int = 0
+    """For which reasons (bit flags) the sender was sent a notice."""
 
 
 class MailStorage(Protocol):
-    """Keeps agents, messages and letters."""
+    """Stores agents, messages and deliveries."""
 
-    def load(self) -> Loaded:
-        """Give what an office holds in memory."""
+    def load(self) -> MailSnapshot:
+        """Return what a `MailCache` starts with."""
 
     def close(self) -> None:
-        """Let go of it. What was kept stays."""
+        """Close the storage. What was stored stays."""
 
     # -- agents ----------------------------------------------------------------------------------------
 
-    def put_agents(self, agents: Sequence[Agent], former: Sequence[Former] = ()) -> None:
-        """Keep agents, each in place of the one with its id, and what they were called before."""
+    def save_agents(self, agents: Sequence[Agent], aliases: Sequence[Alias] = ()) -> None:
+        """Store agents, replacing those with the same id, and their former names."""
 
-    def see(self, seen: Sequence[tuple[int, float]]) -> None:
-        """Keep when agents were last seen."""
+    def save_last_seen(self, seen: Sequence[tuple[int, float]]) -> None:
+        """Store when agents were last active."""
 
-    def end(self, agents: Sequence[int], at: float, why: str, posts: Sequence[Post]) -> None:
-        """Mark agents as ended, bounce what is queued for them, and take the notices about it."""
+    def end_agents(self, agents: Sequence[int], at: float, reason: str, notices: Sequence[OutgoingMessage]) -> None:
+        """Mark agents as ended, bounce what is queued for them, and store the notices about it."""
 
-    def revive(self, agents: Sequence[int]) -> dict[int, Waiting]:
-        """Let agents live again, queue what had bounced, and say how much that is."""
+    def revive_agents(self, agents: Sequence[int]) -> dict[int, QueueSize]:
+        """Mark agents as alive, queue what had bounced, and return how much that is."""
 
     def subscribe(self, topic: str, agent: int) -> None:
-        """Let an agent listen to a topic."""
+        """Subscribe an agent to a topic."""
 
     def unsubscribe(self, topic: str, agent: int) -> None:
-        """Let it listen no more."""
+        """Remove an agent from a topic."""
 
     # -- messages --------------------------------------------------------------------------------------
 
-    def post(self, posts: Sequence[Post]) -> dict[int, Waiting]:
-        """Take messages, with their letters, and mark what they answer; say what left the queues by being answered."""
+    def send(self, messages: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
+        """Store messages and their deliveries, and mark what they answer. Return what left the queues by that."""
 
-    def sent_before(self, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Message]:
-        """Find the messages that were sent under these keys, by sender and key."""
+    def find_by_keys(self, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Message]:
+        """Return the messages sent with these idempotency keys, by sender and key."""
 
-    def message(self, message: int) -> tuple[Message, int] | None:
-        """Give a message and the id of its sender."""
+    def get_message(self, message: int) -> tuple[Message, int] | None:
+        """Return a message and the id of its sender."""
 
-    def letters(self, message: int) -> list[tuple[int, Delivery]]:
-        """Give a message's ledger, by the ids of its recipients."""
+    def deliveries(self, message: int) -> list[tuple[int, Delivery]]:
+        """Return a message's deliveries, each with the id of its recipient."""
 
     def thread(self, thread: int, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Give what a reader wrote or got in a thread, the newest first; the reader 0 reads all."""
+        """Return what a reader wrote or received in a thread, newest first; reader 0 sees all."""
 
     def search(self, text: str, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Find a text in what a reader wrote or got, the newest first; the reader 0 reads all."""
+        """Return messages with a text that a reader wrote or received, newest first; reader 0 sees all."""
 
     def inbox(
         self, recipient: int, stages: tuple[Stage, ...], *, limit: int, before: int
     ) -> list[tuple[Delivery, Message]]:
-        """Give the letters of an agent, the newest first, from before a message on; 0 is from the end."""
+        """Return an agent's deliveries, newest first, from before a message; 0 starts at the newest."""
 
-    def owed_by(self, agent: int, *, limit: int) -> list[Owed]:
-        """Give the requests that an agent has not answered, the oldest first; none that bounced."""
+    def unanswered_by(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
+        """Return the requests that an agent has not answered, oldest first, without bounced ones."""
 
-    def owed_to(self, agent: int, *, limit: int) -> list[Owed]:
-        """Give the requests of an agent that were not answered, the oldest first; none that bounced."""
+    def unanswered_from(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
+        """Return an agent's own requests that were not answered, oldest first, without bounced ones."""
 
-    def owed_for(self, messages: Sequence[int]) -> list[Owed]:
-        """Give those of these requests that were not answered, by recipient; also what bounced."""
+    def unanswered_among(self, messages: Sequence[int]) -> list[UnansweredRequest]:
+        """Return which of these requests were not answered, per recipient, including bounced ones."""
 
-    def standings(self, agents: Collection[int]) -> dict[int, Standing]:
-        """Say how much mail these agents have before them; one who has none is left out."""
+    def mail_counts(self, agents: Collection[int]) -> dict[int, MailCounts]:
+        """Return the counts of these agents; an agent with nothing open is left out."""
 
-    # -- showing ---------------------------------------------------------------------------------------
+    # -- delivery --------------------------------------------------------------------------------------
 
-    def show(  # noqa: PLR0913 - each says one thing of it, and has a name
-        self, recipient: int, *, event: str, event_id: str, at: float, most: int, urgent_only: bool
+    def show(  # noqa: PLR0913 - keyword-only
+        self, recipient: int, *, event: str, event_id: str, at: float, limit: int, urgent_only: bool
     ) -> list[Message]:
-        """Mark the first letters of an agent's queue as shown, and give their messages in order.
+        """Mark the first queued deliveries of an agent as shown, and return their messages in order.
 
-        Of the urgent ones alone, with what is queued before them in their threads.
+        With `urgent_only`: the urgent ones, and what is queued before them in their threads.
         """
 
-    def unshow(self, event_id: str, why_not: str) -> dict[int, Waiting]:
-        """Queue again what was shown at an event and not read since, and say how much that is.
+    def requeue(self, event_id: str, bounce_reason: str) -> dict[int, QueueSize]:
+        """Queue again what was shown at an event and not read since, and return how much that is.
 
-        What was for an agent that has ended bounces instead, for the reason given.
+        Deliveries to an agent that has ended bounce instead, for the given reason.
         """
 
-    def read(self, recipient: int, message: int, at: float) -> Stage | None:
-        """Mark a letter as read, and say at which stage it was; None if there is none."""
+    def mark_read(self, recipient: int, message: int, at: float) -> Stage | None:
+        """Mark a delivery as read and return its previous stage; None if there is no such delivery."""
 
-    # -- keeping small ---------------------------------------------------------------------------------
+    # -- pruning ---------------------------------------------------------------------------------------
 
-    def sweep(self, older_than: float, *, after: tuple[float, int] | None, most: int) -> Swept:
-        """Look at some messages from before a time, the oldest first, and delete those that are queued for nobody."""
+    def prune_messages(self, older_than: float, *, after: tuple[float, int] | None, limit: int) -> PruneStep:
+        """Look at some messages from before a time, oldest first, and delete those that are queued for no agent."""
 
-    def forget_agents(self, older_than: float) -> list[int]:
-        """Delete the agents that ended before a time and are named by no message, and say which."""
+    def prune_agents(self, older_than: float) -> list[int]:
+        """Delete the agents that ended before a time and that no message names, and return their ids."""
 
-    def tidy(self) -> int:
-        """Give a part of the free room back to the disk, and say how many bytes."""
+    def release_space(self) -> int:
+        """Return some free space to the file system, and how many bytes that was."""

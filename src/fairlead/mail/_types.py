@@ -1,4 +1,4 @@
-"""What agents tell each other, and who they are, as values. Nothing here knows where they are kept or shown."""
+"""The values of the mail: agents, messages, deliveries. Knows neither where they are stored nor how they are shown."""
 
 from __future__ import annotations
 
@@ -14,70 +14,69 @@ PRIORITIES: Final[tuple[Priority, ...]] = ("urgent", "normal", "low")
 INTENTS: Final[tuple[Intent, ...]] = ("request", "inform", "ack")
 STAGES: Final[tuple[Stage, ...]] = ("queued", "shown", "read", "answered", "bounced")
 
-LONGEST_BODY: Final = 1024 * 1024
-"""Bytes of a body, in UTF-8."""
-LONGEST_SUBJECT: Final = 500
-"""Characters."""
-LONGEST_KEY: Final = 200
-MOST_RECIPIENTS: Final = 1000
+MAX_BODY_BYTES: Final = 1024 * 1024
+"""In UTF-8."""
+MAX_SUBJECT_LENGTH: Final = 500
+MAX_KEY_LENGTH: Final = 200
+MAX_RECIPIENTS: Final = 1000
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Who can write and be written to: a session, a subagent, the person, Fairlead itself, a program."""
+    """A sender or recipient: a session, a subagent, the user, Fairlead itself, or a program."""
 
     id: int
     name: str
-    """Unique among all that are kept, in whatever case it is written."""
+    """Unique among all stored agents, ignoring case."""
     session: str = ""
-    """The client's session id; of a subagent its parent's."""
+    """The client's session id; for a subagent, its parent's."""
     project: str = ""
     """The project's folder."""
     parent: int = 0
-    """The agent whose subagent this is."""
+    """Id of the agent whose subagent this is."""
     agent_id: str = ""
     """The client's id of a subagent."""
     created: float = 0.0
     seen: float = 0.0
-    """The last sign of life."""
+    """When it was last active."""
     ended: float = 0.0
-    """When it ended; 0 while it lives."""
+    """When it ended; 0 while it is alive."""
     saved: str = ""
-    """What it wants to be told about itself after a compaction."""
+    """A status that the agent saved, to be reminded of after a compaction."""
 
 
 USER: Final = Agent(id=1, name="User")
-"""The person."""
+"""The human user."""
 FAIRLEAD: Final = Agent(id=2, name="Fairlead")
-"""Writes notices, and reads nothing."""
+"""The sender of notices; it receives no mail."""
 SCRIPT: Final = Agent(id=3, name="Script")
 """A program that belongs to no session and has no terminal."""
 FIRST_ID: Final = 10
-"""The ids of sessions and subagents begin here."""
+"""The first id for sessions and subagents."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What was said. It never changes; how it fares with each recipient is told by its letters."""
+    """A message as it was sent. It never changes; its deliveries say what became of it."""
 
     id: int
-    """In the order in which messages were accepted, whatever the clock does."""
+    """Ascending in the order in which messages were accepted, independent of the clock."""
     at: float
     sender: str
     to: tuple[str, ...]
-    """As it was addressed: `#build` is not replaced by those who got it."""
+    """As addressed: `#build` is not replaced by its subscribers."""
     subject: str
     body: str = ""
     priority: Priority = "normal"
     intent: Intent = "inform"
     thread: int
-    """The id of the message that began it; its own if it did."""
+    """Id of the first message of the thread; its own if it started one."""
     reply_to: int = 0
     deadline: float = 0.0
-    """When a request should be answered, as Unix time; 0 for no such time."""
+    """Unix time by which a request should be answered; 0 for none."""
     project: str = ""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """How one message fares with one recipient: a row of the ledger."""
+    """The state of one message for one recipient: a row of the ledger."""
 
     message: int
     recipient: str
@@ -94,7 +93,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants to say."""
+    """A message to be sent."""
 
     to: tuple[str, ...]
     """Names, `#topic`, `everyone`."""
@@ -105,35 +104,35 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     reply_to: int = 0
     deadline: float = 0.0
     key: str = ""
-    """Sent again with the same key by the same sender, it is not sent again."""
+    """Idempotency key: a second draft with the same key and sender is not sent."""
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a draft."""
+class SendResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The message that a draft became, and its recipients."""
 
     message: Message
     recipients: tuple[Agent, ...]
-    """Whoever gets it. One that has ended gets it if it is resumed; until then its letter has bounced."""
+    """For a recipient that has ended, the delivery has bounced until it is resumed."""
     is_new: bool = True
-    """False if the key was used before: the earlier message is given, and nothing was sent."""
+    """False if the idempotency key was used before: this is the earlier message, and nothing was sent."""
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """What several agents listen to."""
+    """A topic and the names of its subscribers."""
 
     name: str
     """Without the `#`."""
     subscribers: tuple[str, ...]
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How much mail an agent has before it."""
+class MailCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How many messages and requests are open for an agent."""
 
     queued: int = 0
     """Not shown yet."""
     unread: int = 0
-    """Not read yet, whether it was shown or not."""
+    """Not read yet, whether shown or not."""
     owes: int = 0
     """Requests to it that it has not answered."""
     owed: int = 0
-    """Requests of its own that others have not answered, by recipient."""
+    """Its own requests that others have not answered, counted per recipient."""

@@ -1,4 +1,4 @@
-"""What can be sent: a draft is checked, and made writable, before anything else is done with it."""
+"""Validates drafts before anything else is done with them."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.events._parse import replace_surrogates
 from fairlead.mail._errors import BadMessage, TooLarge
-from fairlead.mail._names import shown
-from fairlead.mail._types import INTENTS, LONGEST_BODY, LONGEST_KEY, LONGEST_SUBJECT, PRIORITIES
+from fairlead.mail._names import quote
+from fairlead.mail._types import INTENTS, MAX_BODY_BYTES, MAX_KEY_LENGTH, MAX_SUBJECT_LENGTH, PRIORITIES
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from fairlead.mail._types import Draft
 
-_AGAIN = "Re: "
+_REPLY_PREFIX = "Re: "
 
 
-def checked(draft: Draft, now: float) -> Draft:
-    """Give a draft as it can be kept, or say what is wrong with it."""
+def validate_draft(draft: Draft, now: float) -> Draft:
+    """Return a draft as it can be stored. Raises `BadMessage`."""
     if draft.priority not in PRIORITIES:
-        raise BadMessage(f"priority must be one of {', '.join(PRIORITIES)}, not {shown(str(draft.priority))}")
+        raise BadMessage(f"priority must be one of {', '.join(PRIORITIES)}, not {quote(str(draft.priority))}")
     if draft.intent not in INTENTS:
-        raise BadMessage(f"intent must be one of {', '.join(INTENTS)}, not {shown(str(draft.intent))}")
+        raise BadMessage(f"intent must be one of {', '.join(INTENTS)}, not {quote(str(draft.intent))}")
     _check_deadline(draft, now)
     if not draft.subject.strip() and not draft.body.strip():
-        raise BadMessage("the message says nothing; give it a subject or a body")
+        raise BadMessage("the message is empty; give it a subject or a body")
     _check_size(draft)
     return replace(
         draft,
@@ -36,10 +36,10 @@ def checked(draft: Draft, now: float) -> Draft:
     )
 
 
-def subject_of_reply(subject: str) -> str:
-    """Give the subject under which a message is answered."""
-    again = subject if subject.startswith(_AGAIN) else f"{_AGAIN}{subject}"
-    return again[:LONGEST_SUBJECT]
+def reply_subject(subject: str) -> str:
+    """Return the subject of a reply."""
+    prefixed = subject if subject.startswith(_REPLY_PREFIX) else f"{_REPLY_PREFIX}{subject}"
+    return prefixed[:MAX_SUBJECT_LENGTH]
 
 
 def _check_deadline(draft: Draft, now: float) -> None:
@@ -48,16 +48,16 @@ def _check_deadline(draft: Draft, now: float) -> None:
     if draft.intent != "request":
         raise BadMessage("only a request can have a deadline; send it with the intent request")
     if not math.isfinite(draft.deadline) or draft.deadline <= now:
-        raise BadMessage("the deadline is over; give one that is to come")
+        raise BadMessage("the deadline has passed; give one in the future")
 
 
 def _check_size(draft: Draft) -> None:
-    if len(draft.subject) > LONGEST_SUBJECT:
-        raise TooLarge(f"a subject may have {LONGEST_SUBJECT} characters, not {len(draft.subject)}; use the body")
-    if len(draft.key) > LONGEST_KEY:
-        raise TooLarge(f"an idempotency key may have {LONGEST_KEY} characters, not {len(draft.key)}")
+    if len(draft.subject) > MAX_SUBJECT_LENGTH:
+        raise TooLarge(f"a subject can have {MAX_SUBJECT_LENGTH} characters, not {len(draft.subject)}; use the body")
+    if len(draft.key) > MAX_KEY_LENGTH:
+        raise TooLarge(f"an idempotency key can have {MAX_KEY_LENGTH} characters, not {len(draft.key)}")
     size = len(draft.body) if draft.body.isascii() else len(replace_surrogates(draft.body).encode())
-    if size > LONGEST_BODY:
+    if size > MAX_BODY_BYTES:
         raise TooLarge(
-            f"a body may have {LONGEST_BODY} bytes, not {size}; keep it in a file, and send where that file is"
+            f"a body can have {MAX_BODY_BYTES} bytes, not {size}; write it to a file and send the file's path"
         )

@@ -1,20 +1,20 @@
-"""How a person is told: on the desktop, and by other channels.
+"""Notifies the user, on the desktop and by other channels.
 
-Knows no policy file: what the user set comes in as plain values. Deciding is pure; sending is a process of its own,
-so that neither a slow service nor a missing library can delay or fail a hook.
+Knows no policy file: settings are passed as plain values. Composing a note is pure; a separate process sends it, so
+that neither a slow service nor a missing library can delay or fail a hook.
 """
 
-from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, has_desktop, log_file, send
-from fairlead.notify._when import (
+from fairlead.notify._notes import (
     CommandStatus,
     Note,
     Status,
-    Waiting,
+    WaitingSession,
+    attention_note,
+    command_note,
+    event_note,
     is_system_event_hook,
-    note_for,
-    note_of_command,
-    note_of_waiting,
 )
+from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, has_desktop, log_file, send
 
 __all__ = [
     "NO_CHANNEL",
@@ -22,12 +22,12 @@ __all__ = [
     "CommandStatus",
     "Note",
     "Status",
-    "Waiting",
+    "WaitingSession",
+    "attention_note",
+    "command_note",
+    "event_note",
     "has_desktop",
     "is_system_event_hook",
     "log_file",
-    "note_for",
-    "note_of_command",
-    "note_of_waiting",
     "send",
 ]

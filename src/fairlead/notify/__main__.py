@@ -1,4 +1,4 @@
-"""The process that sends: a letter on stdin, the log as stderr. Nobody waits for it."""
+"""The process that sends a note: reads a request from stdin, and writes errors to the log, which is its stderr."""
 
 from __future__ import annotations
 
@@ -14,59 +14,59 @@ import msgspec
 
 from fairlead.notify._channels import publish
 from fairlead.notify._desktop import show
-from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, Letter
-from fairlead.notify._when import plain
+from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, SendRequest
+from fairlead.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIFETIME = 30
+TIME_LIMIT = 30
 """Seconds after which it gives up, whatever a service is doing."""
-LOG_LIMIT = 100_000
-LOG_KEPT = 50_000
-LINE_LIMIT = 500
+MAX_LOG_BYTES = 100_000
+KEPT_LOG_BYTES = 50_000
+MAX_LINE_LENGTH = 500
 
 
 def main() -> int:
-    """Tell the person; write down what did not work, and say it by the exit code."""
-    os.chdir("/")  # so that no folder is held that somebody wants to remove
-    shorten(sys.stderr.fileno())
-    letter = msgspec.json.decode(sys.stdin.buffer.read(), type=Letter)
-    log = _log_for(letter)
-    _end_in_time(log, NO_CHANNEL if letter.channels else NO_DESKTOP)
-    is_shown = not letter.desktop or show(letter.note, log)
-    is_sent = publish(letter.note, letter.channels, log)
-    return (0 if is_shown else NO_DESKTOP) | (0 if is_sent else NO_CHANNEL)
+    """Send the note, log what failed, and return the exit code."""
+    os.chdir("/")  # not to keep a folder in use that the user wants to remove
+    trim_log(sys.stderr.fileno())
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=SendRequest)
+    log = _logger(request)
+    _set_time_limit(log, NO_CHANNEL if request.channels else NO_DESKTOP)
+    is_shown = not request.desktop or show(request.note, log)
+    is_published = publish(request.note, request.channels, log)
+    return (0 if is_shown else NO_DESKTOP) | (0 if is_published else NO_CHANNEL)
 
 
-def shorten(log: int) -> None:
-    """Keep the end of a log that has grown too long."""
-    with suppress(OSError):  # no file, or not ours to read
+def trim_log(log: int) -> None:
+    """Keep only the end of a log that has grown too long."""
+    with suppress(OSError):  # not a file, or not ours to read
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         size = os.fstat(log).st_size
-        if size > LOG_LIMIT:
-            kept = os.pread(log, LOG_KEPT, size - LOG_KEPT)
+        if size > MAX_LOG_BYTES:
+            kept = os.pread(log, KEPT_LOG_BYTES, size - KEPT_LOG_BYTES)
             os.ftruncate(log, 0)
             os.write(log, kept.partition(b"\n")[2])
         fcntl.flock(log, fcntl.LOCK_UN)
 
 
-def _log_for(letter: Letter) -> Callable[[str], None]:
+def _logger(request: SendRequest) -> Callable[[str], None]:
     def log(text: str) -> None:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        line = f"{now} {letter.note.title}: {plain(text, LINE_LIMIT)}\n"
-        os.write(sys.stderr.fileno(), line.encode())  # at once and whole, also beside other processes
+        line = f"{now} {request.note.title}: {one_line(text, MAX_LINE_LENGTH)}\n"
+        os.write(sys.stderr.fileno(), line.encode())  # one write, so that lines of several processes do not mix
 
     return log
 
 
-def _end_in_time(log: Callable[[str], None], code: int) -> None:
+def _set_time_limit(log: Callable[[str], None], code: int) -> None:
     def give_up(*_: object) -> None:
-        log(f"gave up after {LIFETIME} s")
+        log(f"gave up after {TIME_LIMIT} s")
         os._exit(code)
 
     signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(LIFETIME)
+    signal.alarm(TIME_LIMIT)
 
 
 if __name__ == "__main__":

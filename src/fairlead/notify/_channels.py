@@ -1,6 +1,6 @@
-"""Tell a person by channels, each an Apprise URL. Only for the process that sends.
+"""Sends a note to channels, each an Apprise URL. Used only by the sending process.
 
-The URLs hold secrets: in the log a channel is its number and its service, and a variable's value is its name again.
+The URLs contain secrets: in the log a channel is its number and its service, and a variable's value is its name.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.notify._unsent import MISSING, Unsent, reason
+from fairlead.notify._errors import NOT_INSTALLED, NotSent, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from apprise import Apprise
 
-    from fairlead.notify._when import Note, Status
+    from fairlead.notify._notes import Note, Status
 
-VARIABLE = re.compile(r"\$\{(\w+)\}")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def publish(note: Note, channels: Sequence[str], log: Callable[[str], None]) -> bool:
-    """Send to all at once, so that one which hangs holds up no other. Tells whether each took it."""
+    """Send to all channels at once, so that none delays another. Return whether all accepted the note."""
     if not channels:
         return True
-    log = _keeping_secrets(channels, os.environ, log)
+    log = _redacting(channels, os.environ, log)
     try:
         import apprise  # noqa: F401 - an optional extra
     except ImportError:
-        log(f"channels, by apprise: {MISSING}")
+        log(f"channels, by apprise: {NOT_INSTALLED}")
         return False
-    targets = [_opened(number, channel, log) for number, channel in enumerate(channels, 1)]
-    _listen(log)  # not before: of a URL that it does not understand, Apprise writes the whole
+    targets = [_open(number, channel, log) for number, channel in enumerate(channels, 1)]
+    _log_apprise_warnings(log)  # not earlier: Apprise logs the whole of a URL that it does not understand
     with ThreadPoolExecutor(len(targets)) as pool:
         return all([*pool.map(lambda target: target is not None and _notify(note, target, log), targets)])
 
@@ -44,16 +44,16 @@ class _Target(NamedTuple):
     service: Apprise
 
 
-def _opened(number: int, channel: str, log: Callable[[str], None]) -> _Target | None:
+def _open(number: int, channel: str, log: Callable[[str], None]) -> _Target | None:
     from apprise import Apprise
 
     scheme = re.match(r"([a-z0-9]+)://", channel)
     target = _Target(f"channel {number}{f' ({scheme[1]})' if scheme else ''}", Apprise())
     try:
-        if target.service.add(filled(channel, os.environ)):
+        if target.service.add(_expand(channel, os.environ)):
             return target
-        log(f"{target.name}: no URL that Apprise understands")
-    except Unsent as error:
+        log(f"{target.name}: Apprise does not understand this URL")
+    except NotSent as error:
         log(f"{target.name}: {error}")
     return None
 
@@ -66,8 +66,8 @@ def _notify(note: Note, target: _Target, log: Callable[[str], None]) -> bool:
         if target.service.notify(note.body, note.title, notify_type=kind, body_format=NotifyFormat.TEXT):
             return True
         log(f"{target.name}: not sent")
-    except Exception as error:  # noqa: BLE001 - whatever a service's code raises, it is logged
-        log(f"{target.name}: {reason(error)}")
+    except Exception as error:  # noqa: BLE001 - whatever a service's code raises is logged
+        log(f"{target.name}: {error_text(error)}")
     return False
 
 
@@ -80,18 +80,19 @@ _KINDS: dict[Status, str] = {
 }
 
 
-def filled(channel: str, environ: Mapping[str, str]) -> str:
-    """Put the values of variables where `${NAME}` stands."""
-    missing = [name for name in VARIABLE.findall(channel) if not environ.get(name)]
+def _expand(channel: str, environ: Mapping[str, str]) -> str:
+    """Replace each `${NAME}` by the value of that variable. Raises `NotSent` if one is not set."""
+    missing = [name for name in _VARIABLE.findall(channel) if not environ.get(name)]
     if missing:
-        raise Unsent(f"not set in the environment: {', '.join(dict.fromkeys(missing))}")
-    return VARIABLE.sub(lambda found: environ[found[1]], channel)
+        raise NotSent(f"not set in the environment: {', '.join(dict.fromkeys(missing))}")
+    return _VARIABLE.sub(lambda match: environ[match[1]], channel)
 
 
-def _keeping_secrets(
+def _redacting(
     channels: Sequence[str], environ: Mapping[str, str], log: Callable[[str], None]
 ) -> Callable[[str], None]:
-    names = {name for channel in channels for name in VARIABLE.findall(channel) if environ.get(name)}
+    """Return a log function that writes the values of the channels' variables as `${NAME}`."""
+    names = {name for channel in channels for name in _VARIABLE.findall(channel) if environ.get(name)}
 
     def write(text: str) -> None:
         for name in sorted(names, key=lambda name: -len(environ[name])):
@@ -101,11 +102,11 @@ def _keeping_secrets(
     return write
 
 
-def _listen(log: Callable[[str], None]) -> None:
-    """Apprise says why something was not sent to its logger alone."""
+def _log_apprise_warnings(log: Callable[[str], None]) -> None:
+    """Copy Apprise's warnings to the log: only they say why something was not sent."""
 
-    class Listener(logging.Handler):
+    class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             log(f"apprise: {record.getMessage()}")
 
-    logging.getLogger("apprise").addHandler(Listener(logging.WARNING))
+    logging.getLogger("apprise").addHandler(Handler(logging.WARNING))

@@ -1,6 +1,6 @@
-"""Tell a person on the desktop. Only for the process that sends: what it imports is slow to load.
+"""Shows a note on the desktop. Used only by the sending process: its imports are slow.
 
-A note's text is data on every road: escaped where markup is read, never part of a script.
+The text of a note is always data: escaped where markup is read, and never part of a script.
 """
 
 from __future__ import annotations
@@ -10,87 +10,88 @@ import logging
 import os
 import platform
 import shutil
-import subprocess
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.notify._unsent import MISSING, Unsent, reason
+from fairlead.notify._errors import NOT_INSTALLED, NotSent, error_text
+from fairlead.process import run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.notify._when import Note
+    from fairlead.notify._notes import Note
 
-PATIENCE = 5.0
-"""Seconds for each road: a desktop that does not answer by then will not."""
+_TIMEOUT = 5.0
+"""Seconds for each method: a desktop that has not answered by then will not."""
 
 
 def show(note: Note, log: Callable[[str], None]) -> bool:
-    """Take the first road that works; say of each that did not, why. Tells whether one did."""
-    for name, road in _roads():
+    """Show a note by the first method that works, and log why others failed. Return whether one worked."""
+    for name, show_by in _methods():
         try:
-            road(note)
-        except (TimeoutError, subprocess.TimeoutExpired):
-            log(f"desktop, by {name}: no answer within {PATIENCE:g} s")
-            return False  # it may yet be shown: another road could show it twice
-        except Exception as error:  # noqa: BLE001 - whatever a library raises, the next road is tried
-            log(f"desktop, by {name}: {reason(error)}")
+            show_by(note)
+        except TimeoutError:
+            log(f"desktop, by {name}: no answer within {_TIMEOUT:g} s")
+            return False  # it may still be shown: another method could show it twice
+        except Exception as error:  # noqa: BLE001 - whatever a library raises, the next method is tried
+            log(f"desktop, by {name}: {error_text(error)}")
         else:
             return True
     return False
 
 
-def _roads() -> list[tuple[str, Callable[[Note], None]]]:
+def _methods() -> list[tuple[str, Callable[[Note], None]]]:
     if platform.system() == "Darwin":
         return [("desktop-notifier", _by_library), ("osascript", _by_osascript)]
     return [("desktop-notifier", _by_library), ("notify-send", _by_notify_send)]
 
 
-# -- the library ---------------------------------------------------------------------------------------
+# -- desktop-notifier ----------------------------------------------------------------------------------
 
 
-class _Warnings(logging.Handler):
-    """The library never raises: it warns, and goes on."""
+class _FirstWarning(logging.Handler):
+    """Keeps the library's first warning: it never raises."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.first: str | None = None
+        self.text: str | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         cause = record.exc_info[1] if record.exc_info else None
-        self.first = self.first or f"{record.getMessage()}{f': {reason(cause)}' if cause is not None else ''}"
+        self.text = self.text or f"{record.getMessage()}{f': {error_text(cause)}' if cause is not None else ''}"
 
 
 def _by_library(note: Note) -> None:
     try:
         from desktop_notifier import DesktopNotifier, Urgency
     except ImportError as error:
-        raise Unsent(MISSING) from error
-    _find_bus()
-    warnings = _Warnings()
-    logging.getLogger("desktop_notifier").addHandler(warnings)
+        raise NotSent(NOT_INSTALLED) from error
+    _set_bus_address()
+    warning = _FirstWarning()
+    logging.getLogger("desktop_notifier").addHandler(warning)
     notifier = DesktopNotifier(app_name="Fairlead", app_icon=None)
     urgency = Urgency.Critical if note.status == "failure" else Urgency.Normal
-    asyncio.run(asyncio.wait_for(notifier.send(note.title, _body(note), urgency), PATIENCE))
-    if warnings.first:
-        raise Unsent(warnings.first)
+    asyncio.run(asyncio.wait_for(notifier.send(note.title, _body(note), urgency), _TIMEOUT))
+    if warning.text:
+        raise NotSent(warning.text)
 
 
-def _find_bus() -> None:
-    """Where no address is set (a login by ssh, a cron job), the bus is where systemd puts it."""
+def _set_bus_address() -> None:
+    """Use systemd's session bus if no address is set, as after a login by ssh or in a cron job."""
     bus = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}") / "bus"
     if bus.is_socket():
         os.environ.setdefault("DBUS_SESSION_BUS_ADDRESS", f"unix:path={bus}")
 
 
 def _body(note: Note) -> str:
-    """The freedesktop specification lets a body hold markup; a summary is plain."""
-    return _escaped(note.body) if platform.system() == "Linux" else note.body
+    """Return the body, escaped on Linux: the freedesktop specification allows markup in it, but not in a title."""
+    return _escape(note.body) if platform.system() == "Linux" else note.body
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -98,15 +99,15 @@ def _escaped(text: str) -> str:
 
 
 def _by_notify_send(note: Note) -> None:
-    """Its only way in is its arguments. After `--` none is an option; a backslash in the body begins an escape."""
-    _find_bus()
+    """Pass the note by arguments, the only way. After `--` none is an option; a backslash starts an escape."""
+    _set_bus_address()
     urgency = "critical" if note.status == "failure" else "normal"
-    body = _escaped(note.body).replace("\\", "\\\\")
+    body = _escape(note.body).replace("\\", "\\\\")
     _run(["notify-send", "--app-name=Fairlead", f"--urgency={urgency}", "--", note.title, body], b"")
 
 
 def _by_osascript(note: Note) -> None:
-    """The script is a constant; the text comes to it as JSON, by stdin."""
+    """Pass the note as JSON on stdin to a constant script."""
     text = msgspec.json.encode({"title": note.title, "body": note.body})
     _run(["osascript", "-l", "JavaScript", "-e", _SCRIPT], text)
 
@@ -124,9 +125,9 @@ app.displayNotification(note.body, {withTitle: note.title});
 def _run(command: list[str], stdin: bytes) -> None:
     program = shutil.which(command[0])
     if program is None:
-        raise Unsent("not installed")
-    done = subprocess.run(  # noqa: S603 - no shell, and a program that we name
-        [program, *command[1:]], input=stdin, capture_output=True, timeout=PATIENCE, check=False
-    )
-    if done.returncode:
-        raise Unsent(done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}")
+        raise NotSent("not installed")
+    result = run_process([program, *command[1:]], stdin, deadline=monotonic() + _TIMEOUT)
+    if result.exit_code is None:
+        raise TimeoutError
+    if result.exit_code:
+        raise NotSent(result.stderr.decode(errors="replace").strip() or f"exit code {result.exit_code}")

@@ -1,4 +1,4 @@
-"""Processes of the operating system: run one to its end, find its ancestors, see whether it is alive."""
+"""Processes of the operating system: run one to its end, find its ancestors, check whether it is alive."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from fairlead.lazy import lazy_exports
 if TYPE_CHECKING:
     from fairlead.process._alive import Process, dead_processes, is_alive, process_start_time
     from fairlead.process._cancellation import CancellationToken
-    from fairlead.process._run import run_process
-    from fairlead.process._script import run_script
+    from fairlead.process._output import MAX_LINES
+    from fairlead.process._run import ProcessResult, run_process
     from fairlead.process._tree import Ancestry, ancestry_of
 
 __all__ = [
+    "MAX_LINES",
     "Ancestry",
     "CancellationToken",
     "Process",
+    "ProcessResult",
     "ancestry_of",
     "dead_processes",
     "is_alive",
     "process_start_time",
     "run_process",
-    "run_script",
 ]
 
 __getattr__ = lazy_exports(
@@ -30,8 +31,8 @@ __getattr__ = lazy_exports(
     {
         "_alive": ("Process", "dead_processes", "is_alive", "process_start_time"),
         "_cancellation": ("CancellationToken",),
-        "_run": ("run_process",),
-        "_script": ("run_script",),
+        "_output": ("MAX_LINES",),
+        "_run": ("ProcessResult", "run_process"),
         "_tree": ("Ancestry", "ancestry_of"),
     },
 )

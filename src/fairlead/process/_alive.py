@@ -1,4 +1,4 @@
-"""Whether a process is still there: by its pid and by when it began, because pids are used again."""
+"""Whether a process is alive. A process is identified by its pid and its start time, because pids are reused."""
 
 from __future__ import annotations
 
@@ -10,31 +10,41 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Process = tuple[int, int]
-"""A pid and when the process started: pids are reused, the pair is not."""
+"""A pid and the start time of the process: pids are reused, the pair is not."""
+
+STATE, PARENT, TERMINAL, START_TIME = 0, 1, 4, 19
+"""Indexes into `stat_fields`."""
+
+_ZOMBIE_STATES = (b"Z", b"X")
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """Return the fields of `/proc/<pid>/stat` from the state on (see proc(5)); empty if it cannot be read."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            stat = file.read(4096)
+    except OSError:
+        return []
+    fields = stat.rpartition(b")")[2].split()  # the program's name may contain spaces and parentheses
+    return fields if len(fields) > START_TIME and fields[START_TIME].isdigit() else []
 
 
 def process_start_time(pid: int) -> int:
-    """Tell when a process began: in clock ticks since the machine's start on Linux; 0 if that cannot be told."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            told = file.read(4096)
-    except OSError:
-        return 0
-    fields = told.rpartition(b")")[2].split()  # the name may hold spaces and brackets of its own
-    return int(fields[19]) if len(fields) > 19 and fields[19].isdigit() else 0  # noqa: PLR2004 - field 22, by proc(5)
+    """Return the start time of a process, on Linux in clock ticks since boot; 0 if it is not known."""
+    fields = stat_fields(pid)
+    return int(fields[START_TIME]) if fields else 0
 
 
 def is_alive(pid: int, start: int = 0) -> bool:
-    """Tell whether this very process is there. Where we cannot tell, it is taken to be: nobody is buried alive.
+    """Return whether this very process is alive; `True` if that cannot be determined.
 
-    Where there is no `/proc`, a process of another user counts as alive, and so does one that took over the pid.
+    Without `/proc` only the pid is checked: a process of another user, and one that reuses the pid, count as alive.
     """
     if pid <= 0:
         return True
-    if sys.platform.startswith("linux"):
-        now = process_start_time(pid)
-        if now:
-            return _is_no_zombie(pid) and start in (0, now)
+    if sys.platform.startswith("linux") and (fields := stat_fields(pid)):
+        is_zombie = fields[STATE] in _ZOMBIE_STATES  # ended, not yet waited for
+        return not is_zombie and start in (0, int(fields[START_TIME]))
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -45,14 +55,5 @@ def is_alive(pid: int, start: int = 0) -> bool:
 
 
 def dead_processes(processes: Iterable[Process]) -> list[Process]:
-    """Give those that are gone."""
+    """Return the processes that are no longer alive."""
     return [(pid, start) for pid, start in processes if not is_alive(pid, start)]
-
-
-def _is_no_zombie(pid: int) -> bool:
-    """A process that has died and was not waited for is still listed."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            return not file.read(4096).rpartition(b")")[2].lstrip().startswith((b"Z", b"X"))
-    except OSError:
-        return False

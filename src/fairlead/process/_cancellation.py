@@ -1,4 +1,4 @@
-"""How a caller says that it no longer waits."""
+"""How a caller signals that it no longer waits for an answer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 
 class CancellationToken:
-    """Says once, to every thread, that nobody waits for the answer any more."""
+    """A flag, shared by all threads, that is set once: nobody waits for the answer any more."""
 
     __slots__ = ("_callbacks", "_cancelled", "_lock")
 
     def __init__(self) -> None:
-        """Start uncancelled."""
+        """Create a token that is not cancelled."""
         self._cancelled = False
         self._callbacks: list[Callable[[], None]] = []
-        self._lock = RLock()  # a signal handler may cancel while its own thread is in here
+        self._lock = RLock()  # a signal handler may cancel while its own thread holds the lock
 
     @property
     def cancelled(self) -> bool:
@@ -26,7 +26,7 @@ class CancellationToken:
         return self._cancelled
 
     def cancel(self) -> None:
-        """Cancel; a second call does nothing."""
+        """Cancel. A second call has no effect."""
         with self._lock:
             self._cancelled = True
             callbacks, self._callbacks = self._callbacks, []
@@ -34,15 +34,15 @@ class CancellationToken:
             callback()
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back at cancellation, at once if it has happened. Returns the undo."""
+        """Call `callback` at cancellation, or now if it has happened. Return a function that removes the callback."""
         with self._lock:
             if not self._cancelled:
                 self._callbacks.append(callback)
-                return lambda: self._forget(callback)
+                return lambda: self._remove(callback)
         callback()
         return lambda: None
 
-    def _forget(self, callback: Callable[[], None]) -> None:
+    def _remove(self, callback: Callable[[], None]) -> None:
         with self._lock:
             if callback in self._callbacks:
                 self._callbacks.remove(callback)

@@ -13,67 +13,70 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from fairlead.errors import CommandFailed, HookCancelled, HookTimeout
+from fairlead.errors import CommandFailed, HookCancelled
+from fairlead.process._cancellation import CancellationToken
+from fairlead.process._output import Capture, FirstAndLastLines, TruncatedOutput, WholeOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from fairlead.process._cancellation import CancellationToken
-
-    Take = Callable[[bytes], object]
-    """Is given what a stream brought, piece by piece."""
-
-MAX_STDOUT = 1024 * 1024
-MAX_STDERR = 64 * 1024
-
-_CHUNK = 64 * 1024
-_LONGEST_WAIT = 0.5  # seconds; a signal that comes just before a wait does not end it, so that no wait may be long
-_GRACE = 0.25  # seconds between the polite signal and the other one
-_TICK = 0.02  # seconds; only where the system cannot tell when a child has ended
+_CHUNK_SIZE = 64 * 1024
+_MAX_READ = 1024 * 1024  # bytes read of one stream before the other one gets its turn
+_MAX_WAIT = 0.5  # seconds; a signal that arrives just before a wait does not interrupt it, so waits are short
+_GRACE_PERIOD = 0.25  # seconds between SIGTERM and SIGKILL
+_POLL_INTERVAL = 0.02  # seconds; only where the system does not report that a child has ended
 
 
 class ProcessResult(msgspec.Struct, frozen=True):
-    """How a command ended, and what it said."""
+    """How a command ended, and its output."""
 
-    exit_code: int
+    exit_code: int | None
+    """Negative if a signal ended it; `None` if it was killed because the deadline passed."""
     stdout: bytes = b""
     stderr: bytes = b""
 
 
 def run_process(  # noqa: PLR0913 - what a process needs
     argv: Sequence[str],
-    stdin: bytes,
+    stdin: bytes = b"",
     *,
-    cwd: str | None,
-    env: Mapping[str, str],
     deadline: float,
-    cancellation: CancellationToken,
-    take: tuple[Take, Take] | None = None,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    cancellation: CancellationToken | None = None,
+    max_lines: int | None = None,
 ) -> ProcessResult:
-    """Run until the command ends, the deadline (`time.monotonic()`) passes, or the caller no longer waits.
+    """Run a command until it ends; kill it and its process group when the deadline (`time.monotonic()`) passes.
 
-    `take` is given what comes on stdout and on stderr, as it comes and however much it is. Without it both are kept,
-    within bounds, and a command that prints more on stdout fails. Raises `HookTimeout` when the time is up, and
-    `HookCancelled` if nobody waits any more; by then the command and all that it started has been killed.
+    With `max_lines` the first and the last lines of both streams are kept, half of the number each. Without it stdout
+    is kept as a whole, and a command that prints more than 1 MiB fails; of stderr the first 64 KiB are kept.
+
+    Raises `CommandFailed` if the command cannot be started or prints too much, and `HookCancelled` at cancellation;
+    the command and all that it started have been killed by then.
     """
-    kept = _Stdout(), _Stderr()
+    stdout: Capture = FirstAndLastLines(max_lines) if max_lines else WholeOutput()
+    stderr: Capture = FirstAndLastLines(max_lines) if max_lines else TruncatedOutput()
+    exit_code: int | None = None
+    cancellation = cancellation or CancellationToken()
     child = _start(argv, cwd, env)
     try:
-        pump = _Pump(child, stdin, take or (kept[0].take, kept[1].take))
+        pump = _Pump(child, stdin, stdout, stderr)
         with pump.stack:
             pump.stack.callback(cancellation.on_cancel(pump.wake))
             while not pump.done:
                 if cancellation.cancelled:
                     raise HookCancelled("the caller no longer waits")
-                if (left := deadline - monotonic()) <= 0:
-                    raise HookTimeout("the command did not end in time and was killed")
-                pump.step(min(left, _LONGEST_WAIT))
-        return ProcessResult(child.wait(), kept[0].data, kept[1].data)
+                if (remaining := deadline - monotonic()) <= 0:
+                    break
+                pump.step(min(remaining, _MAX_WAIT))
+        if pump.done:
+            exit_code = child.wait()
     finally:
         _end(child)
+    return ProcessResult(exit_code, stdout.getvalue(), stderr.getvalue())
 
 
-def _start(argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Popen[bytes]:
+def _start(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> Popen[bytes]:
     try:
         return Popen(  # noqa: S603 - running the user's own command is the purpose
             argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=env, start_new_session=True
@@ -84,7 +87,7 @@ def _start(argv: Sequence[str], cwd: str | None, env: Mapping[str, str]) -> Pope
 
 
 def _end(child: Popen[bytes]) -> None:
-    """Leave no process behind: whatever is left of the group is told to go, then made to."""
+    """Leave no process behind: terminate what is left of the group, then kill it."""
     if child.returncode is None:
         _signal_group(child, signal.SIGTERM)
         _await_exit(child)
@@ -96,12 +99,12 @@ def _end(child: Popen[bytes]) -> None:
 
 
 def _await_exit(child: Popen[bytes]) -> None:
-    """Give it a moment, without reaping it: until then its number cannot pass to a stranger."""
-    give_up = monotonic() + _GRACE
+    """Wait for the grace period without reaping the child: until it is reaped its pid is not reused."""
+    give_up = monotonic() + _GRACE_PERIOD
     while monotonic() < give_up:
         if hasattr(os, "waitid") and os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return
-        sleep(_TICK / 4)
+        sleep(_POLL_INTERVAL / 4)
 
 
 def _signal_group(child: Popen[bytes], number: signal.Signals) -> None:
@@ -110,43 +113,23 @@ def _signal_group(child: Popen[bytes], number: signal.Signals) -> None:
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # noqa: S101 - all three are asked for at the start
+    assert pipe is not None  # noqa: S101 - `_start` requests all three
     return pipe
 
 
-class _Stdout:
-    """Keeps all of a stream; too much of it is an error."""
-
-    data = b""
-
-    def take(self, data: bytes) -> None:
-        self.data += data
-        if len(self.data) > MAX_STDOUT:
-            raise CommandFailed(f"the command printed more than {MAX_STDOUT} bytes")
-
-
-class _Stderr:
-    """Keeps the beginning of a stream."""
-
-    data = b""
-
-    def take(self, data: bytes) -> None:
-        self.data += data[: MAX_STDERR - len(self.data)]
-
-
 class _Pump:
-    """Moves bytes between us and the child until it has ended, and wakes when we are cancelled."""
+    """Moves bytes between us and the child until it has ended, and wakes up at cancellation."""
 
-    def __init__(self, child: Popen[bytes], stdin: bytes, take: tuple[Take, Take]) -> None:
+    def __init__(self, child: Popen[bytes], stdin: bytes, stdout: Capture, stderr: Capture) -> None:
         self.child = child
         self.done = False
-        self._take_stdout, self._take_stderr = take
+        self._stdout, self._stderr = stdout, stderr
         self.stack = ExitStack()
         self._unsent = memoryview(stdin)
         self._selector = self.stack.enter_context(selectors.DefaultSelector())
-        self._ended_fd: int | None = None
+        self._exit_fd: int | None = None
         self._waker: int | None = None
-        self._lock = RLock()  # a signal handler may wake while its own thread is in here
+        self._lock = RLock()  # a signal handler may wake us while its own thread holds the lock
         self._register_all()
 
     def _register_all(self) -> None:
@@ -156,35 +139,35 @@ class _Pump:
         self._selector.register(stdin, selectors.EVENT_WRITE, self._send)
         self._selector.register(stdout, selectors.EVENT_READ, self._receive_stdout)
         self._selector.register(stderr, selectors.EVENT_READ, self._receive_stderr)
-        woken, self._waker = os.pipe()
-        self.stack.callback(os.close, woken)
+        wake_fd, self._waker = os.pipe()
+        self.stack.callback(os.close, wake_fd)
         self.stack.callback(self._close_waker)
-        self._selector.register(woken, selectors.EVENT_READ, lambda: None)
+        self._selector.register(wake_fd, selectors.EVENT_READ, lambda: None)
         if hasattr(os, "pidfd_open"):
-            self._ended_fd = os.pidfd_open(self.child.pid)
-            self.stack.callback(os.close, self._ended_fd)
-            self._selector.register(self._ended_fd, selectors.EVENT_READ, lambda: None)
+            self._exit_fd = os.pidfd_open(self.child.pid)
+            self.stack.callback(os.close, self._exit_fd)
+            self._selector.register(self._exit_fd, selectors.EVENT_READ, lambda: None)
 
     def wake(self) -> None:
-        """Let `step` return; called from any thread, or from a signal handler."""
+        """Make `step` return. May be called from any thread and from a signal handler."""
         with self._lock, suppress(OSError):
             if self._waker is not None:
                 os.write(self._waker, b"!")
 
     def _close_waker(self) -> None:
-        """Close it before its number can belong to another file, into which a late `wake` would write."""
+        """Close the pipe under the lock: a late `wake` must not write to another file that got its number."""
         with self._lock:
             if self._waker is not None:
                 os.close(self._waker)
             self._waker = None
 
     def step(self, timeout: float) -> None:
-        """Wait for something to happen and deal with it."""
-        wait = timeout if self._ended_fd is not None else min(timeout, _TICK)
+        """Wait for I/O, a wake-up or the exit of the child, and handle it."""
+        wait = timeout if self._exit_fd is not None else min(timeout, _POLL_INTERVAL)
         for key, _ in self._selector.select(wait):
             key.data()
         if self.child.poll() is not None:
-            # What it wrote is in the pipes by now. A background child may hold them open: it is not waited for.
+            # All it wrote is in the pipes by now. A background child may hold them open; we do not wait for it.
             self._receive_stdout()
             self._receive_stderr()
             self.done = True
@@ -192,11 +175,11 @@ class _Pump:
     def _send(self) -> None:
         pipe = _pipe(self.child.stdin)
         try:
-            sent = os.write(pipe.fileno(), self._unsent[:_CHUNK]) if self._unsent else 0
+            sent = os.write(pipe.fileno(), self._unsent[:_CHUNK_SIZE]) if self._unsent else 0
             self._unsent = self._unsent[sent:]
         except BlockingIOError:
             return
-        except OSError:  # a command that does not read its input is fine
+        except OSError:  # a command need not read its input
             self._unsent = memoryview(b"")
         if not self._unsent:
             self._selector.unregister(pipe)
@@ -204,17 +187,17 @@ class _Pump:
                 pipe.close()
 
     def _receive_stdout(self) -> None:
-        self._take_stdout(self._read(_pipe(self.child.stdout)))
+        self._stdout.add(self._read(_pipe(self.child.stdout)))
 
     def _receive_stderr(self) -> None:
-        self._take_stderr(self._read(_pipe(self.child.stderr)))
+        self._stderr.add(self._read(_pipe(self.child.stderr)))
 
     def _read(self, pipe: IO[bytes]) -> bytes:
-        """Read what is there now, a pipe's worth at most; close at the end of the stream."""
+        """Read what is available now, up to a limit; close the pipe at the end of the stream."""
         data = b""
-        while not pipe.closed and len(data) < MAX_STDOUT:
+        while not pipe.closed and len(data) < _MAX_READ:
             try:
-                chunk = os.read(pipe.fileno(), _CHUNK)
+                chunk = os.read(pipe.fileno(), _CHUNK_SIZE)
             except BlockingIOError:
                 break
             if not chunk:

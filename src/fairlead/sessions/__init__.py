@@ -10,38 +10,30 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.sessions._attention import Asked, AttentionLog, AttentionSettings, decide
+    from fairlead.clients import Usage
+    from fairlead.sessions._attention import AttentionLog, AttentionRequest, AttentionSettings, decide_notification
     from fairlead.sessions._changes import Change
-    from fairlead.sessions._limits import LONGEST_PATH, clean
-    from fairlead.sessions._panes import Terminals
+    from fairlead.sessions._limits import MAX_PATH_LENGTH, clean
+    from fairlead.sessions._panes import TmuxClients
+    from fairlead.sessions._reconcile import reconcile
     from fairlead.sessions._registry import Registry
     from fairlead.sessions._session import STALE_AFTER, Agent, Counters, OpenCall, Session, SessionMemory, Task
-    from fairlead.sessions._session_files import (
-        ClientSessionFile,
-        find_session_files,
-        read_session_file,
-        reconcile,
-        sessions_folder,
-    )
-    from fairlead.sessions._snapshot import SnapshotError, rebuild, restore, snapshot, take_record
+    from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
     from fairlead.sessions._states import AttentionNeeded, Evidence, Idle, State, Working
-    from fairlead.sessions._status_line import LARGEST_STATUS, STATUS_LINE, line_of, read_status, session_of
-    from fairlead.sessions._transcripts import Transcripts
-    from fairlead.sessions._usage import Usage, read_duration, read_usage
+    from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
 
 __all__ = [
-    "LARGEST_STATUS",
-    "LONGEST_PATH",
+    "MAX_PATH_LENGTH",
+    "MAX_STATUS_BYTES",
     "STALE_AFTER",
     "STATUS_LINE",
     "Agent",
-    "Asked",
     "AttentionLog",
     "AttentionNeeded",
+    "AttentionRequest",
     "AttentionSettings",
     "Change",
-    "ClientSessionFile",
     "Counters",
     "Evidence",
     "Idle",
@@ -52,43 +44,36 @@ __all__ = [
     "SnapshotError",
     "State",
     "Task",
-    "Terminals",
-    "Transcripts",
+    "TmuxClients",
     "Usage",
     "Working",
     "apply",
+    "apply_record",
     "clean",
-    "decide",
-    "find_session_files",
+    "decide_notification",
     "line_of",
-    "read_duration",
-    "read_session_file",
-    "read_status",
-    "read_usage",
     "rebuild",
     "reconcile",
     "restore",
-    "session_of",
-    "sessions_folder",
     "snapshot",
-    "take_record",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "_attention": (
-            "Asked",
             "AttentionLog",
+            "AttentionRequest",
             "AttentionSettings",
-            "decide",
+            "decide_notification",
         ),
         "_changes": ("Change",),
         "_limits": (
-            "LONGEST_PATH",
+            "MAX_PATH_LENGTH",
+            "MAX_PATH_LENGTH",
             "clean",
         ),
-        "_panes": ("Terminals",),
+        "_panes": ("TmuxClients",),
         "_registry": ("Registry",),
         "_session": (
             "Agent",
@@ -98,20 +83,15 @@ __getattr__ = lazy_exports(
             "Session",
             "SessionMemory",
             "Task",
+            "Usage",
         ),
-        "_session_files": (
-            "ClientSessionFile",
-            "find_session_files",
-            "read_session_file",
-            "reconcile",
-            "sessions_folder",
-        ),
+        "_reconcile": ("reconcile",),
         "_snapshot": (
             "SnapshotError",
+            "apply_record",
             "rebuild",
             "restore",
             "snapshot",
-            "take_record",
         ),
         "_states": (
             "AttentionNeeded",
@@ -121,17 +101,9 @@ __getattr__ = lazy_exports(
             "Working",
         ),
         "_status_line": (
-            "LARGEST_STATUS",
+            "MAX_STATUS_BYTES",
             "STATUS_LINE",
             "line_of",
-            "read_status",
-            "session_of",
-        ),
-        "_transcripts": ("Transcripts",),
-        "_usage": (
-            "Usage",
-            "read_duration",
-            "read_usage",
         ),
         "transitions._apply": ("apply",),
     },

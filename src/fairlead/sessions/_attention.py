@@ -1,15 +1,16 @@
-"""When a person is told that a session needs them: once for each question. Pure: no clock, no I/O.
+"""When the user is notified that a session needs them: once for each question. Pure: no clock, no I/O.
 
-**A spell** lasts from the moment at which a session comes to need the person until it works, rests or ends. In a spell
-every reason is told once. A spell that we did not see the end of (there was no daemon, or many events came at once) is
-over if the agent has done something since.
+**A period of attention** lasts from the moment a session needs the user until it works, idles or ends. Within it every
+reason is notified once. If its end was not observed (no daemon was running, or many events arrived at once), it is over
+if the agent has done something since.
 
-**Hearsay.** The client's note `permission_prompt` comes seconds after the question itself, and its file says `waiting`:
-both tell that it waits, not for what. After a reason that was told they are no news; and the question's own event after
-them is the same question in better words. While a subagent asks, they are about the subagent.
+**Indirect evidence.** The client's `permission_prompt` notification arrives seconds after the question itself, and its
+session file says `waiting`: both say that it waits, not for what. After a reason that was notified they are no news;
+the question's own event after them is the same question, worded better. While a subagent asks, they are about the
+subagent.
 
-**Not at once.** What is answered within the grace is not told. In quiet hours nothing is, nor while the session's pane
-is in front of the person: then it is looked at again, and what still waits is told, once.
+**Delays.** A question that is answered within the grace period is not notified. Nothing is notified in quiet hours, nor
+while the session's pane is in front of the user: the session is checked again later, and notified if it still waits.
 """
 
 from __future__ import annotations
@@ -26,146 +27,151 @@ if TYPE_CHECKING:
 
     from fairlead.sessions._session import Session
 
-LOOK_AGAIN = 5.0
-"""Seconds after which it is looked again whether a person can be told who could not."""
-LOOK_AWAY = 60.0
-"""Seconds for which a person who has the question in front of them is left in peace."""
+RETRY_DELAY = 5.0
+"""Seconds until the next check, if the user cannot be notified now."""
+IN_FRONT_DELAY = 60.0
+"""Seconds until the next check, if the session's pane is in front of the user."""
 
-_MOST_TOLD = 16
+_MAX_NOTIFIED = 16
 
 
 class AttentionSettings(msgspec.Struct, frozen=True):
-    """When the person wants to be told."""
+    """When the user wants to be notified."""
 
     grace: float = 2.0
-    can_be_told: bool = True
-    """There is a way to tell them, and these are no quiet hours."""
+    can_notify: bool = True
+    """There is a way to notify the user, and these are no quiet hours."""
     when_in_front: bool = False
 
 
-class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of one session that needs the person."""
+class AttentionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of one session that needs the user. Saved by the daemon under the names given here."""
 
     since: float
-    """Of the state in which it was last seen."""
-    work: int
-    """How much it had done by then."""
+    """When the session entered the state in which it was last seen."""
+    activity: int = msgspec.field(name="work")
+    """The sum of the session's counters at that time."""
     reason: str
-    began: float
-    """From when on the grace is counted."""
-    is_hearsay: bool = False
-    told: tuple[str, ...] = ()
-    """The reasons that the person was told in this spell, or that are others in better or poorer words."""
-    look: float = 0.0
-    """Nothing is decided before."""
+    asked_at: float = msgspec.field(name="began")
+    """The start of the grace period."""
+    is_indirect: bool = msgspec.field(default=False, name="is_hearsay")
+    notified: tuple[str, ...] = msgspec.field(default=(), name="told")
+    """The reasons of this period that were notified, or that are such a reason in other words."""
+    next_check: float = msgspec.field(default=0.0, name="look")
+    """Nothing is decided before this time."""
 
     @property
-    def is_told(self) -> bool:
-        """Whether the person knows."""
-        return self.reason in self.told
+    def is_notified(self) -> bool:
+        """Whether the user was notified of the current reason."""
+        return self.reason in self.notified
 
 
-def follow(known: Asked | None, session: Session, now: float) -> Asked | None:
-    """Give what is known after a session was seen; `None` if it does not need the person."""
+def updated_request(request: AttentionRequest | None, session: Session, now: float) -> AttentionRequest | None:
+    """Return the request after the session was seen; `None` if it does not need the user."""
     state = session.state
     if session.ended is not None or type(state) is not AttentionNeeded:
         return None
-    work, began, hearsay = sum(astuple(session.counters)), min(session.since, now), _is_hearsay(session)
-    if known is not None and (known.since, known.reason) == (session.since, state.reason):
-        return known if known.work == work else replace(known, work=work)
-    if known is None or known.work != work:
-        return Asked(session.since, work, state.reason, began, hearsay)
-    told = known.told
-    if told and (hearsay or (known.is_hearsay and known.is_told)):
-        told = _and(told, state.reason)
-    return Asked(session.since, work, state.reason, began if told else known.began, hearsay, told)
+    activity, asked_at, indirect = sum(astuple(session.counters)), min(session.since, now), _is_indirect(session)
+    if request is not None and (request.since, request.reason) == (session.since, state.reason):
+        return request if request.activity == activity else replace(request, activity=activity)
+    if request is None or request.activity != activity:
+        return AttentionRequest(session.since, activity, state.reason, asked_at, indirect)
+    notified = request.notified
+    if notified and (indirect or (request.is_indirect and request.is_notified)):
+        notified = _added(notified, state.reason)
+    asked_at = asked_at if notified else request.asked_at
+    return AttentionRequest(session.since, activity, state.reason, asked_at, indirect, notified)
 
 
-def decide(asked: Asked, now: float, manners: AttentionSettings, is_in_front: Callable[[], bool]) -> Asked:
-    """Give what is known afterwards: it is told by then, or it is to be looked at again later."""
-    if asked.is_told or now < asked.look:
-        return asked
-    began = min(asked.began, now)  # a clock may be set back
-    if now < began + manners.grace:
-        return replace(asked, began=began, look=began + manners.grace)
-    if not manners.can_be_told:
-        return replace(asked, look=now + LOOK_AGAIN)
-    if not manners.when_in_front and is_in_front():
-        return replace(asked, look=now + LOOK_AWAY)
-    return replace(asked, told=_and(asked.told, asked.reason))
+def decide_notification(
+    request: AttentionRequest, now: float, settings: AttentionSettings, is_in_front: Callable[[], bool]
+) -> AttentionRequest:
+    """Return the request after the decision: notified, or to be checked again later."""
+    if request.is_notified or now < request.next_check:
+        return request
+    asked_at = min(request.asked_at, now)  # the clock may have been set back
+    if now < asked_at + settings.grace:
+        return replace(request, asked_at=asked_at, next_check=asked_at + settings.grace)
+    if not settings.can_notify:
+        return replace(request, next_check=now + RETRY_DELAY)
+    if not settings.when_in_front and is_in_front():
+        return replace(request, next_check=now + IN_FRONT_DELAY)
+    return replace(request, notified=_added(request.notified, request.reason))
 
 
-def _is_hearsay(session: Session) -> bool:
+def _is_indirect(session: Session) -> bool:
     evidence = session.evidence
     return evidence is not None and (evidence.source == "client" or evidence.event == "Notification")
 
 
-def _and(told: tuple[str, ...], reason: str) -> tuple[str, ...]:
-    return told if reason in told else (*told, reason)[-_MOST_TOLD:]
+def _added(reasons: tuple[str, ...], reason: str) -> tuple[str, ...]:
+    return reasons if reason in reasons else (*reasons, reason)[-_MAX_NOTIFIED:]
 
 
 class AttentionLog:
-    """Who needs the person, and what of it the person was told."""
+    """The sessions that need the user, and what the user was notified of."""
 
-    def __init__(self, told: Mapping[str, Asked] | None = None) -> None:
-        """Begin with what was told before."""
-        self._asked: dict[str, Asked] = dict(told or {})
+    def __init__(self, notified: Mapping[str, AttentionRequest] | None = None) -> None:
+        """Start with what was notified before."""
+        self._requests: dict[str, AttentionRequest] = dict(notified or {})
         self._sessions: dict[str, Session] = {}
 
-    def see(self, sessions: Iterable[Session], now: float) -> None:
-        """Take in sessions that may have changed."""
+    def update(self, sessions: Iterable[Session], now: float) -> None:
+        """Update the requests of sessions that may have changed."""
         for session in sessions:
-            asked = follow(self._asked.get(session.id), session, now)
-            if asked is None:
-                self.forget(session.id)
+            request = updated_request(self._requests.get(session.id), session, now)
+            if request is None:
+                self.remove(session.id)
             else:
-                self._asked[session.id], self._sessions[session.id] = asked, session
+                self._requests[session.id], self._sessions[session.id] = request, session
 
-    def see_all(self, sessions: Iterable[Session], now: float) -> None:
-        """Take in all there are: who is not among them needs nobody any more."""
-        there = {session.id: session for session in sessions}
-        for name in self._asked.keys() - there.keys():
-            self.forget(name)
-        self.see(there.values(), now)
+    def update_all(self, sessions: Iterable[Session], now: float) -> None:
+        """Update the requests of all sessions, and remove those of sessions that are not listed."""
+        by_id = {session.id: session for session in sessions}
+        for name in self._requests.keys() - by_id.keys():
+            self.remove(name)
+        self.update(by_id.values(), now)
 
-    def forget(self, name: str) -> None:
-        """Let go of a session."""
-        self._asked.pop(name, None)
+    def remove(self, name: str) -> None:
+        """Remove the request of a session."""
+        self._requests.pop(name, None)
         self._sessions.pop(name, None)
 
-    def due(self, now: float) -> list[tuple[Session, Asked]]:
-        """Give the sessions about which something is to be decided."""
-        return [(self._sessions[name], asked) for name, asked in self._untold() if asked.look <= now]
+    def due(self, now: float) -> list[tuple[Session, AttentionRequest]]:
+        """Return the sessions that need a decision now."""
+        return [(self._sessions[name], request) for name, request in self._pending() if request.next_check <= now]
 
-    def take(self, session: Session, before: Asked, after: Asked) -> bool:
-        """Take in what was decided; tell whether that is to be said now. Not if the session has changed meanwhile."""
-        if self._asked.get(session.id) is not before or after is before:
+    def record(self, session: Session, before: AttentionRequest, after: AttentionRequest) -> bool:
+        """Record a decision; return whether to notify now. Ignored if the session has changed in the meantime."""
+        if self._requests.get(session.id) is not before or after is before:
             return False
-        self._asked[session.id] = after
-        return after.is_told
+        self._requests[session.id] = after
+        return after.is_notified
 
     @property
-    def waiting(self) -> int:
-        """So many sessions need the person."""
+    def waiting_count(self) -> int:
+        """The number of sessions that need the user."""
         return len(self._sessions)
 
     @property
-    def untold(self) -> int:
-        """So many of them the person does not know of."""
-        return len(self._untold())
+    def pending_count(self) -> int:
+        """The number of them that the user was not notified of."""
+        return len(self._pending())
 
-    def held(self, now: float) -> int:
-        """Give how many of those are left for later: not answered yet, but this is not the time to tell."""
-        return sum(asked.look > now for _, asked in self._untold())
+    def deferred_count(self, now: float) -> int:
+        """Return the number of pending sessions that are to be checked later."""
+        return sum(request.next_check > now for _, request in self._pending())
 
-    def told(self) -> dict[str, Asked]:
-        """Give what has to be known in another life."""
-        return {name: asked for name, asked in self._asked.items() if asked.told}
+    def notified(self) -> dict[str, AttentionRequest]:
+        """Return what has to be known after a restart."""
+        return {name: request for name, request in self._requests.items() if request.notified}
 
-    def _untold(self) -> list[tuple[str, Asked]]:
-        asked = ((name, self._asked[name]) for name in self._sessions)
-        return [(name, one) for name, one in asked if not (one.is_told or self._is_below(name))]
+    def _pending(self) -> list[tuple[str, AttentionRequest]]:
+        requests = ((name, self._requests[name]) for name in self._sessions)
+        return [
+            (name, request) for name, request in requests if not (request.is_notified or self._is_about_subagent(name))
+        ]
 
-    def _is_below(self, name: str) -> bool:
-        """Tell whether what is said of a session is about one of its subagents, which asks by itself."""
-        return self._asked[name].is_hearsay and any(other.startswith(f"{name}/") for other in self._asked)
+    def _is_about_subagent(self, name: str) -> bool:
+        """Return whether a session's indirect evidence is about one of its subagents, which has its own request."""
+        return self._requests[name].is_indirect and any(other.startswith(f"{name}/") for other in self._requests)

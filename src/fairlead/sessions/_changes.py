@@ -1,4 +1,4 @@
-"""The stream of what changed, numbered, so that a reader who was away can catch up."""
+"""The numbered log of changed sessions, from which a reader can catch up."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from fairlead.sessions._session import Session
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MOST_CHANGES = 2_000
-"""Changes that are kept for those who were away."""
+MAX_CHANGES = 2_000
+"""Changes that are kept for readers that lag behind."""
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A session as it is now."""
+    """A session after one change."""
 
     revision: int
-    """Rises by one with each change."""
+    """Increases by one with each change."""
     session: Session
     gone: bool = False
-    """The session is no longer kept; this is how it was last seen."""
+    """The session was dropped; `session` is its last state."""
 
 
 class ChangeLog:
-    """The last changes, in order."""
+    """The latest changes, in order."""
 
     def __init__(self, revision: int = 0) -> None:
-        """Number the next change by one more than `revision`."""
+        """Number the next change `revision + 1`."""
         self.revision = revision
-        self._kept: deque[Change] = deque(maxlen=MOST_CHANGES)
-        self._before = revision
+        self._changes: deque[Change] = deque(maxlen=MAX_CHANGES)
+        self._oldest = revision
         """The revision before the first change that is kept."""
 
     def add(self, sessions: Iterable[Session], *, gone: bool = False) -> list[Change]:
-        """Number changed sessions."""
+        """Number changed sessions and return the changes."""
         added = []
         for session in sessions:
             self.revision += 1
             change = Change(self.revision, session, gone)
-            if len(self._kept) == MOST_CHANGES:
-                self._before = self._kept[0].revision
-            self._kept.append(change)
+            if len(self._changes) == MAX_CHANGES:
+                self._oldest = self._changes[0].revision
+            self._changes.append(change)
             added.append(change)
         return added
 
     def since(self, revision: int) -> list[Change] | None:
-        """Give what changed after a revision, each session once, as it was last; `None` if that is not known.
+        """Return the latest change of each session after a revision; `None` if the log does not reach back that far.
 
-        Then, and when the number is one that was never given out, the reader has to read everything anew.
+        Then, and for a revision that was never issued, the reader has to read all sessions again.
         """
-        if not self._before <= revision <= self.revision:
+        if not self._oldest <= revision <= self.revision:
             return None
-        last: dict[str, Change] = {}
-        for change in reversed(self._kept):
+        latest: dict[str, Change] = {}
+        for change in reversed(self._changes):
             if change.revision <= revision:
                 break
-            last.setdefault(change.session.id, change)
-        return list(reversed(last.values()))
+            latest.setdefault(change.session.id, change)
+        return list(reversed(latest.values()))

@@ -1,4 +1,4 @@
-"""Where sessions are found: by id, by parent, by agent id, by process. Knows no events."""
+"""All sessions, indexed by id, parent, agent id and process. Knows no events."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
 
 
 class SessionIndex:
-    """All sessions and the ways to them. The only place where they are replaced, so that every change is noted."""
+    """All sessions and their indexes. Sessions are replaced here only, so that every change is noted."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Session] = {}
         self.children: dict[str, dict[str, None]] = {}
-        """The ids of the subagents of a session, the oldest first."""
+        """Session id → the ids of its subagents, the oldest first."""
         self.by_agent: dict[str, str] = {}
-        """Agent id → the id of its session; where two sessions have agents of the same id, the newer one."""
+        """Agent id → session id; if two sessions have agents of the same id, the newer one."""
         self.by_process: dict[Process, dict[str, None]] = {}
-        """The ids of the main sessions of a process, the latest last."""
-        self.touched: dict[str, None] = {}
-        """What was put since the last `take_touched`, in order."""
-        self.gone: list[Session] = []
-        """What was dropped since the last `take_gone`."""
+        """Process → the ids of its main sessions, the latest last."""
+        self.changed: dict[str, None] = {}
+        """Ids passed to `put` since the last `pop_changed`, in order."""
+        self.dropped: list[Session] = []
+        """Sessions dropped since the last `pop_dropped`."""
 
     def put(self, session: Session) -> Session:
-        """Keep a session in place of the one with the same id."""
+        """Add a session, or replace the one with the same id."""
         name = session.id
         old = self.by_id.get(name)
         if old is session:
             return session
         self.by_id[name] = session
-        self.touched[name] = None
+        self.changed[name] = None
         if old is None:
             if session.agent_id:
                 self.by_agent[session.agent_id] = name
@@ -43,59 +43,56 @@ class SessionIndex:
         if session.parent and (old is None or old.parent != session.parent):
             self.children.setdefault(session.parent, {})[name] = None
         if session.pid and (old is None or (old.pid, old.pid_start) != (session.pid, session.pid_start)):
-            self._seat(session, old)
+            if old is not None:
+                self._remove_from_process(old)
+            self.by_process.setdefault((session.pid, session.pid_start), {})[name] = None
         return session
 
     def drop(self, name: str) -> None:
-        """Forget a session and everything below it."""
+        """Remove a session and its descendants."""
         for child in list(self.children.get(name, ())):
             self.drop(child)
         session = self.by_id.pop(name)
         self.children.pop(name, None)
-        self.touched.pop(name, None)
+        self.changed.pop(name, None)
         if session.parent:
             self.children.get(session.parent, {}).pop(name, None)
         if self.by_agent.get(session.agent_id) == name:
             del self.by_agent[session.agent_id]
-        self._leave(session)
-        self.gone.append(session)
+        self._remove_from_process(session)
+        self.dropped.append(session)
 
-    def below(self, name: str) -> Iterator[Session]:
-        """Give the subagents of a session, and theirs."""
+    def descendants(self, name: str) -> Iterator[Session]:
+        """Yield the subagents of a session, each followed by its own."""
         for child in self.children.get(name, ()):
             yield self.by_id[child]
-            yield from self.below(child)
+            yield from self.descendants(child)
 
     def roots(self) -> list[Session]:
-        """Give the main sessions."""
+        """Return the main sessions."""
         return [session for session in self.by_id.values() if not session.parent]
 
     def root_of(self, session: Session) -> Session:
-        """Give the main session that a subagent belongs to."""
+        """Return the main session that a subagent belongs to."""
         while session.parent and session.parent in self.by_id:
             session = self.by_id[session.parent]
         return session
 
-    def take_touched(self) -> list[Session]:
-        """Give what was put since the last time."""
-        changed = [self.by_id[name] for name in self.touched]
-        self.touched.clear()
+    def pop_changed(self) -> list[Session]:
+        """Return the sessions that were put since the last call."""
+        changed = [self.by_id[name] for name in self.changed]
+        self.changed.clear()
         return changed
 
-    def take_gone(self) -> list[Session]:
-        """Give what was dropped since the last time."""
-        gone, self.gone = self.gone, []
-        return gone
+    def pop_dropped(self) -> list[Session]:
+        """Return the sessions that were dropped since the last call."""
+        dropped, self.dropped = self.dropped, []
+        return dropped
 
-    def _seat(self, session: Session, old: Session | None) -> None:
-        if old is not None:
-            self._leave(old)
-        self.by_process.setdefault((session.pid, session.pid_start), {})[session.id] = None
-
-    def _leave(self, session: Session) -> None:
+    def _remove_from_process(self, session: Session) -> None:
         process = (session.pid, session.pid_start)
-        seated = self.by_process.get(process)
-        if seated is not None:
-            seated.pop(session.id, None)
-            if not seated:
+        names = self.by_process.get(process)
+        if names is not None:
+            names.pop(session.id, None)
+            if not names:
                 del self.by_process[process]

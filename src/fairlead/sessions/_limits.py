@@ -1,26 +1,26 @@
-"""How much of anything is kept. A client, or whoever plays one, can send texts of any length."""
+"""How much of anything is kept: a client can send texts of any length."""
 
 from __future__ import annotations
 
-from fairlead.events._parse import replace_surrogates
+from fairlead.text import replace_surrogates
 
-LONGEST_ID = 200
-LONGEST_TEXT = 200
+MAX_ID_LENGTH = 200
+MAX_TEXT_LENGTH = 200
 """Of a prompt, a description, a reason. The journal keeps at least as much of a usual payload."""
-LONGEST_PATH = 400
+MAX_PATH_LENGTH = 400
 
-MOST_CALLS = 64
+MAX_CALLS = 64
 """Open tool calls of one agent."""
-MOST_TASKS = 64
-"""Tasks in the background of one session."""
-MOST_CLOSED = 24
-"""Ended calls and agents that are remembered, so that a late beginning does not open them again."""
-MOST_RECENT = 8
-"""Events that are remembered, so that none is taken twice."""
-MOST_PREVIOUS = 8
+MAX_TASKS = 64
+"""Background tasks of one session."""
+MAX_CLOSED = 24
+"""Ended calls and agents that are remembered, so that a delayed start event does not open them again."""
+MAX_RECENT_EVENTS = 8
+"""Events that are remembered, so that a repeated one is recognised."""
+MAX_PREVIOUS_IDS = 8
 """Earlier ids of a session."""
 
 
-def clean(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Cut a text, and make half a surrogate pair something that can be written."""
-    return replace_surrogates(text[:longest] if len(text) > longest else text)
+def clean(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
+    """Cut a text to a length and replace unpaired surrogates, so that it can be written."""
+    return replace_surrogates(text[:max_length] if len(text) > max_length else text)

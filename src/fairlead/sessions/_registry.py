@@ -1,24 +1,25 @@
-"""Who is running: every session and subagent, told from events. One writer; no I/O, no clock.
+"""The registry of all sessions and subagents, computed from events. One writer; no I/O, no clock.
 
-**Which session an event belongs to.** A main session is known by its id; its process is an attribute, because one
-process may hold several sessions and many payloads come without one. An event that carries an `agent_id` is its
-subagent's; the start and the stop of a subagent are also news for the session that made it.
+**Which session an event belongs to.** A main session is identified by its id; its process is an attribute, because one
+process may have several sessions and many payloads name none. An event with an `agent_id` belongs to that subagent; the
+start and the stop of a subagent also concern its parent.
 
-**Unknown sessions** are made by the first event that we hear, whatever it is; one that we only hear the end of is kept
-as ended. An unknown subagent likewise, unless all we hear is a stop without a type: that is the client's compaction.
+**Unknown sessions** are created by their first event, whatever it is; a session of which only the end is seen is kept
+as ended. Unknown subagents too, except by a stop without a type: that is the client's compaction.
 
-**Who made a subagent** is told by the answer of the tool call alone. Until then it is guessed (see `_family`).
+**The parent of a subagent** is known only from the answer of the tool call that started it. Until then it is guessed
+(see `_subagent_linker`).
 
-**A subagent ends** by its stop; when the answer of its call says so; when it is not on the list of its maker's Stop;
-and with its parent.
+**A subagent ends** by its stop; when the answer of its call says so; when the list at its parent's Stop lacks it; and
+with its parent.
 
-**Processes.** The session is the process's that spoke last. A second process which speaks for the same id (twice, or
-by starting it) is kept in `others`: the session then ends with the last of them. A process that began later under the
-same pid ends the sessions of the earlier one; if one of those speaks again, the pid is shared (by containers, or
-machines) and proves nothing from then on.
+**Processes.** A session belongs to the process that sent its latest event. A second process that sends events for the
+same id (twice, or a start) is kept in `others`: the session then ends with the last of them. A process that started
+later with the same pid ends the sessions of the earlier one; if one of those sends another event, the pid is shared (by
+containers, or machines) and is no evidence from then on.
 
-**/clear and /resume** end one id and start another in the same process: the new one lists the old one in `previous`,
-the old one names the new one in `next_id`.
+**/clear and /resume** end one id and start another in the same process: the new session lists the old id in `previous`,
+the old one has the new id in `next_id`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.events import (
+    DEFAULT_CLIENT,
     Notification,
     PostToolUse,
     PreToolUse,
@@ -39,131 +41,137 @@ from fairlead.events import (
 )
 from fairlead.journal import Caller
 from fairlead.sessions._changes import Change, ChangeLog
-from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, MOST_PREVIOUS, clean
+from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean
+from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
 from fairlead.sessions._session import Session
-from fairlead.sessions._session_files import ClientSessionFile, discovered, reconcile, reconcile_child
 from fairlead.sessions._states import AttentionNeeded
-from fairlead.sessions._subagent_linker import SubagentLinker, ended_by
+from fairlead.sessions._subagent_linker import SubagentLinker, end_session
 from fairlead.sessions.transitions._apply import apply
-from fairlead.sessions.transitions._tools import MAKES_AGENTS, made_agent
+from fairlead.sessions.transitions._tools import made_agent, makes_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fairlead.clients import ClientSessionFile, Usage
     from fairlead.events import Event
     from fairlead.journal import Verdict
     from fairlead.process import Process
-    from fairlead.sessions._usage import Usage
 
 PROCESS_GONE = "process gone"
-"""The end reason of a session whose process died."""
+"""The end reason of a session whose process has ended."""
 KEEP_ENDED = 3600.0
 """Seconds for which an ended session is kept."""
-MOST_ENDED = 200
-MOST_SESSIONS = 5000
+MAX_ENDED = 200
+MAX_SESSIONS = 5000
 FORGET_AFTER = 7 * 24 * 3600.0
-"""Seconds without a sign of life after which a session is forgotten that never said goodbye."""
+"""Seconds without activity after which a session that never ended is dropped."""
 
-_MOST_OTHERS = 4
-_ASKED = "permission_prompt"
+_MAX_OTHERS = 4
+_PERMISSION_PROMPT = "permission_prompt"
 _SAME_PROCESS = frozenset({"clear", "resume", "fork"})
-_NOBODY = Caller()
-_SIGN_OF_LIFE = 60.0
-"""A parent's last activity follows that of its subagents by so many seconds at most: not each is a change of it."""
+_UNKNOWN_CALLER = Caller()
+_ACTIVITY_INTERVAL = 60.0
+"""Seconds by which a parent's last activity may lag behind its subagents': not each of their events changes it."""
 
 
 class Registry(SubagentLinker):
-    """All sessions. Every method that changes something gives the changes, numbered."""
+    """All sessions. Every public method that changes sessions returns the numbered changes."""
 
     def __init__(self, revision: int = 0) -> None:
-        """Begin empty. A daemon gives a number that rises from one life to the next, such as the clock."""
+        """Create an empty registry. `revision` should increase from one start to the next, as a clock does."""
         super().__init__()
         self.log = ChangeLog(revision)
-        self.starts: dict[int, int] = {}
-        """Pid → the latest start that was seen of it."""
-        self.shared: set[int] = set()
-        """Pids that more than one process has at a time: they prove nothing."""
+        self.start_times: dict[int, int] = {}
+        """Pid → the latest start time that was seen."""
+        self.shared_pids: set[int] = set()
+        """Pids that several processes have at the same time: they are no evidence."""
 
-    # -- what is told ----------------------------------------------------------------------------------
+    # -- changes ---------------------------------------------------------------------------------------
 
-    def take(
-        self, event: Event, at: float, caller: Caller = _NOBODY, *, client: str = "claude", verdict: Verdict = "none"
+    def apply_event(
+        self,
+        event: Event,
+        at: float,
+        caller: Caller = _UNKNOWN_CALLER,
+        *,
+        client: str = DEFAULT_CLIENT,
+        verdict: Verdict = "none",
     ) -> list[Change]:
-        """Take an event in: what happened, when, in which process, and what was answered."""
+        """Apply an event that happened at `at` in the process of `caller`; `verdict` is our own answer to it."""
         root = self._root(event, at, caller, client)
-        if isinstance(event, SessionEnd) and (kept := _without(root, (caller.pid, caller.start))):
-            self.put(apply(kept, event, at, "blocked"))
+        if isinstance(event, SessionEnd) and (remaining := _without_process(root, (caller.pid, caller.start))):
+            self.put(apply(remaining, event, at, "blocked"))
         elif not event.agent_id:
-            self._of_root(root, event, at, verdict)
+            self._apply_to_root(root, event, at, verdict)
         elif isinstance(event, SubagentStart):
-            self.started(root, event, at, verdict)
+            self.start_subagent(root, event, at, verdict)
         elif isinstance(event, SubagentStop):
-            self.stopped(root, event, at, verdict)
+            self.stop_subagent(root, event, at, verdict)
         else:
-            self._of_child(root, event, at, verdict)
-        return self._published()
+            self._apply_to_child(root, event, at, verdict)
+        return self._publish()
 
-    def look(self, witnesses: Iterable[ClientSessionFile], now: float) -> list[Change]:
-        """Hold the sessions against the client's own files, and take in those that nobody told us of.
+    def reconcile(self, files: Iterable[ClientSessionFile], now: float) -> list[Change]:
+        """Compare the sessions with the client's own files, and add sessions that only a file knows.
 
-        Also lets go of what only time can tell, so it is to be called every second or so, with what files there are.
+        Some states also end by the passage of time, so call it every second or so, even without files.
         """
-        told = {witness.session_id: witness for witness in witnesses}
-        for name, witness in told.items():
-            if name not in self.by_id and (found := discovered(witness)):
-                self.put(found)
-                if witness.entrypoint == "cli":  # a terminal has one session at a time; other programs have many
-                    self._succeed(found, "resume", now)
+        by_id = {file.session_id: file for file in files}
+        for name, file in by_id.items():
+            if name not in self.by_id and (session := discovered(file)):
+                self.put(session)
+                if file.in_terminal:  # a terminal has one session at a time; other programs have many
+                    self._link_predecessor(session, "resume", now)
         for root in self.roots():
             if root.ended is None:
-                self._reconcile(root, told.get(root.id), now)
-        return self._published()
+                self._reconcile(root, by_id.get(root.id), now)
+        return self._publish()
 
-    def bury(self, dead: Iterable[Process], now: float) -> list[Change]:
-        """End the sessions of processes that are gone. A session that another process speaks for goes on there."""
+    def end_processes(self, dead: Iterable[Process], now: float) -> list[Change]:
+        """End the sessions of processes that have ended. A session with another process continues there."""
         for process in dead:
             for root in self.roots():
                 if root.ended is None and process in root.others:
                     self.put(replace(root, others=tuple(other for other in root.others if other != process)))
             for name in list(self.by_process.get(process, ())):
-                self._gone(self.by_id[name], now, "the process is gone")
-        return self._published()
+                self._end_process(self.by_id[name], now, "the process is gone")
+        return self._publish()
 
-    def measure(self, session_id: str, usage: Usage, unknown: Session | None = None) -> list[Change]:
-        """Take in figures of the status line. They come after Stop too: the state is never told from them.
+    def update_usage(self, session_id: str, usage: Usage, unknown: Session | None = None) -> list[Change]:
+        """Update the usage of a session. It never changes the state: the figures also arrive after Stop.
 
-        `unknown` is the session as the status line tells of it, if nobody else has.
+        `unknown` is the session to add if there is none of this id.
         """
         session = self.by_id.get(session_id)
         if session is None and unknown is not None:
             self._make_room()
             session = self.put(unknown)
         if session is not None:
-            known = session.usage.merged(usage) if session.usage else usage
-            if known != session.usage:
-                self.put(replace(session, usage=known, model=known.model or session.model))
-        return self._published()
+            merged = session.usage.merged(usage) if session.usage else usage
+            if merged != session.usage:
+                self.put(replace(session, usage=merged, model=merged.model or session.model))
+        return self._publish()
 
-    def sweep(self, now: float) -> list[Change]:
-        """Forget what ended long ago, what is too much, and what was not heard of for a week."""
+    def prune(self, now: float) -> list[Change]:
+        """Drop sessions that ended long ago, ended ones above the limit, and those without activity for a week."""
         roots = self.roots()
         ended = sorted((s for s in roots if s.ended is not None), key=lambda s: s.ended or 0.0)
-        too_many = len(ended) - MOST_ENDED
+        too_many = len(ended) - MAX_ENDED
         old = [s for index, s in enumerate(ended) if index < too_many or now - (s.ended or 0.0) > KEEP_ENDED]
         old += [s for s in roots if s.ended is None and now - s.last_activity > FORGET_AFTER]
         for session in old:
             self.drop(session.id)
-        return self._published()
+        return self._publish()
 
-    # -- what is asked ---------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------
 
     @property
     def revision(self) -> int:
-        """The number of the last change."""
+        """The number of the latest change."""
         return self.log.revision
 
     def changes_since(self, revision: int) -> list[Change] | None:
-        """Give what changed since; `None` means: read `sessions` anew."""
+        """Return the changes after a revision; `None` means that all sessions have to be read again."""
         return self.log.since(revision)
 
     def get(self, session_id: str) -> Session | None:
@@ -174,109 +182,113 @@ class Registry(SubagentLinker):
         return session
 
     def sessions(self, *, ended: bool = False) -> list[Session]:
-        """Give the main sessions, with those that ended if asked."""
+        """Return the main sessions, on request with those that have ended."""
         return [session for session in self.roots() if ended or session.ended is None]
 
     def children_of(self, session_id: str) -> list[Session]:
-        """Give the subagents that a session made, the oldest first, also those that are done."""
+        """Return the subagents of a session, the oldest first, including those that have ended."""
         return [self.by_id[name] for name in self.children.get(session_id, ())]
 
     def agent(self, agent_id: str) -> Session | None:
-        """Find a subagent by the client's id of it."""
+        """Find a subagent by its agent id."""
         return self.by_id.get(self.by_agent.get(agent_id, ""))
 
     def in_process(self, pid: int, start: int) -> list[Session]:
-        """Give the main sessions of a process."""
+        """Return the main sessions of a process."""
         return [self.by_id[name] for name in self.by_process.get((pid, start), ())]
 
     def processes(self) -> set[Process]:
-        """Name the processes of all sessions that have not ended: those to look whether they are still there."""
+        """Return the processes of all sessions that have not ended."""
         live = [session for session in self.roots() if session.ended is None]
         return {pair for s in live for pair in ((s.pid, s.pid_start), *s.others) if pair[0]}
 
     # -- main sessions ---------------------------------------------------------------------------------
 
-    def _of_root(self, root: Session, event: Event, at: float, verdict: Verdict) -> None:
-        if isinstance(event, TeammateIdle) and (mate := self._teammate(root, event)):
-            self.put(apply(mate, event, at, verdict))
+    def _apply_to_root(self, root: Session, event: Event, at: float, verdict: Verdict) -> None:
+        if isinstance(event, TeammateIdle) and (teammate := self._teammate(root, event)):
+            self.put(apply(teammate, event, at, verdict))
             return
-        if isinstance(event, Notification) and event.notification_type == _ASKED and self._asks_below(root):
-            verdict = "blocked"  # it is the subagent's question, told again
-        self.advance(root, apply(root, event, at, verdict), event, at)
-        self._told_maker(root.id, event, at)
+        if (
+            isinstance(event, Notification)
+            and event.notification_type == _PERMISSION_PROMPT
+            and self._subagent_asks(root)
+        ):
+            verdict = "blocked"  # it repeats the subagent's question
+        self.update(root, apply(root, event, at, verdict), event, at)
+        self._link_call(root.id, event, at)
 
-    def _of_child(self, root: Session, event: Event, at: float, verdict: Verdict) -> None:
+    def _apply_to_child(self, root: Session, event: Event, at: float, verdict: Verdict) -> None:
         if root.ended is not None and at > root.ended and not root.next_id:
             root = self.put(replace(root, ended=None, end_reason=""))
-        child = self.child(root, event, at)
-        after = self.advance(child, apply(child, event, at, verdict), event, at)
+        child = self.get_or_create_child(root, event, at)
+        after = self.update(child, apply(child, event, at, verdict), event, at)
         if after.ended is None:
-            self.readopt(after, at)
-        self._told_maker(child.id, event, at)
+            self.mark_working(after, at)
+        self._link_call(child.id, event, at)
         root = self.by_id[root.id]
-        if at - root.last_activity > _SIGN_OF_LIFE:
+        if at - root.last_activity > _ACTIVITY_INTERVAL:
             self.put(replace(root, last_activity=at))
 
-    def _told_maker(self, maker: str, event: Event, at: float) -> None:
-        if isinstance(event, PostToolUse) and event.tool_name in MAKES_AGENTS and (made := made_agent(event)):
-            self.link(self.by_id[maker], made, event, at)
-        elif isinstance(event, PreToolUse) and event.tool_name in MAKES_AGENTS:
-            self.claim(self.by_id[maker], clean(event.tool_use_id or "", LONGEST_ID), at)
+    def _link_call(self, parent_id: str, event: Event, at: float) -> None:
+        if isinstance(event, PostToolUse) and makes_agent(event) and (agent_id := made_agent(event)):
+            self.link_subagent(self.by_id[parent_id], agent_id, event, at)
+        elif isinstance(event, PreToolUse) and makes_agent(event):
+            self.assign_subagent(self.by_id[parent_id], clean(event.tool_use_id or "", MAX_ID_LENGTH), at)
 
     def _teammate(self, root: Session, event: TeammateIdle) -> Session | None:
-        """Find a teammate by its name, for clients that do not send its id."""
-        named = [child for child in self.below(root.id) if child.agent_type == event.teammate_name]
+        """Find a teammate by its name: some clients do not send its id."""
+        named = [child for child in self.descendants(root.id) if child.agent_type == event.teammate_name]
         return named[-1] if named else None
 
-    def _asks_below(self, root: Session) -> bool:
-        """Tell whether the question on the screen is a subagent's."""
+    def _subagent_asks(self, root: Session) -> bool:
+        """Return whether the question on the screen is a subagent's."""
         if type(root.state) is AttentionNeeded:
             return False
-        return any(child.ended is None and type(child.state) is AttentionNeeded for child in self.below(root.id))
+        return any(child.ended is None and type(child.state) is AttentionNeeded for child in self.descendants(root.id))
 
     def _root(self, event: Event, at: float, caller: Caller, client: str) -> Session:
-        name = clean(event.session_id, LONGEST_ID)
+        name = clean(event.session_id, MAX_ID_LENGTH)
         root = self.by_id.get(name)
-        is_new = root is None or (root.evidence is None and not root.memory.heard)  # only a status line told of it
+        is_new = root is None or (root.evidence is None and not root.memory.newest)  # known from a status line only
         if root is None:
             self._make_room()
             root = Session(id=name, client=clean(client), started=at, since=at, last_activity=at)
-        root = self.put(self._spoken_for(root, event, at, caller))
+        root = self.put(self._with_caller(root, event, at, caller))
         if isinstance(event, SessionStart) and event.source in _SAME_PROCESS and (is_new or root.ended is not None):
-            root = self._succeed(root, event.source, at)
+            root = self._link_predecessor(root, event.source, at)
         return root
 
-    def _succeed(self, root: Session, source: str, at: float) -> Session:
-        """Link a session with the one that the same process had before."""
+    def _link_predecessor(self, root: Session, source: str, at: float) -> Session:
+        """Link a session with the previous one of the same process."""
         process = (root.pid, root.pid_start)
         earlier = [self.by_id[name] for name in self.by_process.get(process, ()) if name != root.id] if root.pid else []
-        fitting = [s for s in earlier if s.ended is None or s.end_reason in _SAME_PROCESS]
-        before = max(fitting, key=lambda s: s.last_activity, default=None)
+        candidates = [s for s in earlier if s.ended is None or s.end_reason in _SAME_PROCESS]
+        before = max(candidates, key=lambda s: s.last_activity, default=None)
         if before is None or before.next_id:
             return root
         if before.ended is None:
-            before = self.put(ended_by(before, "SessionStart", at, source))
-            self.close_below(before, "SessionStart", at)
+            before = self.put(end_session(before, "SessionStart", at, source))
+            self.end_descendants(before, "SessionStart", at)
         self.put(replace(before, next_id=root.id))
         ids = [name for name in (*before.previous, before.id) if name != root.id]
-        return self.put(replace(root, previous=tuple(dict.fromkeys(ids))[-MOST_PREVIOUS:]))
+        return self.put(replace(root, previous=tuple(dict.fromkeys(ids))[-MAX_PREVIOUS_IDS:]))
 
     # -- processes -------------------------------------------------------------------------------------
 
-    def _spoken_for(self, root: Session, event: Event, at: float, caller: Caller) -> Session:
+    def _with_caller(self, root: Session, event: Event, at: float, caller: Caller) -> Session:
         pid, start = caller.pid, caller.start
         same = (root.pid, root.pid_start) == (pid, start)
         if not pid or (same and root.pane == caller.pane and root.tmux == caller.tmux):
             return root
-        if root.pid and not same and (isinstance(event, SessionEnd) or at < root.memory.heard):
+        if root.pid and not same and (isinstance(event, SessionEnd) or at < root.memory.newest):
             return root
-        self._reused(pid, start, at, root)
+        self._note_start_time(pid, start, at, root)
         others, memory = root.others, root.memory
         if not same:
             others = tuple(other for other in others if other != (pid, start))
-            if root.pid not in (0, pid) and root.ended is None and memory.spoken > 1:
-                others = (*others, (root.pid, root.pid_start))[-_MOST_OTHERS:]
-            memory = replace(memory, spoken=0)
+            if root.pid not in (0, pid) and root.ended is None and memory.process_events > 1:
+                others = (*others, (root.pid, root.pid_start))[-_MAX_OTHERS:]
+            memory = replace(memory, process_events=0)
         return replace(
             root,
             pid=pid,
@@ -284,61 +296,61 @@ class Registry(SubagentLinker):
             others=others,
             tmux=clean(caller.tmux),
             pane=clean(caller.pane),
-            project=clean(caller.project, LONGEST_PATH) or root.project,
+            project=clean(caller.project, MAX_PATH_LENGTH) or root.project,
             memory=memory,
         )
 
-    def _reused(self, pid: int, start: int, at: float, root: Session) -> None:
-        """See that a pid belongs to another process than before."""
-        known = self.starts.get(pid, 0)
+    def _note_start_time(self, pid: int, start: int, at: float, root: Session) -> None:
+        """Record the start time of a pid; if the pid is reused, end the sessions of its former process."""
+        known = self.start_times.get(pid, 0)
         if start > known:
-            self.starts[pid] = start
-            if known and pid not in self.shared:
+            self.start_times[pid] = start
+            if known and pid not in self.shared_pids:
                 for name in list(self.by_process.get((pid, known), ())):
                     if name != root.id:
-                        self._gone(self.by_id[name], at, f"another process has its pid {pid}")
+                        self._end_process(self.by_id[name], at, f"another process has its pid {pid}")
         elif 0 < start < known and root.end_reason == PROCESS_GONE and at > (root.ended or 0.0):
-            self.shared.add(pid)
+            self.shared_pids.add(pid)
 
-    def _gone(self, root: Session, at: float, said: str) -> None:
+    def _end_process(self, root: Session, at: float, evidence: str) -> None:
         if root.ended is not None:
             return
         if root.others:
             pid, start = root.others[-1]
             self.put(replace(root, pid=pid, pid_start=start, others=root.others[:-1]))
             return
-        self.put(ended_by(root, said, at, PROCESS_GONE, source="process"))
-        self.close_below(root, said, at)
+        self.put(end_session(root, evidence, at, PROCESS_GONE, source="process"))
+        self.end_descendants(root, evidence, at)
 
-    # -- the second witness ----------------------------------------------------------------------------
+    # -- the client's files -----------------------------------------------------------------------------
 
-    def _reconcile(self, root: Session, witness: ClientSessionFile | None, now: float) -> None:
-        asks_below = self._asks_below(root)
-        if not (asks_below and witness is not None and witness.status == "waiting"):
-            after = reconcile(root, witness, now)
+    def _reconcile(self, root: Session, file: ClientSessionFile | None, now: float) -> None:
+        subagent_asks = self._subagent_asks(root)
+        if not (subagent_asks and file is not None and file.status == "waiting"):
+            after = reconcile(root, file, now)
             if after is not root:
-                self.advance(root, after, None, now)
-        if asks_below and witness is not None:
-            for child in list(self.below(root.id)):
-                self.put(reconcile_child(child, witness, now))
+                self.update(root, after, None, now)
+        if subagent_asks and file is not None:
+            for child in list(self.descendants(root.id)):
+                self.put(reconcile_child(child, file, now))
 
-    # -- bounds ----------------------------------------------------------------------------------------
+    # -- limits ----------------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
-        """Let the oldest go when there are too many, the ended ones first."""
-        if len(self.by_id) < MOST_SESSIONS:
+        """Drop the oldest session if there are too many, ended ones first."""
+        if len(self.by_id) < MAX_SESSIONS:
             return
         roots = self.roots()
-        if len(roots) >= MOST_SESSIONS:
+        if len(roots) >= MAX_SESSIONS:
             self.drop(min(roots, key=lambda s: (s.ended is None, s.last_activity)).id)
 
-    def _published(self) -> list[Change]:
-        gone = self.log.add(self.take_gone(), gone=True) if self.gone else []
-        return gone + self.log.add(self.take_touched())
+    def _publish(self) -> list[Change]:
+        dropped = self.log.add(self.pop_dropped(), gone=True) if self.dropped else []
+        return dropped + self.log.add(self.pop_changed())
 
 
-def _without(root: Session, process: Process) -> Session | None:
-    """Give the session as it goes on without a process that ended it; `None` if no other speaks for it."""
+def _without_process(root: Session, process: Process) -> Session | None:
+    """Return the session without a process that ended it; `None` if it has no other."""
     if process in root.others:
         return replace(root, others=tuple(other for other in root.others if other != process))
     if root.others and process == (root.pid, root.pid_start):

@@ -1,46 +1,47 @@
 """A session: one agent that runs, or ran. A subagent is a session with a parent. Values only, computed by `apply`.
 
-None of them can hold itself, so the garbage collector need not look at them (`gc=False`): there may be 10 000.
+None of them can contain itself, so the garbage collector does not track them (`gc=False`): there may be 10 000.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from fairlead.clients import Usage
+from fairlead.events import DEFAULT_CLIENT
 from fairlead.sessions._states import IDLE, Evidence, State
-from fairlead.sessions._usage import Usage
 
 STALE_AFTER = 8 * 3600.0
-"""Seconds without a sign of life after which a session is stale."""
+"""Seconds without activity after which a session is stale."""
 
 
 class OpenCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A tool call that has begun and not ended."""
+    """A tool call that has started and not ended."""
 
     tool: str
     at: float
     path: str = ""
     asked: str = ""
-    """What the person is asked about it; "" if nothing."""
+    """What the user is asked about it; "" if nothing."""
     about: str = ""
-    """The description, where the call makes a subagent."""
+    """The description, if the call starts a subagent."""
     kind: str = ""
-    """The type (or the name) of the subagent that it makes."""
+    """The type (or the name) of the subagent that it starts."""
     agent: str = ""
-    """The subagent that it made: a guess while the call is open, because no event tells."""
+    """The subagent that it started. A guess while the call is open: no event tells."""
 
 
 class Agent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A subagent of this session that works."""
+    """A working subagent of this session."""
 
     type: str
     at: float
     background: bool = False
-    """It goes on when the turn of its maker ends."""
+    """It continues when the turn of its parent ends."""
 
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What the client lists as going on in the background."""
+    """A background task, as the client lists it."""
 
     type: str
     status: str = ""
@@ -52,77 +53,77 @@ class Counters(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """How often something happened."""
 
     prompts: int = 0
-    """By a person."""
+    """Written by the user."""
     wakes: int = 0
-    """Prompts that no person wrote."""
+    """Prompts written by the client."""
     tools: int = 0
     failures: int = 0
     denials: int = 0
     agents: int = 0
     compactions: int = 0
     errors: int = 0
-    """Turns that ended by an error of the model's service."""
+    """Turns that ended by an error of the model's API."""
 
 
 class SessionMemory(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What `apply` has to remember to take events in any order. Nothing that a person wants to see."""
+    """What `apply` remembers to accept events in any order. Not shown to users."""
 
-    heard: float = 0.0
-    """The time of the newest event: what is earlier comes late."""
-    behind: int = 0
-    """So many events in a row came late by far: see `apply`."""
+    newest: float = msgspec.field(default=0.0, name="heard")
+    """The time of the newest event: earlier events are delayed ones."""
+    delayed: int = msgspec.field(default=0, name="behind")
+    """The number of consecutive events that were delayed by more than the jitter: see `apply`."""
     recent: tuple[tuple[float, str, str], ...] = ()
-    """The last events: time, name, subject."""
+    """The latest events: time, name, subject."""
     closed: tuple[str, ...] = ()
-    """The last tool calls and subagents that ended."""
+    """The latest tool calls and subagents that ended."""
     cleared: float = 0.0
     """When all open calls were last known to be over."""
-    spoken: int = 0
-    """So many events came from this process."""
+    process_events: int = msgspec.field(default=0, name="spoken")
+    """The number of events from the current process."""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One agent: who it is, where it runs, what it is doing, and how we know."""
+    """One agent: its identity, where it runs, its state, and the evidence for the state."""
 
     id: str
     """The client's session id; of a subagent `<session id>/<agent id>`."""
 
-    # What nearly every event changes stands first: msgspec walks the fields to find one that is replaced.
+    # The fields that most events change come first: msgspec searches the fields in order to replace one.
     state: State = IDLE
     evidence: Evidence | None = None
     since: float = 0.0
-    """When the state began. Another detail of the same work is no new state; another reason for attention is."""
+    """When the state began. A new detail of the same work is no new state; a new reason for attention is."""
     in_turn: bool = False
     """The agent is between a prompt and its answer."""
     last_activity: float = 0.0
     calls: dict[str, OpenCall] = {}
-    """Tool calls that are open, by their ids, the oldest first."""
+    """Open tool calls by id, the oldest first."""
     counters: Counters = Counters()
     memory: SessionMemory = SessionMemory()
 
-    client: str = "claude"
+    client: str = DEFAULT_CLIENT
     parent: str = ""
-    """The id of the session that made this subagent; "" for a main session."""
+    """The id of the session that started this subagent; "" for a main session."""
     agent_id: str = ""
     agent_type: str = ""
     description: str = ""
     """What the subagent was asked to do, in a few words."""
     call: str = ""
-    """The id of the tool call that made the subagent."""
+    """The id of the tool call that started the subagent."""
 
     cwd: str = ""
     project: str = ""
-    """The project's folder, as the client tells its hooks."""
+    """The project's folder, as the client reports it to hooks."""
     permission_mode: str = ""
     model: str = ""
     transcript: str = ""
     title: str = ""
 
     pid: int = 0
-    """Of the client's process; 0 if it is not known, and for a subagent, which lives in its parent's."""
+    """Of the client's process; 0 if it is not known, and for a subagent, which runs in its parent's process."""
     pid_start: int = 0
     others: tuple[tuple[int, int], ...] = ()
-    """Further processes (pid, start) that speak for the same session id."""
+    """Other processes (pid, start) that sent events with the same session id."""
     tmux: str = ""
     pane: str = ""
 
@@ -132,17 +133,17 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     """As the client said; "completed" for a subagent; "process gone", "parent ended", "stop not seen"."""
 
     agents: dict[str, Agent] = {}
-    """Subagents made by this session that work, by their ids, the oldest first."""
+    """Working subagents by id, the oldest first."""
     tasks: dict[str, Task] = {}
-    """What the client listed at its last Stop as going on in the background."""
+    """The background tasks that the client listed at its latest Stop."""
 
     previous: tuple[str, ...] = ()
     """The ids that this session had before /clear or /resume, the latest last."""
     next_id: str = ""
-    """The id under which the same process went on."""
+    """The id under which the same process continued."""
     first_prompt: str = ""
     by_person: bool = False
-    """Whether the last prompt was a person's."""
+    """Whether the user wrote the latest prompt."""
     usage: Usage | None = None
 
     @property
@@ -151,13 +152,13 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         return bool(self.parent)
 
     def is_stale(self, now: float) -> bool:
-        """Tell whether there was no sign of life for 8 hours. No state: a stale session is still idle, or working."""
+        """Return whether there was no activity for 8 hours. Not a state: a stale session is still idle or working."""
         return now - self.last_activity > STALE_AFTER
 
     def duration(self, now: float) -> float:
-        """Give the seconds from its start to its end, or to now."""
+        """Return the seconds from the start of the session to its end, or to now."""
         return max(0.0, (now if self.ended is None else self.ended) - self.started)
 
     def in_state(self, now: float) -> float:
-        """Give the seconds for which it has been in its state."""
+        """Return the seconds for which the session has been in its state."""
         return max(0.0, (now if self.ended is None else self.ended) - self.since)

@@ -1,4 +1,4 @@
-"""The registry as bytes and back, so that it survives its daemon; and made anew from the journal, which has it all."""
+"""The registry as bytes and back, so that it survives a restart; and rebuilt from the journal."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import client_named
 from fairlead.errors import FairleadError
-from fairlead.events import parse
 from fairlead.journal import EventRecord
 from fairlead.sessions._registry import Registry
 from fairlead.sessions._session import Session
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from fairlead.journal import Record
 
 FORMAT = 1
-"""Of the snapshot. One of another format is not read: the journal has the same."""
+"""The version of the snapshot format. Other versions are not read: the registry is rebuilt from the journal."""
 
 
 class SnapshotError(FairleadError, ValueError):
-    """A snapshot that cannot be read. The registry can be made anew from the journal."""
+    """A snapshot cannot be read. The registry can be rebuilt from the journal."""
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
@@ -35,41 +35,47 @@ class _Snapshot(msgspec.Struct, frozen=True):
 
 
 def snapshot(registry: Registry) -> bytes:
-    """Write down all sessions, and the number of the last change."""
-    kept = _Snapshot(FORMAT, registry.revision, list(registry.by_id.values()), registry.starts, sorted(registry.shared))
-    return msgspec.json.encode(kept)
+    """Encode all sessions and the latest revision."""
+    document = _Snapshot(
+        FORMAT,
+        registry.revision,
+        list(registry.by_id.values()),
+        registry.start_times,
+        sorted(registry.shared_pids),
+    )
+    return msgspec.json.encode(document)
 
 
 def restore(data: bytes, revision: int = 0) -> Registry:
-    """Make the registry of a snapshot. Changes are numbered on from it, or from `revision` if that is higher."""
+    """Decode a snapshot. Revisions continue from it, or from `revision` if that is higher."""
     try:
-        kept = msgspec.json.decode(data, type=_Snapshot)
+        document = msgspec.json.decode(data, type=_Snapshot)
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"not a snapshot of sessions: {error}") from None
-    if kept.format != FORMAT:
-        raise SnapshotError(f"a snapshot of format {kept.format}, not {FORMAT}")
-    registry = Registry(max(revision, kept.revision))
-    for session in kept.sessions:
+    if document.format != FORMAT:
+        raise SnapshotError(f"a snapshot of format {document.format}, not {FORMAT}")
+    registry = Registry(max(revision, document.revision))
+    for session in document.sessions:
         registry.put(session)
-    registry.take_touched()
-    registry.starts.update(kept.starts)
-    registry.shared.update(kept.shared)
+    registry.pop_changed()
+    registry.start_times.update(document.starts)
+    registry.shared_pids.update(document.shared)
     return registry
 
 
 def rebuild(records: Iterable[Record], revision: int = 0) -> Registry:
-    """Make the registry anew from the journal. What is no event, or cannot be read, is passed over."""
+    """Rebuild the registry from records of the journal. Records that are no events, or unreadable, are skipped."""
     registry = Registry(revision)
     for record in records:
         if isinstance(record, EventRecord):
-            take_record(registry, record)
+            apply_record(registry, record)
     return registry
 
 
-def take_record(registry: Registry, record: EventRecord, event: Event | None = None) -> None:
-    """Take in an event as the journal has it. `event` is its payload, if somebody has read that before."""
+def apply_record(registry: Registry, record: EventRecord, event: Event | None = None) -> None:
+    """Apply an event of the journal. `event` is its parsed payload, if the caller has it."""
     try:
-        event = event or parse(bytes(record.payload), record.event)
+        event = event or client_named(record.client).parse(bytes(record.payload), record.event)
     except FairleadError:
         return
-    registry.take(event, record.at, record.caller, client=record.client, verdict=record.verdict)
+    registry.apply_event(event, record.at, record.caller, client=record.client, verdict=record.verdict)

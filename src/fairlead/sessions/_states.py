@@ -1,4 +1,4 @@
-"""What a session can be doing, and how that is known. Values only."""
+"""The states of a session and the evidence for them. Values only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 Source: TypeAlias = Literal["hook", "client", "process"]
-"""Who says so.
+"""Where evidence comes from.
 
 hook     an event that the client sent
 client   the client's own file about the session
@@ -16,18 +16,18 @@ process  the operating system: the process is gone
 
 
 class Idle(msgspec.Struct, frozen=True, gc=False, tag="idle", tag_field="is"):
-    """Nothing is happening: the agent has finished and waits for the person, who can take their time."""
+    """The agent has finished and waits for the user. Nothing is urgent."""
 
 
 class Working(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="working", tag_field="is"):
-    """The agent is busy; the person just waits."""
+    """The agent is busy."""
 
     detail: str | None = None
     """With what, in a word or two: a tool, a type of subagent, "Thinking"."""
 
 
 class AttentionNeeded(msgspec.Struct, frozen=True, gc=False, tag="attention", tag_field="is"):
-    """The person must act, or the session does not go on."""
+    """The session does not continue until the user acts."""
 
     reason: str
     """What is needed; never blank."""
@@ -47,11 +47,11 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Why a session is in its state."""
 
     event: str
-    """What told us: an event's name, or in words what the client's file or the system said."""
+    """The name of an event, or a description of what the client's file or the system reported."""
     at: float
-    """When that was, in Unix time."""
+    """When, in Unix time."""
     tool: str = ""
     path: str = ""
     source: Source = "hook"
     why: str = ""
-    """Where two witnesses disagreed: why this one was believed."""
+    """Why this source was believed, where two disagreed."""

@@ -1,5 +1,6 @@
-"""Databases that keep events and mail, opened by URL."""
+"""Databases for events and mail, opened by URL."""
 
+from fairlead.store._database import Health
 from fairlead.store._errors import (
     StoreBusy,
     StoreDamaged,
@@ -13,7 +14,7 @@ from fairlead.store._errors import (
 from fairlead.store._revisions import HEAD_REVISION, known_revisions
 from fairlead.store.events._store import Store, default_url
 from fairlead.store.events._tables import REVISION_TABLE
-from fairlead.store.events._values import Counts, Health, Key, StoredEvent
+from fairlead.store.events._values import Counts, Key, StoredEvent
 from fairlead.store.mail._store import MailStore, default_mail_url
 
 __all__ = [

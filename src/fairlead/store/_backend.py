@@ -1,8 +1,8 @@
-"""The seam: all that differs between one database and another. Everything else is written once, for all of them."""
+"""The `Backend` protocol: everything that differs between databases. All other code is written once for all of them."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sqlalchemy.dialects import postgresql, sqlite
@@ -21,77 +21,77 @@ if TYPE_CHECKING:
 
 
 WRITES = "fairlead_writes"
-"""The option of a connection that is going to write: SQLite must know it when a transaction begins."""
+"""Execution option of a connection that will write: SQLite must know it when a transaction begins."""
 
-IDS_AT_ONCE = 500
-"""So many values fit into one statement of any database."""
+BATCH_SIZE = 500
+"""How many values fit into one statement of any database."""
 
 _Item = TypeVar("_Item")
 
 
 class Backend(Protocol):
-    """One kind of database. `_sqlite.py` is the first; another is another file, and a line in `_urls.py`."""
+    """One kind of database. `_sqlite.py` is the first; another is a new file and a line in `_urls.py`."""
 
-    where: str
-    """What messages call it: the file, or the URL without its password."""
+    location: str
+    """How messages name it: the file, or the URL without its password."""
 
     engine: Engine
 
     def prepare(self) -> tuple[str, ...]:
-        """Make it ready and bring it to the newest revision, one process at a time. Give what a person must know."""
+        """Create or upgrade it to the newest revision, one process at a time. Return warnings for the user."""
 
-    def own(self) -> AbstractContextManager[None]:
-        """Within it, no other process and nobody else in this one owns it; it ends with the process, too."""
+    def hold_owner_lock(self) -> AbstractContextManager[None]:
+        """Return a context in which no other process, and no one else in this one, owns it. Ends with the process."""
 
-    def settling(self, connection: Connection) -> AbstractContextManager[None]:
-        """Within it, the end of a transaction makes it and all before it outlive a power failure."""
+    def durable(self, connection: Connection) -> AbstractContextManager[None]:
+        """Return a context in which a commit, with all earlier ones, survives a power failure."""
 
-    def explain(self, error: Exception) -> StoreError | None:
-        """Say in our words what an error of the driver means; None if it is none of the driver's."""
+    def translate_error(self, error: Exception) -> StoreError | None:
+        """Return the `StoreError` for an error of the driver; None if it is not one."""
 
-    def used(self, connection: Connection) -> int:
-        """Give the bytes that hold something."""
+    def used_bytes(self, connection: Connection) -> int:
+        """Return the bytes that hold data."""
 
-    def free(self, connection: Connection) -> int:
-        """Give the bytes that hold nothing, and could be given back."""
+    def free_bytes(self, connection: Connection) -> int:
+        """Return the allocated bytes that hold no data."""
 
-    def give_back(self) -> int:
-        """Give a part of the free bytes back to the disk, and say how many."""
+    def release_space(self) -> int:
+        """Return some free space to the file system, and how many bytes that was."""
 
-    def problems(self, connection: Connection) -> tuple[str, ...]:
-        """Look at all of it, and say what is broken."""
+    def integrity_problems(self, connection: Connection) -> tuple[str, ...]:
+        """Check everything and return what is broken."""
 
 
 def insert_or_ignore(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
-    """Insert rows, and leave out those that are there: the one statement that has no common form."""
+    """Return an insert that skips existing rows: the one statement without a common form."""
     if dialect == "postgresql":
         return postgresql.insert(table).on_conflict_do_nothing()
     return sqlite.insert(table).on_conflict_do_nothing()
 
 
-def parts(items: Sequence[_Item], size: int = IDS_AT_ONCE) -> Iterator[Sequence[_Item]]:
-    """Cut items into parts that fit into a statement."""
+def batches(items: Sequence[_Item], size: int = BATCH_SIZE) -> Iterator[Sequence[_Item]]:
+    """Yield the items in batches that fit into one statement."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
 @contextmanager
-def writing(backend: Backend) -> Iterator[Connection]:
-    """Open a transaction that writes: all of it is kept, or nothing."""
+def write_transaction(backend: Backend, *, durable: bool = False) -> Iterator[Connection]:
+    """Open a transaction that writes; a durable one survives a power failure."""
     with backend.engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
-        with connection.begin():
+        with backend.durable(connection) if durable else nullcontext(), connection.begin():
             yield connection
 
 
 @contextmanager
-def translated(backend: Backend) -> Iterator[None]:
-    """Turn the errors of drivers into ours. What is a mistake of this package stays what it is."""
+def translate_errors(backend: Backend) -> Iterator[None]:
+    """Raise driver errors as `StoreError`. Other exceptions are bugs and pass unchanged."""
     try:
         yield
     except PoolTimeout as error:
-        raise StoreBusy(f"{backend.where}: all connections are in use; try again") from error
+        raise StoreBusy(f"{backend.location}: all connections are in use; try again") from error
     except Exception as error:
         cause = error.orig if isinstance(error, DBAPIError) and isinstance(error.orig, Exception) else error
-        if (ours := backend.explain(cause)) is None:
+        if (translated := backend.translate_error(cause)) is None:
             raise
-        raise ours from error
+        raise translated from error

@@ -1,45 +1,45 @@
-"""What the store can raise.
+"""Errors of the store.
 
-StoreError                what is kept cannot be reached
-├── StoreURLError         the URL names no store that we can open
+StoreError                the database cannot be used
+├── StoreURLError         the URL names no supported database
 ├── StoreTooNew           it was written by a newer version
-├── StoreForeign          it is a database, but of something else
-├── StoreUnwritable       its folder or file cannot be made, read or written
-├── StoreFull             there is no room left
-├── StoreBusy             somebody else has held it for too long
-└── StoreDamaged          it cannot be read any more; opened again, it is set aside
+├── StoreForeign          it is the database of another program
+├── StoreUnwritable       its folder or file cannot be created, read or written
+├── StoreFull             the disk is full
+├── StoreBusy             another process has locked it
+└── StoreDamaged          it cannot be read any more; opening it again sets it aside
 """
 
 from fairlead.errors import FairleadError
 
 
 class StoreError(FairleadError):
-    """What is kept cannot be reached."""
+    """The database cannot be used."""
 
 
 class StoreURLError(StoreError, ValueError):
-    """A URL that names no store that we can open."""
+    """A URL that names no supported database."""
 
 
 class StoreTooNew(StoreError):
-    """A store that a newer version has written: to guess at it would spoil it."""
+    """A database that a newer version has written. It is left untouched."""
 
 
 class StoreForeign(StoreError):
-    """A database that something else has made: ours are not mixed into it."""
+    """The database of another program. It is left untouched."""
 
 
 class StoreUnwritable(StoreError):
-    """A folder or file that cannot be made, read or written."""
+    """A folder or file that cannot be created, read or written."""
 
 
 class StoreFull(StoreError):
-    """No room is left. Nothing of the batch was kept; it can be taken again."""
+    """The disk is full. Nothing of the batch was stored; it can be written again."""
 
 
 class StoreBusy(StoreError):
-    """Somebody else has held the store for too long. Nothing of the batch was kept; it can be taken again."""
+    """Another process has locked the database. Nothing of the batch was stored; it can be written again."""
 
 
 class StoreDamaged(StoreError):
-    """A store that broke while it was open. To close and open it again sets it aside and begins a new one."""
+    """A database that broke while it was open. Opening it again sets it aside and creates a new one."""

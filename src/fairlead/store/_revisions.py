@@ -1,4 +1,4 @@
-"""Which revision a database is at, and the way from there to the newest. Knows no file and no lock."""
+"""Reads the revision of a database and upgrades it to the newest. Knows neither files nor locks."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 HEAD_REVISION = "0002"
-"""The newest revision. It stands here so that a database of today is known without Alembic: 11 MB and 0.2 s."""
+"""The newest revision. It is repeated here to recognize a current database without Alembic: 11 MB and 0.2 s."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_STEPS = Lock()
-"""Alembic knows one database at a time, and is not to be loaded by two threads at once; a daemon opens two."""
-_RECORDED = select(column("version_num", Text)).select_from(table(REVISION_TABLE))
+_ALEMBIC_LOCK = Lock()
+"""Alembic handles one database at a time, and must not be imported by two threads at once; a daemon opens two."""
+_SELECT_REVISION = select(column("version_num", Text)).select_from(table(REVISION_TABLE))
 
 
-def revision_of(connection: Connection, where: str) -> str | None:
-    """Read the revision; None is a database with nothing in it. One that is not ours is refused."""
+def revision_of(connection: Connection, location: str) -> str | None:
+    """Return the revision; None for an empty database. Raises `StoreForeign` if it is not ours."""
     tables = inspect(connection).get_table_names()
     if REVISION_TABLE in tables:
-        return connection.execute(_RECORDED).scalar_one_or_none()
+        return connection.execute(_SELECT_REVISION).scalar_one_or_none()
     if tables:
         raise StoreForeign(
-            f"{where} is a database of another program (it has a table {min(tables)!r}, and none of Fairlead's); "
-            "give the URL of another one, or of one that does not exist yet"
+            f"{location} is a database of another program (it has a table {min(tables)!r}, and none of Fairlead's); "
+            "use another URL, or one of a file that does not exist yet"
         )
     return None
 
 
-def upgrade(connection: Connection, where: str, target: str = HEAD_REVISION) -> None:
-    """Bring a database to a revision, within the caller's transaction: all steps of it, or none."""
-    current = revision_of(connection, where)
+def upgrade(connection: Connection, location: str, target: str = HEAD_REVISION) -> None:
+    """Upgrade a database to a revision within the caller's transaction: all steps, or none."""
+    current = revision_of(connection, location)
     if current != target:
-        with _STEPS:
-            _upgrade(connection, where, current, target)
+        with _ALEMBIC_LOCK:
+            _upgrade(connection, location, current, target)
 
 
-def _upgrade(connection: Connection, where: str, current: str | None, target: str) -> None:
+def _upgrade(connection: Connection, location: str, current: str | None, target: str) -> None:
     from alembic.operations import Operations
     from alembic.runtime.migration import MigrationContext
 
     steps = scripts()
     if current is not None and current not in known_revisions():
         raise StoreTooNew(
-            f"{where} was written by a newer Fairlead (at revision {current}, this version knows {HEAD_REVISION}); "
-            "upgrade Fairlead, or move the file away to begin a new one"
+            f"{location} was written by a newer Fairlead (it has revision {current}, this version knows "
+            f"{HEAD_REVISION}); upgrade Fairlead, or move the file away to start a new one"
         )
     context = MigrationContext.configure(connection, opts={"version_table": REVISION_TABLE})
     with Operations.context(context):
@@ -63,12 +63,12 @@ def _upgrade(connection: Connection, where: str, current: str | None, target: st
 
 
 def known_revisions() -> list[str]:
-    """List every revision, the first one first."""
+    """Return all revisions, oldest first."""
     return [step.revision for step in scripts().walk_revisions()][::-1]
 
 
 def scripts() -> ScriptDirectory:
-    """Give the steps as Alembic sees them."""
+    """Return the migration steps as Alembic loads them."""
     from alembic.script import ScriptDirectory
 
     return ScriptDirectory(str(_MIGRATIONS))

@@ -1,4 +1,4 @@
-"""From a URL to the kind of database that it names."""
+"""Chooses the backend of a URL."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def backend_for(url: str) -> Backend:
-    """Give the backend of a URL. Nothing is opened yet."""
+    """Return the backend of a URL. Opens nothing yet."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:
-        raise StoreURLError(f"{url!r} is no URL of a store; use sqlite:///PATH") from error
+        raise StoreURLError(f"{url!r} is not the URL of a store; use sqlite:///PATH") from error
     if parsed.drivername != "sqlite":
-        shown = parsed.render_as_string(hide_password=True)
-        raise StoreURLError(f"{shown}: a store of the kind {parsed.drivername!r} cannot be opened; use sqlite:///PATH")
+        safe_url = parsed.render_as_string(hide_password=True)
+        raise StoreURLError(f"{safe_url}: a store of type {parsed.drivername!r} is not supported; use sqlite:///PATH")
     return SQLite(parsed)

@@ -1,4 +1,4 @@
-"""For those who test their hooks: events made from real payloads, assertions, and a recorder."""
+"""Tools to test hooks: events from real payloads, assertions, and a recorder."""
 
 from fairlead.testing._assertions import assert_allows, assert_blocks
 from fairlead.testing._recorder import Recorder

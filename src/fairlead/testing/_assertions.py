@@ -1,4 +1,4 @@
-"""Says whether hooks block an event, and if it is not as expected, what each of them did."""
+"""Assertions about whether hooks block an event; their messages list what each hook did."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 
 def assert_blocks(hooks: HookManager | Hook, event: Event, reason: str | re.Pattern[str] | None = None) -> HookResult:
-    """Assert that the hooks block the event, by intent and not by failing; a string must be the whole reason."""
+    """Assert that the hooks block the event without a failure; a string must be the whole reason."""
     result = _fired(hooks, event)
     _no_failures(result)
     if not result.blocked:
         raise AssertionError(f"expected a block, but {event.event_name} was allowed{_rows(result)}")
-    said = result.reason or ""
-    if isinstance(reason, re.Pattern) and not reason.search(said):
-        raise AssertionError(f"blocked, but its reason {said!r} does not match {reason.pattern!r}")
-    if isinstance(reason, str) and said != reason:
-        raise AssertionError(f"blocked, but its reason is {said!r}, not {reason!r}")
+    actual = result.reason or ""
+    if isinstance(reason, re.Pattern) and not reason.search(actual):
+        raise AssertionError(f"blocked, but its reason {actual!r} does not match {reason.pattern!r}")
+    if isinstance(reason, str) and actual != reason:
+        raise AssertionError(f"blocked, but its reason is {actual!r}, not {reason!r}")
     return result
 
 
 def assert_allows(hooks: HookManager | Hook, event: Event) -> HookResult:
-    """Assert that the hooks let the event pass, and that none of them failed."""
+    """Assert that the hooks allow the event, and that none of them failed."""
     result = _fired(hooks, event)
     _no_failures(result)
     if result.blocked:
@@ -49,4 +49,4 @@ def _no_failures(result: HookResult) -> None:
 
 def _rows(result: HookResult) -> str:
     rows = [f"  {run.name}: {run.outcome} ({run.seconds * 1000:.1f} ms)" for run in result.runs]
-    return "\n".join(["", *(rows or ["  no hook wanted it"])])
+    return "\n".join(["", *(rows or ["  no hook matched"])])

@@ -1,4 +1,4 @@
-"""A hook that remembers what it heard."""
+"""A hook that records events."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from fairlead.hooks import Hook, HookContext
 
 
 class Recorder(Hook):
-    """Observes events, all or those named, and keeps them in `recorded`, as rewritten by the hooks before it."""
+    """Records events, all or the given types, in `recorded`, as rewritten by the hooks before it."""
 
     phase = "observe"
     inline = True
 
     def __init__(self, *events: type[Event] | HookEvent, name: str = "recorder") -> None:
-        """Record these events, or all."""
+        """Record these events, or all if none is given."""
         self.name = name
         self.events = events or (Event,)
         self.recorded: list[Event] = []
 
     def execute(self, event: Event, _ctx: HookContext) -> None:
-        """Remember the event."""
+        """Record the event."""
         self.recorded.append(event)

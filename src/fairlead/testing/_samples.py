@@ -1,4 +1,4 @@
-"""Payloads that the real client sent, as they came, to test hooks with."""
+"""Recorded payloads of the real client, to test hooks with."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ E = TypeVar("E", bound=Event)
 
 
 def make(event: type[E], /, **changes: Any) -> E:
-    """Make a typed event from a real payload: `make(PreToolUse, tool_name="Bash", tool_input={"command": "ls"})`."""
-    made = parse(make_payload(event, **changes))
-    assert isinstance(made, event)  # noqa: S101 - the sample has the event's own name
-    return made
+    """Return a typed event from a real payload: `make(PreToolUse, tool_name="Bash", tool_input={"command": "ls"})`."""
+    parsed = parse(make_payload(event, **changes))
+    assert isinstance(parsed, event)  # noqa: S101 - the sample has the event's own name
+    return parsed
 
 
 def make_payload(event: type[Event] | HookEvent | str, /, **changes: Any) -> dict[str, Any]:
-    """Make a payload as the client sends it, with some of its fields changed; `None` takes a field away."""
+    """Return a payload as the client sends it, with some fields changed; `None` removes a field."""
     name = _name(event)
     payload = next(payload for payload in _payloads().values() if payload["hook_event_name"] == name)
     payload = {**payload, **changes}
@@ -32,7 +32,7 @@ def make_payload(event: type[Event] | HookEvent | str, /, **changes: Any) -> dic
 
 
 def samples(event: type[Event] | HookEvent | str | None = None) -> Iterator[Event]:
-    """Go through all real payloads, or those of one event, as typed events."""
+    """Yield all recorded payloads, or those of one event, as typed events."""
     name = None if event is None else _name(event)
     for payload in _payloads().values():
         if name in {None, payload["hook_event_name"]}:
@@ -47,7 +47,7 @@ def _name(event: type[Event] | HookEvent | str) -> str:
 
 
 def _payloads() -> dict[str, dict[str, Any]]:
-    """Read anew each time what was read once, so that no test can change another's payload."""
+    """Decode the payloads at each call, so that no test can change another's."""
     decoded: dict[str, dict[str, Any]] = msgspec.json.decode(_text())
     return decoded
 

@@ -1,4 +1,7 @@
-"""Text for terminals and people: safe to print, cut to a width, units. Standard library and rich only."""
+"""Text for terminals, people and agents: safe to show, cut to a width, in tables, with units.
+
+Nothing is imported before it is used; only the functions that measure text beyond ASCII need `rich`.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,52 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.text._units import money, span
-    from fairlead.text._width import fit, fit_end, harmless, width
+    from fairlead.text._printable import (
+        first_line,
+        one_line,
+        printable,
+        printable_block,
+        printable_lines,
+        quoted,
+        truncate,
+    )
+    from fairlead.text._unicode import replace_surrogates
+    from fairlead.text._units import ago, compact_number, duration, money
+    from fairlead.text._width import cell_width, fit, fit_end, table
 
 __all__ = [
+    "ago",
+    "cell_width",
+    "compact_number",
+    "duration",
+    "first_line",
     "fit",
     "fit_end",
-    "harmless",
     "money",
-    "span",
-    "width",
+    "one_line",
+    "printable",
+    "printable_block",
+    "printable_lines",
+    "quoted",
+    "replace_surrogates",
+    "table",
+    "truncate",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_units": (
-            "money",
-            "span",
+        "_printable": (
+            "first_line",
+            "one_line",
+            "printable",
+            "printable_block",
+            "printable_lines",
+            "quoted",
+            "truncate",
         ),
-        "_width": (
-            "fit",
-            "fit_end",
-            "harmless",
-            "width",
-        ),
+        "_unicode": ("replace_surrogates",),
+        "_units": ("ago", "compact_number", "duration", "money"),
+        "_width": ("cell_width", "fit", "fit_end", "table"),
     },
 )

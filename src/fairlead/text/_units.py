@@ -1,21 +1,34 @@
-"""Figures as a person reads them, in few cells. Knows nothing of sessions."""
+"""Durations, times, costs and counts in a few cells."""
 
 from __future__ import annotations
 
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
-_LONG = 10
+_WITHOUT_PART = 10
+"""From this many of a unit on, the smaller unit is left out: the seconds of a long time would only flicker."""
 
 
-def span(seconds: float) -> str:
-    """Tell a time in at most 5 cells: 42s, 5m07s, 25m, 3h10m, 2d04h. Seconds of a long time would only flicker."""
+def duration(seconds: float) -> str:
+    """Return a duration in at most 5 cells: 42s, 5m07s, 25m, 3h10m, 2d04h."""
     whole = max(0, int(seconds))
-    for unit, name, part, small in _UNITS:
+    for unit, name, part, part_name in _UNITS:
         if whole >= unit:
             count = whole // unit
-            return f"{count}{name}" if count >= _LONG else f"{count}{name}{whole % unit // part:02d}{small}"
+            return f"{count}{name}" if count >= _WITHOUT_PART else f"{count}{name}{whole % unit // part:02d}{part_name}"
     return f"{whole}s"
 
 
+def ago(at: float, now: float) -> str:
+    """Return how long ago a time was: `5m07s ago`, or `now`."""
+    return f"{duration(now - at)} ago" if now - at >= 1 else "now"
+
+
 def money(dollars: float) -> str:
-    """Tell a cost in at most 7 cells."""
+    """Return a cost in at most 7 cells."""
     return f"${dollars:.2f}" if dollars < 1000 else f"${dollars / 1000:.1f}k"  # noqa: PLR2004 - a thousand
+
+
+def compact_number(number: int) -> str:
+    """Return a number in at most 4 cells, up to hundreds of millions: 999, 31k, 1.2M."""
+    if number < 1000:  # noqa: PLR2004 - a thousand
+        return str(number)
+    return f"{number / 1000:.0f}k" if number < 999_500 else f"{number / 1e6:.1f}M"  # noqa: PLR2004 - rounds to a million

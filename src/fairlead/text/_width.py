@@ -1,75 +1,62 @@
-"""Text from outside, made harmless for a terminal and cut by the cells it takes. Knows nothing of sessions.
-
-Prompts, paths and descriptions are written by models and by strangers. In a row of a table, a line break, an escape
-sequence, a mark that turns the writing around or a character of no width would each put the rest in the wrong place.
-"""
+"""Text measured and cut by the cells that it takes in a terminal. `rich` is imported only for text beyond ASCII."""
 
 from __future__ import annotations
 
-import unicodedata
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, set_cell_size
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
-_MOST = 400
-"""Characters that are looked at: no cell is wider."""
-
-_GONE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Control, format (zero width, direction), half pairs, private, unassigned, line and paragraph breaks."""
-
-_MARKS = frozenset({"Mn", "Me"})
-_MOST_MARKS = 2
-"""Marks on one letter: some scripts need two, more climb into the rows above."""
-
-_SELECTORS = range(0xFE00, 0xFE10)
-"""They make an emoji wider or narrower, and terminals do not agree which."""
+_MIN_LAST_COLUMN = 20
+"""Cells that the last column of a table gets, however narrow the terminal."""
 
 
-def harmless(text: str) -> str:
-    """Give the text as one line that every terminal shows in the cells that we count."""
-    if text.isascii() and text.isprintable():
-        return text[:_MOST]
-    return _cleaned(text[:_MOST])
+def cell_width(text: str) -> int:
+    """Return the cells that a printable text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
 
-
-@lru_cache(4096)
-def _cleaned(text: str) -> str:
-    kept: list[str] = []
-    marks = 0
-    for character in text:
-        kind = unicodedata.category(character)
-        marks = marks + 1 if kind in _MARKS else 0
-        if character in "\t\n\r\v\f" or kind in {"Zs", "Zl", "Zp"}:
-            kept.append(" ")
-        elif kind == "Cc":
-            kept.append("�" if character == "\x1b" else "")
-        elif kind not in _GONE and marks <= _MOST_MARKS and ord(character) not in _SELECTORS:
-            kept.append(character)
-    return " ".join("".join(kept).split())
-
-
-def width(text: str) -> int:
-    """Count the cells."""
-    return len(text) if text.isascii() else cell_len(text)
+    return cell_len(text)
 
 
 def fit(text: str, cells: int) -> str:
-    """Make the text exactly so many cells wide: cut its end, with a sign of it, or fill it up."""
+    """Return a text of exactly `cells` cells: padded, or cut with `…` at its end."""
     if cells <= 0:
         return ""
-    has = width(text)
-    if has == cells:
-        return text
-    if has < cells:
-        return text + " " * (cells - has)
+    missing = cells - cell_width(text)
+    if missing >= 0:
+        return text + " " * missing
+    if text.isascii():
+        return f"{text[: cells - 1]}…"
+    from rich.cells import set_cell_size
+
     return set_cell_size(text, cells - 1) + "…"
 
 
 def fit_end(text: str, cells: int) -> str:
-    """Cut the beginning of a text that is too wide: of a path, the end tells more."""
-    if width(text) <= cells:
+    """Return a text of at most `cells` cells, cut with `…` at its start: the end of a path says more."""
+    if cell_width(text) <= cells:
         return text
     kept = text[-cells:]
-    while kept and width(kept) > cells - 1:
+    while kept and cell_width(kept) > cells - 1:
         kept = kept[1:]
     return f"…{kept}" if cells > 0 else ""
+
+
+def table(
+    rows: Sequence[Sequence[str]], *, width: int | None = None, style: Callable[[str], str] | None = None
+) -> Iterator[str]:
+    """Yield rows in columns, two spaces apart. A column that is empty in every row is left out, except the last.
+
+    `width` is that of the terminal: the last column is cut to what is left of it. `style` may add escape sequences to a
+    padded cell.
+    """
+    columns = list(zip(*rows, strict=True))
+    *shown, last = [column for column in columns if any(column) or column is columns[-1]] or [()]
+    widths = [max(map(cell_width, column)) for column in shown]
+    room = None if width is None else max(_MIN_LAST_COLUMN, width - sum(widths) - 2 * len(widths))
+    for *cells, text in zip(*shown, last, strict=True):
+        padded = [fit(cell, cells_wide) for cell, cells_wide in zip(cells, widths, strict=True)]
+        end = fit(text, room) if room is not None and cell_width(text) > room else text
+        yield "  ".join((*(map(style, padded) if style else padded), end)).rstrip()

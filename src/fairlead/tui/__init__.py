@@ -11,20 +11,19 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.tui._app import WatchApp
-    from fairlead.tui._source import Reset, Source, fetch_once
-    from fairlead.tui.model._plain import plain_text, plain_view, project_of, row_texts
-    from fairlead.tui.model._projects import Place, find_place
+    from fairlead.tui._source import SessionSource, SessionsReset, fetch_sessions
+    from fairlead.tui.model._plain import plain_view, project_of, row_texts
+    from fairlead.tui.model._projects import Location, find_location
     from fairlead.tui.model._view import View
 
 __all__ = [
-    "Place",
-    "Reset",
-    "Source",
+    "Location",
+    "SessionSource",
+    "SessionsReset",
     "View",
     "WatchApp",
-    "fetch_once",
-    "find_place",
-    "plain_text",
+    "fetch_sessions",
+    "find_location",
     "plain_view",
     "project_of",
     "row_texts",
@@ -34,21 +33,9 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_app": ("WatchApp",),
-        "_source": (
-            "Reset",
-            "Source",
-            "fetch_once",
-        ),
-        "model._plain": (
-            "plain_text",
-            "plain_view",
-            "project_of",
-            "row_texts",
-        ),
-        "model._projects": (
-            "Place",
-            "find_place",
-        ),
+        "_source": ("SessionSource", "SessionsReset", "fetch_sessions"),
+        "model._plain": ("plain_view", "project_of", "row_texts"),
+        "model._projects": ("Location", "find_location"),
         "model._view": ("View",),
     },
 )

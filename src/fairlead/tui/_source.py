@@ -1,7 +1,7 @@
-"""Where the view gets its sessions: the daemon's list, and then its stream of changes, for as long as the view lives.
+"""The sessions of the daemon, as updates for the view: its list once, then its stream of changes.
 
-The list is asked for once. When the stream breaks, it goes on after the last revision that came; a daemon that cannot
-tell what happened since begins it with a `reset`.
+When the stream breaks, it continues after the last revision that arrived. A daemon that no longer knows that revision
+starts the stream with a `reset`.
 """
 
 from __future__ import annotations
@@ -13,51 +13,54 @@ from urllib.parse import quote
 
 import msgspec
 
-from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, asked, request
+from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, RequestRefused, open_stream, request
 from fairlead.sessions import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-AGAIN = 1.0
-"""Seconds between two attempts to find a daemon."""
+    from fairlead.ipc import ServerSentEvent
 
-_SILENCE = 40.0
-"""Seconds without even a heartbeat (one comes every 15) after which the daemon is taken for gone."""
+RETRY_DELAY = 1.0
+"""Seconds between two attempts to connect."""
 
-_TIMELINE = 200
+_SILENCE_TIMEOUT = 40.0
+"""Seconds without even a heartbeat (one comes every 15) after which the daemon counts as gone."""
+
+_TIMELINE_LIMIT = 200
+_NOT_FOUND = 404
 
 
-class Reset(msgspec.Struct, frozen=True):
-    """These are all sessions."""
+class SessionsReset(msgspec.Struct, frozen=True):
+    """The complete list of sessions."""
 
     sessions: list[Session]
 
 
-class Changed(msgspec.Struct, frozen=True):
-    """A session is new, or has news."""
+class SessionChanged(msgspec.Struct, frozen=True):
+    """A session is new or has changed."""
 
     session: Session
 
 
-class Gone(msgspec.Struct, frozen=True):
-    """A session was forgotten."""
+class SessionRemoved(msgspec.Struct, frozen=True):
+    """The daemon no longer keeps a session."""
 
     id: str
 
 
-class Link(msgspec.Struct, frozen=True):
-    """How the connection is, in words."""
+class ConnectionStatus(msgspec.Struct, frozen=True):
+    """Whether the view is connected, and if not, why."""
 
     is_live: bool
-    words: str
+    text: str
 
 
-News: TypeAlias = Reset | Changed | Gone | Link
+Update: TypeAlias = SessionsReset | SessionChanged | SessionRemoved | ConnectionStatus
 
 
-class Happening(msgspec.Struct, frozen=True):
-    """One event of a session's timeline. What is newer than we are may leave anything out."""
+class TimelineEvent(msgspec.Struct, frozen=True):
+    """One event of a session's timeline. Every field is optional: the daemon may be of another version."""
 
     at: float = 0.0
     event: str = ""
@@ -69,116 +72,107 @@ class Happening(msgspec.Struct, frozen=True):
     seconds: float | None = None
 
 
-class _All(msgspec.Struct, frozen=True):
+class _SessionList(msgspec.Struct, frozen=True):
     sessions: list[msgspec.Raw]
     revision: int = 0
 
 
-class _Id(msgspec.Struct, frozen=True):
-    id: str
+class _Timeline(msgspec.Struct, frozen=True):
+    events: list[TimelineEvent]
 
 
-class _Events(msgspec.Struct, frozen=True):
-    events: list[Happening]
+_session_decoder = msgspec.json.Decoder(Session)
+_list_decoder = msgspec.json.Decoder(_SessionList)
+_removed_decoder = msgspec.json.Decoder(SessionRemoved)
 
 
-_session = msgspec.json.Decoder(Session)
-_all = msgspec.json.Decoder(_All)
-_id = msgspec.json.Decoder(_Id)
+class SessionSource:
+    """Follows the daemon at a socket."""
 
-
-class Source:
-    """The daemon at a socket, as the view sees it."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, socket_path: str) -> None:
+        self.socket_path = socket_path
         self._revision: int | None = None
 
-    async def run(self, tell: Callable[[News], None]) -> None:
-        """Tell what there is and what happens, until cancelled."""
-        tell(Link(is_live=False, words="connecting"))
+    async def run(self, deliver: Callable[[Update], None]) -> None:
+        """Deliver the sessions and every change, and reconnect when the daemon goes, until cancelled."""
+        deliver(ConnectionStatus(is_live=False, text="connecting"))
         while True:
             try:
                 if self._revision is None:
-                    await self._fetch(tell)
-                await self._follow(tell)
-                words = "the daemon closed the connection; looking for it"
+                    await self._fetch(deliver)
+                await self._follow(deliver)
+                text = "the daemon closed the connection; waiting for it to come back"
+            except RequestRefused as error:
+                text = f"{_refusal(error)}; trying again"
             except DaemonNotResponding as error:
-                words = f"{error}; trying again"
-            except DaemonUnavailable as error:
-                words = f"{error}; looking for it"
+                text = f"{error}; trying again"
+            except DaemonUnavailable:  # without the path of the socket, so that the command fits a narrow terminal
+                text = "no daemon is running; start one: fairlead daemon start; waiting for it"
             except msgspec.DecodeError as error:
                 self._revision = None
-                words = f"the daemon's answer cannot be read ({error}); trying again"
-            tell(Link(is_live=False, words=words))
-            await asyncio.sleep(AGAIN)
+                text = f"the daemon's answer cannot be read ({error}); trying again"
+            deliver(ConnectionStatus(is_live=False, text=text))
+            await asyncio.sleep(RETRY_DELAY)
 
-    async def timeline(self, session_id: str) -> list[Happening]:
-        """Give the last events of a session, the newest last."""
-        path = f"/v1/sessions/{quote(session_id, safe='')}/events?limit={_TIMELINE}"
-        async with asked(self.place, path) as answer:
-            body = await answer.body()
-        return msgspec.json.decode(body, type=_Events).events
+    async def timeline(self, session_id: str) -> list[TimelineEvent]:
+        """Return the last events of a session, the newest last."""
+        path = f"/v1/sessions/{quote(session_id, safe='')}/events?limit={_TIMELINE_LIMIT}"
+        async with open_stream(self.socket_path, path) as response:
+            body = await response.read()
+        return msgspec.json.decode(body, type=_Timeline).events
 
-    async def _fetch(self, tell: Callable[[News], None]) -> None:
-        async with asked(self.place, "/v1/sessions") as answer:
-            body = await answer.body()
-        found = _all.decode(body)
-        tell(Reset(_readable(found.sessions)))
-        self._revision = found.revision
+    async def _fetch(self, deliver: Callable[[Update], None]) -> None:
+        async with open_stream(self.socket_path, "/v1/sessions") as response:
+            body = await response.read()
+        self._reset(body, deliver)
 
-    async def _follow(self, tell: Callable[[News], None]) -> None:
+    async def _follow(self, deliver: Callable[[Update], None]) -> None:
         path = f"/v1/sessions/stream?after={self._revision}"
-        async with asked(self.place, path) as answer:
-            tell(Link(is_live=True, words="live"))
-            rest = bytearray()
-            async for piece in answer.pieces(_SILENCE):
-                start = max(0, len(rest) - 1)  # a `reset` is long, and comes in many pieces: none is looked at twice
-                rest += piece.replace(b"\r", b"")
-                if rest.find(b"\n\n", start) < 0:
-                    continue
-                *blocks, rest = rest.split(b"\n\n")
-                for block in blocks:
-                    with suppress(msgspec.DecodeError):  # what cannot be read is left out, and not asked for again
-                        self._take(bytes(block), tell)
+        async with open_stream(self.socket_path, path) as response:
+            deliver(ConnectionStatus(is_live=True, text="live"))
+            async for event in response.events(_SILENCE_TIMEOUT):
+                with suppress(msgspec.DecodeError):  # an unreadable event is skipped, and not requested again
+                    self._handle(event, deliver)
 
-    def _take(self, block: bytes, tell: Callable[[News], None]) -> None:
-        """Read one server-sent event. Kinds that we do not know are left out."""
-        fields = dict(_field(line) for line in block.split(b"\n") if line and not line.startswith(b":"))
-        kind, data = fields.get(b"event", b""), fields.get(b"data", b"")
-        if fields.get(b"id", b"").isdigit():
-            self._revision = int(fields[b"id"])
-        if kind == b"reset":
-            found = _all.decode(data)
-            tell(Reset(_readable(found.sessions)))
-            self._revision = found.revision
-        elif kind == b"session":
-            for session in _readable([msgspec.Raw(data)]):
-                tell(Changed(session))
-        elif kind == b"gone":
-            tell(Gone(_id.decode(data).id))
+    def _handle(self, event: ServerSentEvent, deliver: Callable[[Update], None]) -> None:
+        """Deliver one server-sent event. Unknown kinds are skipped."""
+        if event.id.isdigit():
+            self._revision = int(event.id)
+        if event.kind == "reset":
+            self._reset(event.data, deliver)
+        elif event.kind == "session":
+            for session in _readable([msgspec.Raw(event.data)]):
+                deliver(SessionChanged(session))
+        elif event.kind == "gone":
+            deliver(_removed_decoder.decode(event.data))
+
+    def _reset(self, document: bytes, deliver: Callable[[Update], None]) -> None:
+        listed = _list_decoder.decode(document)
+        deliver(SessionsReset(_readable(listed.sessions)))
+        self._revision = listed.revision
 
 
-def fetch_once(place: str) -> list[Session]:
-    """Give the sessions as they are now, without an event loop. Raises `DaemonUnavailable`."""
-    told: Any = request("GET", "/v1/sessions", at=place)
+def fetch_sessions(socket_path: str) -> list[Session]:
+    """Return the current sessions, without an event loop. Raises `DaemonUnavailable`."""
+    document: Any = request("GET", "/v1/sessions", at=socket_path)
     try:
-        return _readable([msgspec.Raw(msgspec.json.encode(each)) for each in told["sessions"]])
+        return _readable([msgspec.Raw(msgspec.json.encode(row)) for row in document["sessions"]])
     except (KeyError, TypeError) as error:
         raise DaemonNotResponding(f"the daemon's answer cannot be read: {error!r}") from None
 
 
-def _field(line: bytes) -> tuple[bytes, bytes]:
-    name, _, value = line.partition(b":")
-    return name, value.removeprefix(b" ")
+def _refusal(error: RequestRefused) -> str:
+    if error.status == _NOT_FOUND:
+        return "this daemon is too old to list sessions; restart it: fairlead daemon stop; fairlead daemon start"
+    return f"the daemon answers {error.status}; see: fairlead doctor"
 
 
-def _readable(found: list[msgspec.Raw]) -> list[Session]:
-    """Read what can be read: a session of another version must not hide all others."""
+def _readable(rows: list[msgspec.Raw]) -> list[Session]:
+    """Decode the sessions that can be decoded: one of another version must not hide the others."""
     sessions = []
-    for raw in found:
+    for row in rows:
         try:
-            sessions.append(_session.decode(raw))
+            sessions.append(_session_decoder.decode(row))
         except msgspec.DecodeError:
             continue
     return sessions

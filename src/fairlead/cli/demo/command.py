@@ -19,14 +19,21 @@ from fairlead.cli.demo.screen import DemoScreen
 from fairlead.cli.demo.stage import interrupted_by_signals, scratch_home, wait_for
 from fairlead.cli.demo.team import EDITED_FILE, EXPECTED_FILE, FILES, POLICY, TEAM
 from fairlead.cli.support.command import Command
-from fairlead.clients.claude._programs import COMPILE_LAUNCHER, find_launcher, is_python_launcher, launcher_folders
+from fairlead.clients import (
+    COMPILE_LAUNCHER,
+    DEFAULT_CLIENT,
+    client_named,
+    find_launcher,
+    is_python_launcher,
+    launcher_folders,
+)
 from fairlead.errors import FairleadError
-from fairlead.journal import CommandsRecord, EventRecord, Reader
+from fairlead.journal import CommandsRecord, EventRecord, JournalReader
 
 if TYPE_CHECKING:
     from fairlead.cli.demo.stage import ScratchHome
     from fairlead.cli.demo.team import Scene
-    from fairlead.clients.claude._hook_entries import Launcher
+    from fairlead.clients import Launcher
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -164,7 +171,7 @@ class _Demo:
         """Check that the journal contains every event once, with its verdict."""
         wait_for(lambda: (status := self._home.status()) is None or not status["spool"])
         records: dict[str, list[str]] = {}
-        for _, record in Reader(f"{self._home.folder}/fairlead/journal").read():
+        for _, record in JournalReader(f"{self._home.folder}/fairlead/journal").read():
             if isinstance(record, EventRecord):
                 records[record.id] = [record.event, record.verdict]
             elif isinstance(record, CommandsRecord) and record.id in records:
@@ -185,7 +192,8 @@ class _Demo:
     def _show_next_steps(self) -> None:
         self._screen.title("For your own agents:")
         self._screen.shell("fairlead init            # write a policy that suits the project")
-        self._screen.shell("fairlead install         # have Claude Code ask Fairlead (first: --dry-run)")
+        client = client_named(DEFAULT_CLIENT).title
+        self._screen.shell(f"fairlead install         # have {client} ask Fairlead (first: --dry-run)")
 
     def _expect(self, holds: bool, text: str) -> None:  # noqa: FBT001 - it is the subject
         if not holds:

@@ -11,25 +11,37 @@ import click
 import msgspec
 
 from fairlead.cli.hooks import text
+from fairlead.cli.support.client_options import (
+    client_option,
+    find_client,
+    parse_version,
+    scope_option,
+    version_option,
+)
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.param_types import OneOf, Text
+from fairlead.cli.support.param_types import OneOf
 from fairlead.cli.support.screen import print_lines
-from fairlead.clients.claude import _install as installing
-from fairlead.clients.claude import _programs as programs
-from fairlead.clients.claude import _skill as skills
-from fairlead.clients.claude._hook_entries import Asked
-from fairlead.clients.claude._install_events import EVENTS, read_version
-from fairlead.clients.claude._ownership import REPLACEABLE
-from fairlead.clients.claude._stay_entries import STAYS
+from fairlead.clients import (
+    DEFAULT_CLIENT,
+    InstallRequest,
+    client_named,
+    find_launcher,
+    install_lock,
+    is_git_ignored,
+    is_python_launcher,
+    launcher_folders,
+    put_skill,
+    remove_skill,
+)
 from fairlead.errors import UsageError
 from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from fairlead.clients.claude._hook_entries import Launcher, LineWish
+    from fairlead.clients import Client, Installer, Launcher, StatusLineChoice, Version
 
-_CLIENTS = ("claude",)
+_DEFAULT = client_named(DEFAULT_CLIENT)
 _EXIT_CODES = ((0, "done, or nothing to do"), (1, "nothing was changed; stderr says why"))
 
 
@@ -45,19 +57,19 @@ class InstallOptions(msgspec.Struct, frozen=True):
     no_status_line: bool = False
     stay: str | None = None
     persistent: bool = False
-    client_version: str | None = None
-    client: str = "claude"
 
 
-def to_asked(options: InstallOptions, launcher: Launcher, version: tuple[int, int, int] | None) -> Asked:
-    """Return what the install has to do. Raise `UsageError` if options contradict each other."""
-    optional = [name for name, wanted in EVENTS.items() if wanted.can_be_asked]
-    return Asked(
+def to_request(
+    options: InstallOptions, installer: Installer, launcher: Launcher, version: Version | None
+) -> InstallRequest:
+    """Return what the install has to write. Raise `UsageError` if options contradict each other."""
+    optional = [name for name, setting in installer.EVENTS.items() if setting.is_optional]
+    return InstallRequest(
         launcher,
         version,
         _parse_names("--with", options.also, optional),
-        _parse_names("--replace", options.replace, list(REPLACEABLE)),
-        _status_line_mode(options),
+        _parse_names("--replace", options.replace, list(installer.REPLACEABLE)),
+        _status_line_choice(options),
         _stay_mode(options),
     )
 
@@ -68,7 +80,7 @@ def _stay_mode(options: InstallOptions) -> str | None:
     return "always" if options.persistent else options.stay
 
 
-def _status_line_mode(options: InstallOptions) -> LineWish:
+def _status_line_choice(options: InstallOptions) -> StatusLineChoice:
     if options.status_line and options.no_status_line:
         raise UsageError("--status-line and --no-status-line contradict each other")
     if options.status_line and options.scope != "user":
@@ -84,23 +96,6 @@ def _parse_names(option: str, value: str, allowed: Sequence[str]) -> frozenset[s
     return frozenset(names)
 
 
-def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--scope` and `--client` to a command."""
-    function = click.option(
-        "--client", metavar="NAME", type=OneOf(_CLIENTS), default="claude", help="The client (default: claude)."
-    )(function)
-    return click.option(
-        "--scope",
-        metavar="SCOPE",
-        type=OneOf(installing.SCOPES),
-        help=(
-            "user: ~/.claude/settings.json, or in $CLAUDE_CONFIG_DIR, for all your projects (default); project: "
-            ".claude/settings.json in this folder, for everyone who has the project; local: "
-            ".claude/settings.local.json in this folder, for you in this project."
-        ),
-    )(function)
-
-
 @click.command(
     "install",
     cls=Command,
@@ -111,7 +106,9 @@ def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ),
     exit_codes=_EXIT_CODES,
 )
-@scope_options
+@scope_option()
+@client_option
+@version_option("Install for")
 @click.option("--dry-run", is_flag=True, help="Print the change as a diff, and change nothing.")
 @click.option(
     "--replace",
@@ -129,7 +126,7 @@ def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--stay",
     metavar="MODE",
-    type=OneOf(STAYS),
+    type=OneOf(_DEFAULT.installer.STAYS),
     help=(
         "What agents do at the end of a turn. always: they wait for mail of others; wake: they stop, and mail wakes "
         "them; no: they stop."
@@ -145,56 +142,52 @@ def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "--no-status-line", is_flag=True, help="Do not read your status line; the cost of sessions is then unknown."
 )
 @click.option("--skill", is_flag=True, help="Also install a skill that teaches agents to write to each other.")
-@click.option(
-    "--client-version",
-    metavar="VERSION",
-    type=Text(),
-    help="Install for that version, such as 2.1.325 (default: what `claude --version` says).",
-)
-def install(*, scope: str | None, **given: Any) -> int:
+def install(*, scope: str | None, client: str, client_version: str | None, **given: Any) -> int:
     """Add Fairlead's hooks to the client's settings.
 
-    It adds one hook per event to the settings of Claude Code. Everything else in the file keeps its bytes, and
-    uninstall restores the file as it was.
+    It adds one hook per event. Everything else in the file keeps its bytes, and uninstall restores the file as it was.
     """
     options = InstallOptions(scope=scope or "user", **given)
-    version = None if options.client_version is None else read_version(options.client_version)
-    launcher = programs.find_launcher(programs.launcher_folders(), sys.executable)
-    asked = to_asked(options, launcher, version or programs.client_version())
-    file = installing.settings_file(options.scope, Path.cwd(), os.environ)
-    return _preview_install(file, asked, options) if options.dry_run else _install(file, asked, options)
+    found = find_client(client, scope)
+    version = parse_version(found, client_version) or found.installer.client_version()
+    launcher = find_launcher(launcher_folders(), sys.executable)
+    request = to_request(options, found.installer, launcher, version)
+    return _preview(found, request, options) if options.dry_run else _install(found, request, options)
 
 
-def _preview_install(file: Path, asked: Asked, options: InstallOptions) -> int:
-    plan = installing.plan_install(file, asked, Path(state_folder()))
+def _preview(client: Client, request: InstallRequest, options: InstallOptions) -> int:
+    file = client.installer.settings_file(options.scope, Path.cwd(), os.environ)
+    plan = client.installer.plan_install(file, request, Path(state_folder()))
     print_lines(text.diff_lines(plan))
     sys.stdout.flush()
-    for line in text.install_lines(plan, asked, options.scope, "would install"):
+    for line in text.install_lines(client, plan, request, options.scope, "would install"):
         print(line, file=sys.stderr)
     if options.skill:
-        print(f"would write {skills.skill_file(file)}", file=sys.stderr)
+        print(f"would write {client.installer.skill_file(file)}", file=sys.stderr)
     return 0
 
 
-def _install(file: Path, asked: Asked, options: InstallOptions) -> int:
-    state = Path(state_folder())
-    with installing.locked(state):
-        plan = installing.plan_install(file, asked, state)
-        kept = installing.carry_out(plan, state)
-        skill = skills.put_skill(skills.skill_file(file), state) if options.skill else None
-    launcher = asked.launcher.hook
+def _install(client: Client, request: InstallRequest, options: InstallOptions) -> int:
+    installer, state = client.installer, Path(state_folder())
+    file = installer.settings_file(options.scope, Path.cwd(), os.environ)
+    skill_file = installer.skill_file(file)
+    with install_lock(state):
+        plan = installer.plan_install(file, request, state)
+        kept = installer.carry_out(plan, state)
+        skill = put_skill(skill_file, state) if options.skill else None
+    hook = request.launcher.hook
     remarks = [
-        *text.launcher_lines(launcher, is_python=programs.is_python_launcher(launcher)),
-        *text.skill_lines(skills.skill_file(file), skill),
+        *text.launcher_lines(hook, is_python=is_python_launcher(hook)),
+        *text.skill_lines(skill_file, skill),
     ]
     if not plan.changes:
-        print(f"nothing to do: {file} already has all hooks of {text.client_name(asked.version)}")
+        print(f"nothing to do: {file} already has all hooks of {text.client_name(client, request.version)}")
         print_lines(remarks)
         return 0
-    is_ignored = programs.is_ignored(plan.seen.file) if options.scope == "local" else None
-    print_lines(text.install_lines(plan, asked, options.scope, "installed"))
+    is_ignored = is_git_ignored(plan.before.file) if options.scope == "local" else None
+    print_lines(text.install_lines(client, plan, request, options.scope, "installed"))
     print_lines(text.kept_lines(kept))
-    print_lines(text.warning_lines(plan, asked, options.scope, is_git_ignored=is_ignored))
+    print_lines(text.warning_lines(client, plan, request, options.scope, is_ignored=is_ignored))
     print_lines([*remarks, *text.next_lines(has_skill=skill is not None)])
     return 0
 
@@ -205,25 +198,26 @@ def _install(file: Path, asked: Asked, options: InstallOptions) -> int:
     examples=("fairlead uninstall --dry-run", "fairlead uninstall --scope local"),
     exit_codes=_EXIT_CODES,
 )
-@scope_options
+@scope_option()
+@client_option
 @click.option("--dry-run", is_flag=True, help="Print the change as a diff, and change nothing.")
-def uninstall(*, scope: str | None, dry_run: bool, client: str) -> int:
+def uninstall(*, scope: str | None, client: str, dry_run: bool) -> int:
     """Remove Fairlead's hooks and restore the settings file.
 
     If nobody has changed the file since, it is restored byte for byte.
     """
-    del client
-    file = installing.settings_file(scope or "user", Path.cwd(), os.environ)
-    state = Path(state_folder())
+    installer = find_client(client, scope).installer
+    file = installer.settings_file(scope or "user", Path.cwd(), os.environ)
+    skill_file, state = installer.skill_file(file), Path(state_folder())
     if dry_run:
-        plan = installing.plan_uninstall(file, state)
+        plan = installer.plan_uninstall(file, state)
         print_lines(text.diff_lines(plan))
         sys.stdout.flush()
         print(text.uninstall_line(plan, "would remove"), file=sys.stderr)
         return 0
-    with installing.locked(state):
-        plan = installing.plan_uninstall(file, state)
-        skill = skills.take_skill_away(skills.skill_file(file), state)  # first: its folder may be removed with the file
-        installing.carry_out(plan, state)
-    print_lines([text.uninstall_line(plan, "removed"), *text.skill_lines(skills.skill_file(file), skill)])
+    with install_lock(state):
+        plan = installer.plan_uninstall(file, state)
+        skill = remove_skill(skill_file, state)  # first: its folder may be removed with the file
+        installer.carry_out(plan, state)
+    print_lines([text.uninstall_line(plan, "removed"), *text.skill_lines(skill_file, skill)])
     return 0

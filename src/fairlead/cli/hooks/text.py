@@ -1,4 +1,4 @@
-"""What `fairlead hooks` prints about an install, an uninstall and the status. Pure: no file is read here."""
+"""What `fairlead hooks` prints about an install, an uninstall and the status. Reads no file."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import difflib
 import textwrap
 from typing import TYPE_CHECKING
 
-from fairlead.clients._json_text import parse
-from fairlead.clients.claude import _skill as skills
-from fairlead.clients.claude._hook_entries import others, settings
-from fairlead.clients.claude._install_events import EVENTS, events_for, show_version
-from fairlead.clients.claude._programs import COMPILE_LAUNCHER, PYTHON_LAUNCHER
-from fairlead.clients.claude._status_line_entry import Kind, read_line
-from fairlead.clients.claude._stay_entries import read_stay
+from fairlead.clients import COMPILE_LAUNCHER, PYTHON_LAUNCHER, format_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from fairlead.clients.claude._hook_entries import Asked
-    from fairlead.clients.claude._install import Plan
-    from fairlead.clients.claude._install_events import Version
-    from fairlead.clients.claude._status import Status
+    from fairlead.clients import (
+        Client,
+        InstallPlan,
+        InstallRequest,
+        InstallStatus,
+        SkillChange,
+        StatusLineKind,
+        Version,
+    )
 
 _WIDTH = 110
 
@@ -31,7 +30,7 @@ _STAY: dict[str, tuple[str, ...]] = {
     "wake": ("agents stay: wake; at the end of a turn they stop, and mail wakes them",),
     "no": ("agents stay: no",),
 }
-_STATUS_LINE: dict[Kind, tuple[str, ...]] = {
+_STATUS_LINE: dict[StatusLineKind, tuple[str, ...]] = {
     "none": (),
     "own": ("status line: yours; Fairlead does not read it",),
     "odd": ("status line: in a form that the client does not run, so it is left unchanged",),
@@ -40,44 +39,44 @@ _STATUS_LINE: dict[Kind, tuple[str, ...]] = {
 }
 
 
-def client_name(version: Version | None) -> str:
+def client_name(client: Client, version: Version | None) -> str:
     """Return the client's name and version."""
-    return f"Claude Code {show_version(version)}" if version else "Claude Code (version unknown, so the oldest events)"
+    return f"{client.title} {format_version(version) if version else '(version unknown, so the oldest events)'}"
 
 
 # -- install and uninstall -----------------------------------------------------------------------------
 
 
-def diff_lines(plan: Plan) -> Iterator[str]:
+def diff_lines(plan: InstallPlan) -> Iterator[str]:
     """Yield the change of a settings file as a diff."""
-    name = str(plan.seen.target)
-    before, after = ((content or b"").decode().splitlines() for content in (plan.seen.content, plan.after))
-    old = "/dev/null" if plan.seen.content is None else name
+    name = str(plan.before.target)
+    before, after = ((content or b"").decode().splitlines() for content in (plan.before.content, plan.after))
+    old = "/dev/null" if plan.before.content is None else name
     new = "/dev/null" if plan.after is None else name
     return difflib.unified_diff(before, after, old, new, lineterm="")
 
 
-def install_lines(plan: Plan, asked: Asked, scope: str, verb: str) -> Iterator[str]:
+def install_lines(client: Client, plan: InstallPlan, request: InstallRequest, scope: str, verb: str) -> Iterator[str]:
     """Yield what an install did, or would do."""
-    events = events_for(asked.version, asked.also)
-    yield f"{verb} in {plan.seen.target}: {len(events)} events of {client_name(asked.version)}"
-    done = plan.done
-    for what, names in (("added", done.added), ("updated", done.updated), ("removed", done.dropped)):
+    installer, result = client.installer, plan.result
+    events = installer.events_for(request.version, request.also)
+    yield f"{verb} in {plan.before.target}: {len(events)} events of {client_name(client, request.version)}"
+    for what, names in (("added", result.added), ("updated", result.updated), ("removed", result.dropped)):
         if names:
             yield _listed(what, names)
-    if done.taken:
-        yield f"  replaced: {_entries(done.taken)} of {', '.join(sorted(asked.replace))}, which uninstall restores"
-    for name, wanted in EVENTS.items():
-        if wanted.left_out and name not in asked.also:
-            yield f"  left out: {name}: {wanted.left_out}"
-    stay = read_stay(parse(done.text)) or done.stay
+    if result.taken:
+        yield f"  replaced: {_entries(result.taken)} of {', '.join(sorted(request.replace))}, which uninstall restores"
+    for name, setting in installer.EVENTS.items():
+        if setting.left_out and name not in request.also:
+            yield f"  left out: {name}: {setting.left_out}"
+    stay = installer.stay_of(result.text) or result.stay
     yield from (f"  {line}" for line in _STAY[stay])
-    yield from _status_line_lines(plan, scope)
+    yield from _status_line_lines(client, plan, scope)
 
 
-def _status_line_lines(plan: Plan, scope: str) -> Iterator[str]:
-    kind = read_line(parse(plan.done.text)).kind
-    if plan.done.status_line == "updated":
+def _status_line_lines(client: Client, plan: InstallPlan, scope: str) -> Iterator[str]:
+    kind = client.installer.status_line_of(plan.result.text)
+    if plan.result.status_line == "updated":
         yield "  status line: updated"
     elif kind == "none" and scope == "user":
         yield "  no status line: install with --status-line to see model, context and cost there"
@@ -91,21 +90,18 @@ def kept_lines(kept: Path | None) -> Iterator[str]:
         yield f"  the previous file is kept as {kept}"
 
 
-def warning_lines(plan: Plan, asked: Asked, scope: str, *, is_git_ignored: bool | None) -> Iterator[str]:
-    """Yield what the user should know at once."""
-    root = settings(plan.done.text)
-    off = root.member("disableAllHooks")
-    if off is not None and off.plain is True:
-        yield "warning: disableAllHooks is set in this file, so the client runs no hooks at all"
+def warning_lines(
+    client: Client, plan: InstallPlan, request: InstallRequest, scope: str, *, is_ignored: bool | None
+) -> Iterator[str]:
+    """Yield what the user should know at once. `is_ignored` is whether git ignores the file."""
     if scope == "project":
         yield (
             f"warning: others get this file with the project, and are blocked at every tool call unless they have "
-            f"{asked.launcher.hook}; --scope local is for you alone"
+            f"{request.launcher.hook}; --scope local is for you alone"
         )
-    if scope == "local" and is_git_ignored is False:
-        yield f"warning: git does not ignore {plan.seen.file}; add it to .gitignore, its paths are of this machine"
-    for name in others(root):
-        yield f"warning: {name} has hooks here, too, which decide the same events; see --replace"
+    if scope == "local" and is_ignored is False:
+        yield f"warning: git does not ignore {plan.before.file}; add it to .gitignore, its paths are of this machine"
+    yield from (f"warning: {line}" for line in client.installer.warnings(plan.result.text))
 
 
 def launcher_lines(launcher: str, *, is_python: bool) -> Iterator[str]:
@@ -114,12 +110,12 @@ def launcher_lines(launcher: str, *, is_python: bool) -> Iterator[str]:
         yield f"warning: {launcher} is {PYTHON_LAUNCHER}; {COMPILE_LAUNCHER}"
 
 
-def skill_lines(file: Path, done: skills.Done | None) -> Iterator[str]:
+def skill_lines(file: Path, change: SkillChange | None) -> Iterator[str]:
     """Yield what was done with the skill."""
-    if done == "kept":
+    if change == "kept":
         yield f"warning: {file} was changed by somebody, so it is left unchanged"
-    elif done not in {None, "absent"}:
-        yield f"skill {done}: {file}"
+    elif change not in {None, "absent"}:
+        yield f"skill {change}: {file}"
 
 
 def next_lines(*, has_skill: bool) -> Iterator[str]:
@@ -131,29 +127,28 @@ def next_lines(*, has_skill: bool) -> Iterator[str]:
     yield "  fairlead doctor"
 
 
-def uninstall_line(plan: Plan, verb: str) -> str:
+def uninstall_line(plan: InstallPlan, verb: str) -> str:
     """Return what an uninstall did, or would do."""
-    if not plan.done.found:
-        return f"nothing to do: {plan.seen.target} contains nothing of Fairlead's"
+    result = plan.result
+    if not result.had_ours:
+        return f"nothing to do: {plan.before.target} contains nothing of Fairlead's"
     if plan.after is None:
         left = "the file is gone, as it was before"
     elif plan.is_exact:
         left = "the file is as it was before, byte for byte"
     else:
-        restored = f", and {_entries(plan.done.taken)} restored" if plan.done.taken else ""
+        restored = f", and {_entries(result.taken)} restored" if result.taken else ""
         left = f"the file was changed since, so only the hooks were removed{restored}"
-    line = " and the status line" if plan.done.status_line else ""
-    return f"{verb} from {plan.seen.target}: {len(plan.done.dropped)} events{line}; {left}"
+    line = " and the status line" if result.status_line else ""
+    return f"{verb} from {plan.before.target}: {len(result.dropped)} events{line}; {left}"
 
 
 # -- status --------------------------------------------------------------------------------------------
 
 
-def status_lines(
-    statuses: Sequence[Status], version: Version | None, launcher: str, *, is_python: bool
-) -> Iterator[str]:
+def status_lines(client: str, launcher: str, statuses: Sequence[InstallStatus], *, is_python: bool) -> Iterator[str]:
     """Yield the status of each scope. `launcher` is its path, or why there is none."""
-    yield f"client: {client_name(version)}"
+    yield f"client: {client}"
     yield f"launcher: {launcher}"
     if is_python:
         yield f"  {PYTHON_LAUNCHER}; {COMPILE_LAUNCHER}"

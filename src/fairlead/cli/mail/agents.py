@@ -45,7 +45,7 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
 
 
 def _cells(row: Document, document: Document) -> tuple[str, ...]:
-    from fairlead.cli.support.mail_text import ago, one_line
+    from fairlead.text import ago, one_line
 
     you = " (you)" if row["name"] == document["you"] else ""
     mail = [f"{row['unread']} unread"] if row["unread"] else []

@@ -34,11 +34,11 @@ def to_text(document: Document, action: str) -> Iterator[str]:
         yield from (f"{key:<8} {agent[key]}" for key in ("session", "project") if agent[key])
         yield f"known by {document['how']}"
     elif action == "restore":
-        from fairlead.mail import harmless
+        from fairlead.text import printable_block
 
         yield document["text"]
         if document["saved"]:
-            yield f"You saved: {harmless(document['saved'])}"
+            yield f"You saved: {printable_block(document['saved'])}"
     else:
         yield f"saved: {document['name']}" if action == "save" else f"you are {document['name']} now"
 

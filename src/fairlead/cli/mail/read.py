@@ -28,10 +28,10 @@ def to_request(number: int) -> Request:
 def to_text(document: Document, *, body_only: bool = False) -> Iterator[str]:
     """Yield the message, or the text alone, made harmless for a terminal."""
     from fairlead.cli.support.mail_text import message_lines
-    from fairlead.mail import harmless
+    from fairlead.text import printable_block
 
     if body_only:
-        yield harmless(document["message"]["body"])
+        yield printable_block(document["message"]["body"])
     else:
         yield from message_lines(document)
 

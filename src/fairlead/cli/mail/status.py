@@ -30,7 +30,8 @@ def to_text(document: Document, number: int | None, screen: Screen) -> Iterator[
 
 
 def _deliveries(document: Document, screen: Screen) -> Iterator[str]:
-    from fairlead.cli.support.mail_text import ago, delivery_lines, marks, one_line, title
+    from fairlead.cli.support.mail_text import delivery_lines, marks, title
+    from fairlead.text import ago, one_line
 
     message, now = document["message"], document["now"]
     is_answered = all(delivery["answered"] for delivery in document["letters"])
@@ -41,7 +42,7 @@ def _deliveries(document: Document, screen: Screen) -> Iterator[str]:
 
 
 def _counts(document: Document) -> Iterator[str]:
-    from fairlead.cli.support.mail_text import one_line
+    from fairlead.text import one_line
 
     agent = document["agent"]
     where = [f"session {one_line(agent['session'])}"] if agent["session"] else []
@@ -54,7 +55,8 @@ def _counts(document: Document) -> Iterator[str]:
 
 
 def _owed(label: str, other: str, rows: list[Document], now: float) -> Iterator[str]:
-    from fairlead.cli.support.mail_text import ago, due, one_line, title
+    from fairlead.cli.support.mail_text import due, title
+    from fairlead.text import ago, one_line
 
     for row in rows:
         late = f", {due(row['deadline'], now)}" if row["deadline"] else ""

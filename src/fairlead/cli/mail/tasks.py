@@ -24,7 +24,7 @@ def to_request(folder: str, *, show_all: bool) -> Request:
 
 def to_text(document: Document, *, show_all: bool) -> Iterator[str]:
     """Yield a line for each task."""
-    from fairlead.cli.support.mail_text import one_line
+    from fairlead.text import one_line
 
     for task in document["tasks"]:
         yield f"#{one_line(task['id'])} [{one_line(task['status'])}] {one_line(task['subject'])}".rstrip()
@@ -46,7 +46,8 @@ def tasks(caller: Caller, *, show_all: bool) -> int:
     They are the tasks that its client keeps. With `mail.stay: always` in the policy, an agent may not stop while it has
     any.
     """
-    from fairlead.mail import config_folder
+    from fairlead.clients import client_in
 
-    document = ask_mail(to_request(config_folder(os.environ, os.getcwd()), show_all=show_all), caller)
+    folder = client_in(os.environ).config_folder(os.environ, os.getcwd())
+    document = ask_mail(to_request(folder, show_all=show_all), caller)
     return print_document(document, caller, to_text(document, show_all=show_all))

@@ -14,6 +14,7 @@ from fairlead.cli.policy.explanation import explain as explain_event
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.param_types import Text
 from fairlead.cli.support.screen import print_lines
+from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.errors import UsageError
 from fairlead.events import MAX_PAYLOAD, decode_json, encode_json, parse
 from fairlead.policy import find_layers
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.policy import RuleCheck
 
-_FILE_TOOLS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "Write"})
-_TOOLS = (
-    *(*_FILE_TOOLS, "Agent", "AskUserQuestion", "Bash", "BashOutput", "ExitPlanMode", "Glob", "Grep", "KillShell"),
-    *("LS", "LSP", "Monitor", "Skill", "SlashCommand", "Task", "TodoWrite", "WebFetch", "WebSearch"),
-)
 _NOTHING = (
     "there is nothing to explain; name a call, e.g. fairlead explain --tool Bash --command 'rm -rf build', "
     "or give a payload on stdin, e.g. fairlead explain < payload.json"
@@ -66,16 +62,18 @@ def to_event(options: Options, payload: Mapping[str, Any], folder: str) -> Event
 
 def to_call(options: Options) -> dict[str, Any]:
     """Return the payload of a tool call. Raise `UsageError` if the tool needs a command or a file."""
-    tool = options.tool or ("Bash" if options.command is not None else "Write")
-    spelled = next((name for name in _TOOLS if name.lower() == tool.lower()), tool)
+    client = client_named(DEFAULT_CLIENT)
+    shell = client.default_tools["shell"]
+    tool = options.tool or (shell if options.command is not None else client.default_tools["file_write"])
+    spelled = next((name for name in client.tool_kinds if name.lower() == tool.lower()), tool)
     if spelled != tool:
         raise UsageError(f"--tool {tool}: the client has no such tool; did you mean {spelled}?")
-    if tool == "Bash" and options.command is None:
-        raise UsageError("--tool Bash needs --command TEXT")
-    if tool in _FILE_TOOLS and options.file is None:
+    if tool == shell and options.command is None:
+        raise UsageError(f"--tool {shell} needs --command TEXT")
+    if tool in client.file_tools and options.file is None:
         raise UsageError(f"--tool {tool} needs --file PATH")
-    given = {"command": options.command, "file_path": options.file}
-    return {"tool_name": tool, "tool_input": {key: value for key, value in given.items() if value is not None}}
+    given = client.tool_input(tool, command=options.command or "", path=options.file or "")
+    return {"tool_name": tool, "tool_input": given}
 
 
 # -- text ----------------------------------------------------------------------------------------------

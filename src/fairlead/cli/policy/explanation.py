@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.clients.claude import _render as claude
+from fairlead.clients import client_named
 from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
-from fairlead.policy import Guards, RuleCheck, context_rule_applies, merged, patterns_of, plan, shortened
+from fairlead.policy import (
+    Guards,
+    RuleCheck,
+    check_patterns,
+    context_rule_applies,
+    merge_layers,
+    plan_commands,
+    shorten,
+)
+from fairlead.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,8 +26,6 @@ if TYPE_CHECKING:
     from fairlead.policy import Layer, Plan, Step, Verdict
 
 _MAX_EVENT_LENGTH = 200
-_TELLING_FIELDS = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subagent_type")
-"""The fields of a tool's input that say most about the call, the most telling first."""
 _UNPARSABLE = "(preToolUse.bash.unparsable): "
 """Stands in the reason before what could not be parsed."""
 
@@ -55,7 +62,7 @@ def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
 
 def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
     """Evaluate an event under a policy, but run no command."""
-    planned = plan(event, layers)
+    planned = plan_commands(event, layers)
     output, checks = _evaluate(event, layers, planned)
     condition, otherwise = _conditions(planned) if not output.permission else (None, None)
     return Explanation(
@@ -65,7 +72,7 @@ def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
         condition=condition,
         otherwise=otherwise,
         told=output.reason,
-        exit_code=claude.render(event, output).exit_code,
+        exit_code=client_named(event.client).render(event, output).exit_code,
         message=output.system_message,
         context=planned.context,
         looked=checks,
@@ -76,9 +83,8 @@ def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
 def _describe(event: Event) -> str:
     """Return the event and what it is about, on one line."""
     fields = getattr(event, "tool_input", {})
-    detail = next((fields[key] for key in _TELLING_FIELDS if fields.get(key)), getattr(event, "prompt", None) or "")
-    line = " ".join(f"{event.event_name} {event.subject} {detail}".split())
-    return line if len(line) <= _MAX_EVENT_LENGTH else f"{line[: _MAX_EVENT_LENGTH - 1]}…"
+    detail = client_named(event.client).summary_of(fields) or getattr(event, "prompt", None) or ""
+    return one_line(f"{event.event_name} {event.subject} {detail}", _MAX_EVENT_LENGTH)
 
 
 # -- rules ---------------------------------------------------------------------------------------------
@@ -102,12 +108,12 @@ def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
     for at, check in enumerate(verdict.looked):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
         is_named = subject and not check.matched
-        yield msgspec.structs.replace(check, why=f"{check.why}: {shortened(subject)}") if is_named else check
+        yield msgspec.structs.replace(check, why=f"{check.why}: {shorten(subject)}") if is_named else check
 
 
 def _check_unparsable(output: HookOutput, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     """Yield the setting by which a command that cannot be parsed is denied, or left to the user."""
-    setting, rest = merged(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
+    setting, rest = merge_layers(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
     if rest and output.permission == setting:
         file = next((layer.file for layer in layers if _sets_unparsable(layer)), "")
         why = rest.partition(". Write ")[0].rstrip(".")
@@ -128,7 +134,7 @@ def _check_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterato
 
 
 def _check_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
-    for one in patterns_of(event, layers):
+    for one in check_patterns(event, layers):
         names = " and ".join(map(repr, one.subjects)) or "no name"
         why = "matches everything" if one.pattern == "*" else f"compared with {names}"
         yield RuleCheck(f"{one.section}.commands", one.pattern, one.file, matched=one.matched, why=why)

@@ -19,9 +19,9 @@ from fairlead.policy import (
     conclaude_differences,
     conclaude_sections,
     detect_checks,
-    new_policy,
     read_document,
-    with_header,
+    render_policy,
+    with_schema_header,
 )
 
 if TYPE_CHECKING:
@@ -78,18 +78,18 @@ def _first(folder: Path, names: Iterable[str]) -> Path | None:
 
 def _new_draft(folder: Path) -> Draft:
     checks, unreadable = detect_checks(folder)
-    active = sum(check.off is None for check in checks)
+    active = sum(check.disabled_reason is None for check in checks)
     about = f"guards, and {active} check{'' if active == 1 else 's'} before the agent may stop"
     lines = [*_check_lines(checks), *(f"{name} cannot be read, so it was skipped" for name in unreadable)]
     if theirs := _first(folder, _CONCLAUDE):
         lines.append(f"{theirs.name} is no longer in force; its rules are not in {NAME}")
-    return Draft(new_policy(checks, folder), about, tuple(lines))
+    return Draft(render_policy(checks, folder), about, tuple(lines))
 
 
 def _check_lines(checks: Sequence[DetectedCheck]) -> Iterator[str]:
     width = max((len(check.run) for check in checks), default=0)
     for check in checks:
-        off = f"; off: {check.off}" if check.off else ""
+        off = f"; off: {check.disabled_reason}" if check.disabled_reason else ""
         yield f"{check.run:<{width}}  from {check.source}{off}"
 
 
@@ -106,7 +106,7 @@ def _draft_from_conclaude(folder: Path) -> Draft:
         *(f"differs: {line}" for line in conclaude_differences(document)),
         f"{source.name} is no longer in force, and may be removed",
     )
-    return Draft(with_header(content.decode("utf-8-sig"), folder), f"all of {source.name}", lines)
+    return Draft(with_schema_header(content.decode("utf-8-sig"), folder), f"all of {source.name}", lines)
 
 
 def _content(source: Path) -> bytes:

@@ -13,13 +13,13 @@ from fairlead.cli.support.command import Command
 from fairlead.cli.support.screen import print_lines
 from fairlead.policy import (
     MAX_MISTAKES,
-    Mistake,
+    Diagnostic,
     PolicyError,
-    find_files,
+    find_hints,
     find_layers,
-    hints_on,
-    load,
-    merged,
+    find_policy_files,
+    load_policy,
+    merge_layers,
     read_layer,
 )
 from fairlead.policy import Command as PolicyCommand
@@ -43,8 +43,8 @@ class Result(msgspec.Struct, frozen=True):
 
     valid: bool
     files: tuple[Checked, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
-    hints: tuple[Mistake, ...] = ()
+    mistakes: tuple[Diagnostic, ...] = ()
+    hints: tuple[Diagnostic, ...] = ()
     guards: tuple[str, ...] = ()
     """The single settings of `preToolUse` that are in force, by the files or by default."""
     warnings: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ def check(target: str) -> Result:
     """Check a policy file, or the files that apply in a folder."""
     try:
         layers = _layers(target)
-        hints = tuple(hint for layer in layers for hint in hints_on(layer.file))
+        hints = tuple(hint for layer in layers for hint in find_hints(layer.file))
     except PolicyError as error:
         return Result(valid=False, mistakes=error.mistakes)
     return Result(
@@ -70,12 +70,12 @@ def check(target: str) -> Result:
 def _layers(target: str) -> Sequence[Layer]:
     if not os.path.isdir(target):
         if not os.path.lexists(target):
-            raise PolicyError((Mistake(target, 0, 0, "no such file or folder; `fairlead init` writes a policy"),))
+            raise PolicyError((Diagnostic(target, 0, 0, "no such file or folder; `fairlead init` writes a policy"),))
         return (read_layer(target),)
     layers = find_layers(target)
     if not layers:
         message = "no policy here or in the folders above; `fairlead init` writes one"
-        raise PolicyError((Mistake(os.path.abspath(target), 0, 0, message),))
+        raise PolicyError((Diagnostic(os.path.abspath(target), 0, 0, message),))
     return layers
 
 
@@ -86,10 +86,10 @@ def _keep_last_good(target: str) -> tuple[str, ...]:
     """
     folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
     try:
-        nearest = next((file for file, _ in find_files(folder)), None)
+        nearest = next((file for file, _ in find_policy_files(folder)), None)
         if folder != target and nearest != os.path.abspath(target):
             return ()
-        return load(folder, tried=True).warnings
+        return load_policy(folder, validating=True).warnings
     except PolicyError as error:
         return tuple(map(str, error.mistakes))
 
@@ -129,7 +129,7 @@ def _commands(value: Any) -> int:
 
 def _guards(layers: Sequence[Layer]) -> Iterator[str]:
     """Yield the guards that are not in a list of rules. Most are on unless the file turns them off."""
-    tools = merged(layers).pre_tool_use
+    tools = merge_layers(layers).pre_tool_use
     switches = {
         "protectOwnFiles": tools.protect_own_files,
         "preventRootAdditions": tools.prevent_root_additions and _has_root(layers[0]),
@@ -167,7 +167,7 @@ def to_error_text(result: Result) -> Iterator[str]:
         yield f"{_plural(len(result.mistakes), 'mistake')}{more}"
 
 
-def _marked(hint: Mistake) -> str:
+def _marked(hint: Diagnostic) -> str:
     return str(msgspec.structs.replace(hint, message=f"hint: {hint.message}"))
 
 

@@ -69,7 +69,7 @@ def _ask(path: str) -> dict[str, Any]:
 def _items(values: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from fairlead.cli.support.screen import first_line
+    from fairlead.text import first_line
 
     return [
         CompletionItem(first_line(value), help=first_line(about) or None)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.cli.support.screen import Screen, first_line, fit, width
 from fairlead.journal import CommandsRecord, EventRecord
+from fairlead.text import cell_width, first_line, fit
 
 if TYPE_CHECKING:
+    from fairlead.cli.support.screen import Screen
     from fairlead.journal import Record
 
 _COLOURS = {"blocked": "31", "failed": "31", "asked": "33", "allowed": "32", "said": "36", "none": "2"}
@@ -26,7 +27,8 @@ _MIN_WIDE_SCREEN = 110
 def record_to_json(record: Record) -> str:
     """Return a record on one line, with every field, also those with their default."""
     config = record.__struct_config__
-    return msgspec.json.encode({config.tag_field: config.tag, **msgspec.structs.asdict(record)}).decode()
+    fields = {field.encode_name: getattr(record, field.name) for field in msgspec.structs.fields(record)}
+    return msgspec.json.encode({config.tag_field: config.tag, **fields}).decode()
 
 
 def record_to_text(record: Record, event: EventRecord | None, screen: Screen) -> str:
@@ -37,7 +39,7 @@ def record_to_text(record: Record, event: EventRecord | None, screen: Screen) ->
     cells[-1] = cells[-1].rjust(widths[-1])
     columns = [fit(cell, size) for cell, size in zip(cells, widths, strict=True) if size]
     line = "  ".join([*columns, reason]).rstrip()
-    if screen.columns is not None and width(line) > screen.columns:
+    if screen.columns is not None and cell_width(line) > screen.columns:
         line = fit(line, screen.columns)
     return _with_colour(line, len("  ".join(columns[:_VERDICT_COLUMN])) + 2, cells[_VERDICT_COLUMN], screen)
 

@@ -29,7 +29,6 @@ SHOWN = ((0, "shown, even if there is nothing"), (1, "failed; stderr says why"))
 _TIMEOUT = 30.0
 _POLL_INTERVAL = 0.02
 _NOT_FOUND = 404
-_SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID")
 
 
 class Request(NamedTuple):
@@ -94,7 +93,9 @@ def print_document(document: Document, caller: Caller, lines: Iterable[str]) -> 
 
 
 def _claims(caller: Caller) -> dict[str, str]:
-    variable = next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), "")
+    from fairlead.clients import session_in
+
+    variable = session_in(os.environ)
     claims = {"as": caller.name, "session": caller.session, "variable": variable, "cwd": _cwd()}
     return {key: value for key, value in claims.items() if value}
 
@@ -148,15 +149,17 @@ def _stop_older_daemon(error: _DaemonTooOld) -> None:
 
 def read_body(source: str) -> str:
     """Read the text of a message from a file, or from stdin if the name is a dash."""
-    from fairlead.mail import LONGEST_BODY
+    from fairlead.mail import MAX_BODY_BYTES
 
     try:
         with open(0 if source == "-" else source, "rb", closefd=source != "-") as file:
-            content = file.read(LONGEST_BODY + 1)
+            content = file.read(MAX_BODY_BYTES + 1)
     except OSError as error:
         raise FairleadError(f"{source}: the text cannot be read: {error.strerror}") from None
-    if len(content) > LONGEST_BODY:
-        raise FairleadError(f"{source}: more than the {LONGEST_BODY} bytes of a message; send the file's path instead")
+    if len(content) > MAX_BODY_BYTES:
+        raise FairleadError(
+            f"{source}: more than the {MAX_BODY_BYTES} bytes of a message; send the file's path instead"
+        )
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.cli.support.screen import Screen, fit
-from fairlead.mail import FAIRLEAD, FRAME, USER, harmless
-from fairlead.text import span
+from fairlead.mail import FAIRLEAD, PEER_WARNING, USER
+from fairlead.text import ago, duration, one_line, printable_lines
+from fairlead.text import table as text_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from fairlead.cli.support.screen import Screen
 
     Row = Mapping[str, Any]
 
@@ -21,51 +23,27 @@ _COLOURS = {
 }
 _MAX_NAMES = 10
 _MAX_TITLE_LENGTH = 100
-_MIN_LAST_COLUMN = 20
-"""Cells of the last column, however narrow the terminal is."""
 
 
 def table(rows: Sequence[Sequence[str]], screen: Screen) -> Iterator[str]:
-    """Lay rows out in columns, and leave out the empty ones.
+    """Lay rows out in columns. On a terminal, words that have a colour are shown in it."""
 
-    On a terminal the last column is cut to the cells that are left, and words that have a colour are shown in it.
-    """
-    columns = list(zip(*rows, strict=True))
-    rows = list(zip(*[column for column in columns if any(column) or column is columns[-1]], strict=True))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    for *cells, last in rows:
-        padded = [_painted(cell.ljust(width), screen) for cell, width in zip(cells, widths, strict=True)]
-        if screen.columns is not None:
-            room = screen.columns - sum(widths) - 2 * len(widths)
-            last = fit(last, max(room, _MIN_LAST_COLUMN)) if len(last) > room else last  # noqa: PLW2901 - cut to fit
-        yield "  ".join((*padded, last)).rstrip()
+    def painted(cell: str) -> str:
+        colour = _COLOURS.get(cell.split(" ", 1)[0].rstrip(","))
+        return screen.paint(colour, cell) if colour else cell
 
-
-def _painted(cell: str, screen: Screen) -> str:
-    colour = _COLOURS.get(cell.split(" ", 1)[0].rstrip(","))
-    return screen.paint(colour, cell) if colour else cell
-
-
-def one_line(text: str) -> str:
-    """Return a text of others in one line, made harmless."""
-    return " ".join(harmless(text).split())
-
-
-def ago(at: float, now: float) -> str:
-    """Return how long ago something was."""
-    return f"{span(now - at)} ago" if now - at >= 1 else "now"
+    return text_table(rows, width=screen.columns, style=painted)
 
 
 def due(deadline: float, now: float) -> str:
     """Return until when an answer is wanted."""
     left = deadline - now
-    return f"due in {span(left)}" if left >= 0 else f"late by {span(-left)}"
+    return f"due in {duration(left)}" if left >= 0 else f"late by {duration(-left)}"
 
 
 def title(row: Row) -> str:
     """Return what a message is about: its subject, or the start of its text."""
-    text = one_line(row["subject"] or row.get("preview", "") or row.get("body", "")[: 4 * _MAX_TITLE_LENGTH])
-    return fit(text, _MAX_TITLE_LENGTH) if len(text) > _MAX_TITLE_LENGTH else text or "(no text)"
+    return one_line(row["subject"] or row.get("preview") or row.get("body", ""), _MAX_TITLE_LENGTH) or "(no text)"
 
 
 def marks(row: Row, now: float) -> str:
@@ -126,15 +104,14 @@ def message_lines(document: Row) -> Iterator[str]:
         yield from quoted(message["body"])
     if message["from"] not in {USER.name, FAIRLEAD.name, document["you"]} and document["you"] != USER.name:
         yield ""
-        yield FRAME
+        yield PEER_WARNING
     if document["owed"]:
         yield f'It asks for an answer: fairlead reply {message["id"]} "…"'
 
 
 def quoted(body: str) -> Iterator[str]:
     """Yield the lines of a text, each behind `> `."""
-    lines = harmless(body.replace("\r\n", "\n")).strip("\n").split("\n")
-    return (f"> {line}".rstrip() for line in lines)
+    return (f"> {line}".rstrip() for line in printable_lines(body))
 
 
 def sent_line(document: Row) -> str:

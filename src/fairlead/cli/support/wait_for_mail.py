@@ -6,10 +6,10 @@ import os
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from fairlead.clients import CLIENTS
+from fairlead.clients import client_named
 from fairlead.decide import find_policy, idle_settings
 from fairlead.events import HookOutput, Stop
-from fairlead.execute import Stopped, asked, printed, stay
+from fairlead.execute import StoppedAgent, try_request, wait_for_mail, write_answer
 
 if TYPE_CHECKING:
     from fairlead.cli.event import Options
@@ -32,8 +32,8 @@ def wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int:
     code = _wait(event, payload, options, answer)
     if code is not None:
         return code
-    message = CLIENTS[options.client].render(event, HookOutput(system_message=_NO_DAEMON))
-    return printed(1, answer or message.stdout, 0, event)
+    message = client_named(options.client).render(event, HookOutput(system_message=_NO_DAEMON))
+    return write_answer(1, answer or message.stdout, 0, event)
 
 
 def wake(event: Event, payload: bytes, options: Options) -> int:
@@ -48,17 +48,18 @@ def _wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int 
     launched = options.launched
     if launched is None or not is_alive(launched.pid, launched.start):  # a killed client leaves its hooks behind
         return 0
-    caller = Caller(pid=launched.pid, start=launched.start, project=os.environ.get("CLAUDE_PROJECT_DIR", ""))
-    stopped = Stopped(
+    project = os.environ.get(client_named(options.client).variables.project_dir, "")
+    caller = Caller(pid=launched.pid, start=launched.start, project=project)
+    agent = StoppedAgent(
         event=event,
         payload=payload,
         id=launched.id,
         client=options.client,
         caller=caller,
-        said=answer,
+        stdout=answer,
         wakes=options.wake,
     )
-    return stay(stopped) if _daemon_answers() else None
+    return wait_for_mail(agent) if _daemon_answers() else None
 
 
 def _stay_mode(event: Event) -> str:
@@ -70,7 +71,7 @@ def _daemon_answers() -> bool:
     from fairlead.daemon import start_on_demand
 
     deadline = monotonic() + DAEMON_TIMEOUT
-    while asked("GET", "/v1/status", timeout=DAEMON_TIMEOUT) is None:
+    while try_request("GET", "/v1/status", timeout=DAEMON_TIMEOUT) is None:
         start_on_demand()
         if monotonic() > deadline:
             return False

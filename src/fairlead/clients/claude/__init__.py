@@ -1,1 +1,14 @@
-"""Claude Code: payloads, answers, settings, session files."""
+"""Claude Code: its events, tools, session files and settings. `CLIENT` is what other packages use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from fairlead.clients.claude._client import CLIENT
+
+__all__ = ["CLIENT"]
+
+__getattr__ = lazy_exports(__name__, {"_client": ("CLIENT",)})

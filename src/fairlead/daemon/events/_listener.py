@@ -1,10 +1,10 @@
-"""The Unix socket: who connects is let in here, and an event is answered here, where it comes off the socket.
+"""The Unix socket: accepts connections, and answers events directly on them.
 
 A transport costs about as much as the decision, and an event needs none: a launcher writes its request, reads the
-answer and is gone. Everything that is no launcher's event is uvicorn's, as if that had been there from the beginning.
+reply and exits. Everything that is not an event of a launcher is handed to uvicorn.
 
-A launcher that is ended (Escape, a timeout, `kill -9`) is not heard by its client, whatever it was told. So one that
-can say so writes a byte when all is printed; mail in an answer without that byte was never seen.
+A launcher that is killed (Escape, a timeout, `kill -9`) tells its client nothing, whatever was sent to it. So one that
+can do so writes a byte when it has printed everything; mail in a reply without that byte was never seen.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fairlead.daemon._lifecycle import peer_pid, peer_uid
-from fairlead.daemon.events._wire import NotHookRequest, encode_reply, parse_wait_request
+from fairlead.daemon.events._messages import PLAN
+from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply, parse_wait_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -25,81 +27,86 @@ if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
 
-    from fairlead.daemon.events._handler import HookReply
-    from fairlead.daemon.events._request import HookRequest
-    from fairlead.daemon.http._app import App
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.events._messages import HookReply, HookRequest
 
-_BLOCK = 256 * 1024
-_AT_ONCE = 16
-"""So many are let in before the loop sees to the others."""
-_PAUSE = 0.1
-"""Seconds, if nobody can be let in: there are too many open files."""
-_NOW = socket.MSG_DONTWAIT
-_PLANNED = 202
-_OURS = {os.getuid(), None}
+_READ_SIZE = 256 * 1024
+_ACCEPT_BATCH = 16
+"""Connections that are accepted before the loop serves others."""
+_ACCEPT_PAUSE = 0.1
+"""Seconds, if no connection can be accepted: there are too many open files."""
+_DONTWAIT = socket.MSG_DONTWAIT
+_ALLOWED_UIDS = {os.getuid(), None}
+_SOL_SOCKET = socket.SOL_SOCKET
+_PEERCRED: int | None = getattr(socket, "SO_PEERCRED", None)
+_CREDENTIALS = struct.Struct("3i")
+"""Of the process at the other end: pid, uid, gid."""
 
 
 class UnixListener:
-    """Lets processes of this user in, and nobody else."""
+    """Accepts connections of this user, and of nobody else."""
 
-    def __init__(self, listener: socket.socket, config: Config, server: ServerState) -> None:
-        app: Any = config.app
-        self.app: App = app
+    def __init__(self, listener: socket.socket, config: Config, server: ServerState, daemon: Daemon) -> None:
         self.server = server
+        self.endpoint = daemon.endpoint
+        self.idle = daemon.idle
+        self.extensions = daemon.extensions
+        self.reader = RequestReader()
+        self.loop = asyncio.get_running_loop()
+        self._errors = daemon.errors
         self._config = config
         self._listener = listener
-        self.loop = asyncio.get_running_loop()
         self._is_open = False
-        self._is_told = False
-        """Whether it was said that nobody can be let in, since somebody was."""
+        self._is_failing = False
+        """Whether it was reported that no connection can be accepted."""
 
     def open(self) -> None:
-        """Begin to let in."""
+        """Start accepting."""
         self._listener.settimeout(0)
         self._is_open = True
         self._watch()
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop accepting."""
         if self._is_open:
             self._is_open = False
             self.loop.remove_reader(self._listener.fileno())
 
     def _watch(self) -> None:
         if self._is_open:
-            self.loop.add_reader(self._listener.fileno(), self._let_in)
+            self.loop.add_reader(self._listener.fileno(), self._accept)
 
-    def _let_in(self) -> None:
-        for _ in range(_AT_ONCE):
+    def _accept(self) -> None:
+        for _ in range(_ACCEPT_BATCH):
             try:
                 connection, _ = self._listener.accept()
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
                 return None
             except OSError as error:
                 return self._pause(error)
-            self._is_told = False
-            if peer_uid(connection) in _OURS:
+            self._is_failing = False
+            if peer_uid(connection) in _ALLOWED_UIDS:
                 HookConnection(self, connection).read()
             else:
                 connection.close()
         return None
 
     def _pause(self, error: OSError) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self.app.house.trouble(f"nobody can be let in: {error}")
+        if not self._is_failing:
+            self._is_failing = True
+            self._errors.report(f"no connection can be accepted: {error}")
         self.loop.remove_reader(self._listener.fileno())
-        self.loop.call_later(_PAUSE, self._watch)
+        self.loop.call_later(_ACCEPT_PAUSE, self._watch)
 
-    def do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do what takes its time; the end waits for it."""
+    def start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine that shutdown waits for."""
         task = self.loop.create_task(work)
         self.server.tasks.add(task)
         task.add_done_callback(self.server.tasks.discard)
         return task
 
     async def hand_over(self, connection: socket.socket, data: bytes) -> None:
-        """Leave somebody to uvicorn, with what was said so far."""
+        """Hand a connection to uvicorn, with what was read from it."""
         state = {"peer": peer_pid(connection)}
         connection.settimeout(0)
         try:
@@ -107,173 +114,196 @@ class UnixListener:
                 lambda: ResumedHttpProtocol(data, self._config, self.server, state), connection
             )
         except OSError:
-            connection.close()  # it has gone meanwhile
+            connection.close()  # the other side has closed it meanwhile
 
 
 class ResumedHttpProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, for a connection of which something was read already."""
+    """uvicorn's protocol for a connection from which something was read already."""
 
     def __init__(self, data: bytes, config: Config, server: ServerState, state: dict[str, Any]) -> None:
         super().__init__(config, server, state)
-        self._begun = data
+        self._first_data = data
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         super().connection_made(transport)
-        self.data_received(self._begun)
+        self.data_received(self._first_data)
 
 
 class HookConnection:
-    """Somebody who was let in."""
+    """One accepted connection."""
 
-    def __init__(self, door: UnixListener, connection: socket.socket) -> None:
-        self._door = door
+    def __init__(self, listener: UnixListener, connection: socket.socket) -> None:
+        self._listener = listener
         self._connection = connection
         self._data = b""
         self._on_data: Callable[[], None] | None = None
-        """What is called when there is something to read, as soon as it is waited for."""
+        """Called when there is something to read, while that is watched."""
         self._may_close = True
-        self._is_gone = False
+        self._is_closed = False
 
     # -- reading ---------------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """Read; answer once the request is whole."""
+        """Read; answer once the request is complete."""
         try:
-            data = self._heard()
+            data = self._receive()
             if data is None:
-                return self._listen(self.read)
+                return self._watch(self.read)
             if not data:
                 return self._close()
             self._data = data = self._data + data if self._data else data
-            read = self._door.app.reader.read(data)
-            return self._listen(self.read) if read is None else self._serve(*read)
+            read = self._listener.reader.read(data)
+            return self._watch(self.read) if read is None else self._serve(*read)
         except NotHookRequest:
-            return self._not_an_event()
+            return self._other_request()
         except BaseException:
-            self._close()  # without an answer the launcher goes the other road
+            self._close()  # without a reply the launcher decides without a daemon
             raise
 
-    def _heard(self) -> bytes | None:
-        """Give what was said; nothing if it has gone, and `None` if it has not spoken yet."""
+    def _receive(self) -> bytes | None:
+        """Return what was sent; nothing if the other side has closed, and `None` if it has sent nothing yet."""
         try:
-            return self._connection.recv(_BLOCK, _NOW)
+            return self._connection.recv(_READ_SIZE, _DONTWAIT)
         except (BlockingIOError, InterruptedError):
             return None
         except OSError:
             return b""
 
-    def _listen(self, on_data: Callable[[], None]) -> None:
+    def _watch(self, on_data: Callable[[], None]) -> None:
         if self._on_data is None:
             self._on_data = on_data
-            self._door.server.connections.add(self)  # type: ignore[arg-type] # it wants `shutdown` of them
-            self._door.loop.add_reader(self._connection.fileno(), on_data)
+            self._listener.server.connections.add(self)  # type: ignore[arg-type] # it only calls `shutdown`
+            self._listener.loop.add_reader(self._connection.fileno(), on_data)
 
-    def _listen_no_more(self) -> None:
+    def _unwatch(self) -> None:
         if self._on_data is not None:
             self._on_data = None
-            self._door.server.connections.discard(self)
-            self._door.loop.remove_reader(self._connection.fileno())
+            self._listener.server.connections.discard(self)
+            self._listener.loop.remove_reader(self._connection.fileno())
 
     def _close(self) -> None:
-        self._is_gone = True
-        self._listen_no_more()
+        self._is_closed = True
+        self._unwatch()
         self._connection.close()
 
     def shutdown(self) -> None:
-        """Go, unless an answer is at hand; then that ends it."""
+        """Close, unless a reply is about to be sent; then that closes it."""
         if self._may_close:
             self._close()
 
-    def _not_an_event(self) -> None:
-        self._listen_no_more()
+    def _other_request(self) -> None:
+        self._unwatch()
         if wait := parse_wait_request(self._data):
             self._wait(*wait)
         else:
-            self._door.do(self._door.hand_over(self._connection, self._data))
+            self._listener.start_task(self._listener.hand_over(self._connection, self._data))
 
-    # -- answering -------------------------------------------------------------------------------------
+    # -- replying --------------------------------------------------------------------------------------
 
-    def _serve(self, ask: HookRequest, payload: bytes) -> None:
-        reply = self._door.app.answer_quickly(ask, payload)
+    def _serve(self, request: HookRequest, payload: bytes) -> None:
+        reply = self._listener.endpoint.reply_now(request, payload)
         if reply is not None:
-            self._send(reply, acks=ask.acks)
+            self._send(reply, acks=request.acks)
         else:
-            self._listen_no_more()
-            self._door.do(self._serve_slowly(ask, payload))
+            self._unwatch()
+            self._listener.start_task(self._serve_slowly(request, payload))
 
-    async def _serve_slowly(self, ask: HookRequest, payload: bytes) -> None:
+    async def _serve_slowly(self, request: HookRequest, payload: bytes) -> None:
         try:
-            self._send(await self._door.app.answer(ask, payload), acks=ask.acks)
+            self._send(await self._listener.endpoint.reply(request, payload), acks=request.acks)
         except BaseException:
             self._close()
             raise
 
     def _send(self, reply: HookReply, *, acks: bool) -> None:
-        """Answer. If mail is shown in it that nobody has seen, that is taken back."""
-        acks = acks and bool(reply.shows)
+        """Send a reply. If it cannot be delivered, what the extensions marked for it is undone."""
+        acks = acks and bool(reply.undo_id)
         data = encode_reply(reply, acks=acks)
         try:
-            sent = 0 if self._is_gone else self._connection.send(data, _NOW)
+            sent = 0 if self._is_closed else self._connection.send(data, _DONTWAIT)
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
-            self._is_gone = True
-        if self._is_gone:
-            self._unseen(reply)
+            self._is_closed = True
+        if self._is_closed:
+            self._undelivered(reply)
         elif sent < len(data):
-            self._door.do(self._send_rest(data[sent:], reply, acks=acks))
+            self._listener.start_task(self._send_rest(data[sent:], reply, acks=acks))
         else:
             self._sent(reply, acks=acks)
 
     async def _send_rest(self, data: bytes, reply: HookReply, *, acks: bool) -> None:
-        """Send what did not fit in at once."""
-        self._listen_no_more()
+        """Send what did not fit into the socket's buffer."""
+        self._unwatch()
         self._connection.settimeout(0)
         try:
-            await self._door.loop.sock_sendall(self._connection, data)
+            await self._listener.loop.sock_sendall(self._connection, data)
         except OSError:
-            self._unseen(reply)
+            self._undelivered(reply)
         else:
             self._sent(reply, acks=acks)
 
     def _sent(self, reply: HookReply, *, acks: bool) -> None:
         if not acks:
             return self._close()
-        self._listen_no_more()
-        self._may_close = reply.status == _PLANNED  # commands may take their time, else it is a matter of milliseconds
+        self._unwatch()
+        self._may_close = reply.status == PLAN  # commands may take long, else it is a matter of milliseconds
 
-        def receipt() -> None:
-            said = self._heard()
-            if said:
+        def on_acknowledgement() -> None:
+            data = self._receive()
+            if data:
                 self._close()
-            elif said is not None:
-                self._unseen(reply)
+            elif data is not None:
+                self._undelivered(reply)
 
-        return self._listen(receipt)
+        return self._watch(on_acknowledgement)
 
-    def _unseen(self, reply: HookReply) -> None:
+    def _undelivered(self, reply: HookReply) -> None:
         self._close()
-        if reply.shows:
-            self._door.app.house.mail.undo_delivery(reply.shows)
+        if reply.undo_id:
+            self._listener.extensions.undo(reply.undo_id)
 
     # -- waiting ---------------------------------------------------------------------------------------
 
-    def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as it was asked
-        """Wait for what was promised. Who closes the connection waits no more, and has seen nothing."""
-        task = self._door.loop.create_task(self._door.app.house.stays.hold(token, lambda: self._is_gone))
-        self._may_close = False  # the answer is at hand: the house sends all away that wait
+    def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as `parse_wait_request` returns it
+        """Reply when a wait ends. A launcher that closes the connection waits no more, and has seen nothing."""
+        task = self._listener.loop.create_task(self._listener.idle.wait(token, lambda: self._is_closed))
+        self._may_close = False  # shutdown ends the wait, which sends the reply
 
-        def answer(task: asyncio.Task[HookReply]) -> None:
+        def on_reply(task: asyncio.Task[HookReply]) -> None:
             if task.cancelled() or task.exception():
                 self._close()
             else:
-                self._listen_no_more()
+                self._unwatch()
                 self._send(task.result(), acks=acks)
 
-        def left() -> None:
-            if self._heard() == b"":
+        def on_close() -> None:
+            if self._receive() == b"":
                 self._close()
                 task.cancel()
 
-        task.add_done_callback(answer)
-        self._listen(left)
+        task.add_done_callback(on_reply)
+        self._watch(on_close)
+
+
+# -- the process at the other end ------------------------------------------------------------------------
+
+
+def peer_pid(connection: socket.socket) -> int:
+    """Return the pid of the process that connected; 0 if the system does not tell."""
+    if connection.family != socket.AF_UNIX:
+        return 0
+    with suppress(OSError):
+        if _PEERCRED is not None:
+            return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[0])
+        return int(struct.unpack("i", connection.getsockopt(0, 2, 4))[0])  # LOCAL_PEERPID
+    return 0
+
+
+def peer_uid(connection: socket.socket) -> int | None:
+    """Return the user of the process that connected; `None` if the system does not tell."""
+    if _PEERCRED is not None:
+        return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[1])
+    with suppress(OSError):  # LOCAL_PEERCRED: version, uid, number of groups, groups
+        return int(struct.unpack_from("2I", connection.getsockopt(0, 1, 76))[1])
+    return None

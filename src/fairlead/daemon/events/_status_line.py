@@ -1,65 +1,56 @@
-"""Answers a status line: its figures are the session's from now on, and those who have no line of their own get ours.
+"""Answers a status line: stores its figures, and returns the line for clients that have none of their own.
 
-It is no event: it is not written down, and decides nothing. It belongs to the loop, and takes it a moment.
+A status line is no event: it is not recorded and decides nothing. It is answered in the event loop.
 """
 
 from __future__ import annotations
 
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fairlead.daemon.events._handler import HookReply
+from fairlead.clients import client_or_default
+from fairlead.daemon.events._messages import OK, HookReply
 from fairlead.sessions import (
-    LONGEST_PATH,
+    MAX_PATH_LENGTH,
     AttentionNeeded,
     Session,
     clean,
     line_of,
-    read_duration,
-    read_status,
-    read_usage,
-    session_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.clients import StatusLine
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.sessions._tracker import SessionTracker
 
 
-def answer_status_line(tracker: SessionTracker, ask: HookRequest, payload: bytes) -> HookReply:
-    """Take a status line in, and give the line to show."""
-    status = read_status(payload)
-    name = session_of(status)
-    known = tracker.measure(_as_told(name, status, ask), read_usage(status)) if name else None
-    line = line_of(status, known.usage if known else None, _others_in_need(tracker, name))
-    return HookReply(200, stdout=f"{line}\n".encode())
+def answer_status_line(tracker: SessionTracker, request: HookRequest, payload: bytes) -> HookReply:
+    """Store the figures of a status line, and reply with the line to show."""
+    status = client_or_default(request.client).read_status_line(payload)
+    session_id = status.session_id
+    known = tracker.set_usage(_session(session_id, status, request), status.usage) if session_id else None
+    line = line_of(status, known.usage if known else None, _others_needing_attention(tracker, session_id))
+    return HookReply(OK, stdout=f"{line}\n".encode())
 
 
-def _as_told(name: str, status: Mapping[str, Any], ask: HookRequest) -> Session:
-    """Make the session of which nothing else was heard. Its process is not told: a shell may stand between."""
+def _session(session_id: str, status: StatusLine, request: HookRequest) -> Session:
+    """Return a session that no event has told of. Its process is unknown: a shell may stand between."""
     now = time()
     return Session(
-        id=name,
-        client=clean(ask.client),
-        cwd=clean(_text(status, "cwd"), LONGEST_PATH),
-        transcript=clean(_text(status, "transcript_path"), LONGEST_PATH),
-        project=clean(ask.caller.project, LONGEST_PATH),
-        tmux=clean(ask.caller.tmux),
-        pane=clean(ask.caller.pane),
-        started=now - (read_duration(status) or 0.0),
+        id=session_id,
+        client=clean(request.client),
+        cwd=clean(status.cwd, MAX_PATH_LENGTH),
+        transcript=clean(status.transcript, MAX_PATH_LENGTH),
+        project=clean(request.caller.project, MAX_PATH_LENGTH),
+        tmux=clean(request.caller.tmux),
+        pane=clean(request.caller.pane),
+        started=now - (status.seconds or 0.0),
         since=now,
         last_activity=now,
     )
 
 
-def _text(status: Mapping[str, Any], name: str) -> str:
-    value = status.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _others_in_need(tracker: SessionTracker, name: str) -> int:
-    """Count the main sessions that need the person, or whose subagents do, without the one that shows the line."""
+def _others_needing_attention(tracker: SessionTracker, session_id: str) -> int:
+    """Count the other main sessions that need the user, or whose subagents do."""
     needing = {tracker.root_of(one).id for one in tracker.live() if isinstance(one.state, AttentionNeeded)}
-    return len(needing - {name})
+    return len(needing - {session_id})

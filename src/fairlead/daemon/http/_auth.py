@@ -1,4 +1,4 @@
-"""The secret of the loopback socket: who can read the file is the user."""
+"""The token of the loopback socket: whoever can read its file is the user."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_NAMES = frozenset({b"127.0.0.1", b"localhost"})
-_BEGINNING = b"bearer "
+_HOSTS = frozenset({b"127.0.0.1", b"localhost"})
+_SCHEME = b"bearer "
 
 
-def make_token(folder: str) -> str:
-    """Make a new secret, and leave it in `token` for the user alone."""
+def create_token(folder: str) -> str:
+    """Create a new token, and write it to `token` in the folder, for the user alone."""
     token = secrets.token_urlsafe(32)
     beside = f"{folder}/token.{os.getpid()}"
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -28,10 +28,10 @@ def make_token(folder: str) -> str:
 
 
 def is_allowed(headers: Iterable[tuple[bytes, bytes]], token: str) -> bool:
-    """Tell whether a request over loopback knows the secret, and comes from no page of a browser."""
-    told = dict(headers)
-    host = told.get(b"host", b"").rpartition(b":")[0] or told.get(b"host", b"")
-    given = told.get(b"authorization", b"")
-    if host not in _NAMES or b"origin" in told or given[: len(_BEGINNING)].lower() != _BEGINNING:
+    """Return whether a request over loopback has the token and does not come from a page in a browser."""
+    fields = dict(headers)
+    host = fields.get(b"host", b"").rpartition(b":")[0] or fields.get(b"host", b"")
+    authorization = fields.get(b"authorization", b"")
+    if host not in _HOSTS or b"origin" in fields or authorization[: len(_SCHEME)].lower() != _SCHEME:
         return False
-    return bool(token) and compare_digest(given[len(_BEGINNING) :], token.encode())
+    return bool(token) and compare_digest(authorization[len(_SCHEME) :], token.encode())

@@ -1,4 +1,4 @@
-"""Mail as JSON: what the daemon tells of messages, letters and agents. Every key is always there."""
+"""Mail as JSON documents: messages, deliveries, agents. Every key is always present."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from fairlead.mail import USER, Standing
+from fairlead.mail import USER, MailCounts
 from fairlead.sessions import Idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fairlead.mail import Agent, Delivery, Message, Sent
+    from fairlead.mail import Agent, Delivery, Message, SendResult
     from fairlead.sessions import Session
 
     Sessions = Callable[[str], Session | None]
@@ -21,13 +21,13 @@ Presence = Literal["active", "idle", "offline"]
 
 _ACTIVE = 300.0
 _OFFLINE = 1800.0
-"""Seconds without a sign of life. Who waits for mail gives none, so one whose process lives is never offline."""
+"""Seconds without activity. An agent that waits for mail shows none, so one whose process is alive is never offline."""
 _PREVIEW = 200
-_NONE = Standing()
+_NONE = MailCounts()
 
 
 def presence(agent: Agent, session: Session | None, now: float) -> Presence:
-    """Tell whether somebody is there, by the last event and by what is known of the session."""
+    """Return whether an agent is active, by its last event and the state of its session."""
     quiet = now - max(agent.seen, session.last_activity if session else 0.0)
     if agent.id == USER.id:
         return "active" if quiet < _ACTIVE else "idle"
@@ -39,17 +39,17 @@ def presence(agent: Agent, session: Session | None, now: float) -> Presence:
 
 
 def has_ended(agent: Agent, session: Session | None) -> bool:
-    """Tell whether somebody is gone: the registry hears it first, and the mail a moment later."""
+    """Return whether an agent has ended: the registry knows it first, the mail a moment later."""
     return bool(agent.ended) or (session is not None and session.ended is not None)
 
 
 def session_of(agent: Agent, sessions: Sessions) -> Session | None:
-    """Find the session of an agent, or of a subagent."""
+    """Return the session of an agent or a subagent."""
     return sessions(f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session)
 
 
-def agent_row(agent: Agent, standing: Standing, session: Session | None, now: float) -> dict[str, Any]:
-    """Tell of an agent."""
+def agent_document(agent: Agent, standing: MailCounts, session: Session | None, now: float) -> dict[str, Any]:
+    """Return the document of an agent."""
     return {
         "name": agent.name,
         "presence": presence(agent, session, now),
@@ -67,15 +67,15 @@ def agent_row(agent: Agent, standing: Standing, session: Session | None, now: fl
     }
 
 
-def agent_rows(
-    agents: Iterable[Agent], standings: dict[int, Standing], sessions: Sessions, now: float
+def agent_documents(
+    agents: Iterable[Agent], standings: dict[int, MailCounts], sessions: Sessions, now: float
 ) -> list[dict[str, Any]]:
-    """Tell of agents."""
-    return [agent_row(one, standings.get(one.id, _NONE), session_of(one, sessions), now) for one in agents]
+    """Return the documents of agents."""
+    return [agent_document(one, standings.get(one.id, _NONE), session_of(one, sessions), now) for one in agents]
 
 
-def message_row(message: Message, *, whole: bool) -> dict[str, Any]:
-    """Tell of a message; if not the whole, the beginning of its body."""
+def message_document(message: Message, *, whole: bool) -> dict[str, Any]:
+    """Return the document of a message; unless it is to be `whole`, with the beginning of its body."""
     row = {
         "id": message.id,
         "at": message.at,
@@ -92,19 +92,19 @@ def message_row(message: Message, *, whole: bool) -> dict[str, Any]:
     return row | ({"body": message.body} if whole else {"preview": message.body[:_PREVIEW], "size": len(message.body)})
 
 
-def letter_row(letter: Delivery) -> dict[str, Any]:
-    """Tell how a message fares with a recipient."""
-    return msgspec.structs.asdict(letter)
+def delivery_document(delivery: Delivery) -> dict[str, Any]:
+    """Return the delivery status of a message for one recipient."""
+    return msgspec.structs.asdict(delivery)
 
 
-def inbox_row(letter: Delivery, message: Message) -> dict[str, Any]:
-    """Tell of a message in an inbox."""
-    told = ("recipient", "stage", "queued", "shown", "event", "read", "answered", "bounced", "why")
-    return message_row(message, whole=False) | {key: getattr(letter, key) for key in told}
+def inbox_document(delivery: Delivery, message: Message) -> dict[str, Any]:
+    """Return the document of a message in an inbox."""
+    keys = ("recipient", "stage", "queued", "shown", "event", "read", "answered", "bounced", "why")
+    return message_document(message, whole=False) | {key: getattr(delivery, key) for key in keys}
 
 
-def sent_row(sent: Sent, sessions: Sessions, now: float) -> dict[str, Any]:
-    """Tell what became of a draft."""
+def sent_document(sent: SendResult, sessions: Sessions, now: float) -> dict[str, Any]:
+    """Return the document of a message that was sent."""
     return {
         "id": sent.message.id,
         "thread": sent.message.thread,

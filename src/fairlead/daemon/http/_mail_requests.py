@@ -1,4 +1,4 @@
-"""What the mail can be asked over HTTP: the shapes of requests. What a newer command adds to them is not looked at."""
+"""The requests of mail over HTTP. Unknown fields of newer commands are ignored."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import msgspec
 from fairlead.daemon.mail._caller_identity import Claim
 from fairlead.mail import Intent, Priority
 
-LONGEST_WAIT = 86400.0
-LARGEST_ID = 2**62
+MAX_WAIT = 86400.0
+"""Seconds."""
+MAX_ID = 2**62
 """No database counts further."""
 
 _Count = Annotated[int, msgspec.Meta(ge=1, le=200)]
-_Id = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ID)]
+_Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """Who somebody says it is, and where."""
+class MailRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Who the caller claims to be, and where it runs."""
 
     name: str = msgspec.field(name="as", default="")
     session: str = ""
@@ -27,12 +28,12 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
 
     def claim(self) -> Claim:
-        """Say who it claims to be."""
+        """Return who the caller claims to be."""
         return Claim(self.name, self.session, self.variable, self.cwd)
 
 
-class Send(Ask, frozen=True, kw_only=True):
-    """A message."""
+class Send(MailRequest, frozen=True, kw_only=True):
+    """Send a message."""
 
     to: tuple[str, ...]
     subject: str = ""
@@ -43,8 +44,8 @@ class Send(Ask, frozen=True, kw_only=True):
     key: str = ""
 
 
-class Reply(Ask, frozen=True, kw_only=True):
-    """An answer."""
+class Reply(MailRequest, frozen=True, kw_only=True):
+    """Reply to a message."""
 
     body: str
     subject: str = ""
@@ -55,8 +56,8 @@ class Reply(Ask, frozen=True, kw_only=True):
     key: str = ""
 
 
-class Inbox(Ask, frozen=True, kw_only=True):
-    """A page of messages."""
+class Inbox(MailRequest, frozen=True, kw_only=True):
+    """Read a page of the inbox."""
 
     all: bool = False
     sender: str = msgspec.field(name="from", default="")
@@ -65,36 +66,36 @@ class Inbox(Ask, frozen=True, kw_only=True):
     before: _Id = 0
 
 
-class Poll(Ask, frozen=True, kw_only=True):
-    """What has come, or comes within so many seconds."""
+class Poll(MailRequest, frozen=True, kw_only=True):
+    """Take new mail, or wait for it."""
 
-    wait: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_WAIT)] = 0.0
+    wait: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT)] = 0.0
     format: Literal["text", "json", "hook", "context"] = "json"
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = msgspec.field(default_factory=lambda: uuid4().hex)
-    """By which it can be undone."""
+    """Identifies the poll, so that it can be undone."""
     undo: str = ""
-    """What was given under this id was not printed: it is to be shown again."""
+    """The id of a poll whose mail was not printed: it is queued again."""
 
 
-class Agents(Ask, frozen=True, kw_only=True):
-    """Who is there."""
+class Agents(MailRequest, frozen=True, kw_only=True):
+    """List agents."""
 
     all: bool = False
     project: str = ""
 
 
-class Heartbeat(Ask, frozen=True, kw_only=True):
-    """A sign of life."""
+class Heartbeat(MailRequest, frozen=True, kw_only=True):
+    """Mark the session as alive."""
 
     start: bool = False
 
     def claim(self) -> Claim:
-        """Say who it claims to be; a session may begin by it."""
+        """Return who the caller claims to be; a session may start by it."""
         return msgspec.structs.replace(super().claim(), is_start=self.start)
 
 
-class Identity(Ask, frozen=True, kw_only=True):
-    """Something about oneself."""
+class Identity(MailRequest, frozen=True, kw_only=True):
+    """Change the identity of an agent."""
 
     action: Literal["save", "restore", "rename"]
     new: str = ""
@@ -102,16 +103,16 @@ class Identity(Ask, frozen=True, kw_only=True):
     status: str = ""
 
 
-class Tasks(Ask, frozen=True, kw_only=True):
-    """What is left to be done."""
+class Tasks(MailRequest, frozen=True, kw_only=True):
+    """List the tasks of a session."""
 
     all: bool = False
     folder: str = ""
-    """The client's."""
+    """The client's folder of tasks."""
 
 
-class Listen(Ask, frozen=True, kw_only=True):
-    """To listen to a topic, or no more."""
+class Listen(MailRequest, frozen=True, kw_only=True):
+    """Join or leave a topic."""
 
     action: Literal["join", "leave"]
     topic: str

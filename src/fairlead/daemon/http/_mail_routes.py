@@ -1,4 +1,4 @@
-"""Mail over HTTP, for the commands: who asks is seen, not told; what goes wrong is said in the mail's own words."""
+"""Mail over HTTP, for the commands. The caller is identified by its process; errors keep their own messages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairlead.daemon.http import _mail_requests as asks
-from fairlead.daemon.mail import _operations as work
-from fairlead.daemon.mail._caller_identity import Seen, identify
+from fairlead.daemon.http import _mail_requests as requests
+from fairlead.daemon.mail import _operations as operations
+from fairlead.daemon.mail._caller_identity import Observation, identify
 from fairlead.mail import (
     USER,
     BadMessage,
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
     from fairlead.process import Ancestry
 
-    Do = Callable[[work.Visit, Any], dict[str, Any]]
+    Operation = Callable[[operations.MailCall, Any], dict[str, Any]]
 
-Asked = TypeVar("Asked", bound=asks.Ask)
+AnyRequest = TypeVar("AnyRequest", bound=requests.MailRequest)
 
-_LARGEST = 8 * 1024 * 1024
-"""Bytes of a request: of the longest message, each character may be written as six."""
+_MAX_BODY = 8 * 1024 * 1024
+"""Bytes of a request: each character of the longest message may be escaped as six."""
 
 _STATUS = {
     MailFull: 507,
@@ -59,121 +59,124 @@ _STATUS = {
 }
 
 
-def mail_routes(house: Daemon) -> list[Route]:
-    """Give the routes."""
-    counter = _Counter(house)
+def mail_routes(daemon: Daemon) -> list[Route]:
+    """Return the routes."""
+    api = _MailApi(daemon)
 
-    def route(path: str, do: Do, ask: type[asks.Ask], method: str) -> Route:
-        return Route(f"/v1/mail/{path}", counter.serving(do, ask), methods=[method])
+    def route(path: str, operation: Operation, kind: type[requests.MailRequest], method: str) -> Route:
+        return Route(f"/v1/mail/{path}", api.serving(operation, kind), methods=[method])
 
     return [
-        route("send", work.send, asks.Send, "POST"),
-        route("inbox", work.inbox, asks.Inbox, "GET"),
-        route("search", work.inbox, asks.Inbox, "GET"),
-        route("messages/{id:int}", work.read, asks.Ask, "GET"),
-        route("messages/{id:int}/ledger", work.ledger, asks.Ask, "GET"),
-        route("messages/{id:int}/reply", work.reply, asks.Reply, "POST"),
-        route("agents", work.agents, asks.Agents, "GET"),
-        route("status", work.status, asks.Ask, "GET"),
-        route("heartbeat", work.heartbeat, asks.Heartbeat, "POST"),
-        route("identity", work.who, asks.Ask, "GET"),
-        route("identity", work.identity, asks.Identity, "POST"),
-        route("tasks", work.tasks, asks.Tasks, "GET"),
-        route("topics", work.topics, asks.Ask, "GET"),
-        route("topics", work.listen, asks.Listen, "POST"),
-        Route("/v1/mail/poll", counter.poll, methods=["POST"]),
+        route("send", operations.send, requests.Send, "POST"),
+        route("inbox", operations.inbox, requests.Inbox, "GET"),
+        route("search", operations.inbox, requests.Inbox, "GET"),
+        route("messages/{id:int}", operations.read, requests.MailRequest, "GET"),
+        route("messages/{id:int}/ledger", operations.ledger, requests.MailRequest, "GET"),
+        route("messages/{id:int}/reply", operations.reply, requests.Reply, "POST"),
+        route("agents", operations.agents, requests.Agents, "GET"),
+        route("status", operations.status, requests.MailRequest, "GET"),
+        route("heartbeat", operations.heartbeat, requests.Heartbeat, "POST"),
+        route("identity", operations.show_identity, requests.MailRequest, "GET"),
+        route("identity", operations.identity, requests.Identity, "POST"),
+        route("tasks", operations.tasks, requests.Tasks, "GET"),
+        route("topics", operations.topics, requests.MailRequest, "GET"),
+        route("topics", operations.listen, requests.Listen, "POST"),
+        Route("/v1/mail/poll", api.poll, methods=["POST"]),
     ]
 
 
-class _Counter:
-    """Where the mail is asked."""
+class _MailApi:
+    """Runs the operations."""
 
-    def __init__(self, house: Daemon) -> None:
-        self._house = house
+    def __init__(self, daemon: Daemon) -> None:
+        self._mail = daemon.mail
+        self._tracker = daemon.tracker
 
-    def serving(self, do: Do, ask: type[asks.Ask]) -> Callable[[Request], Awaitable[Response]]:
-        """Make what serves a route: `do` is done in a thread, for whoever asks."""
+    def serving(
+        self, operation: Operation, kind: type[requests.MailRequest]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return the endpoint that runs an operation in a thread."""
 
         async def serve(request: Request) -> Response:
             try:
-                asked = await self._read(request, ask)
-                visit = await self._visit(request, asked)
-                return _json(await self._house.mail.run(_done, do, visit, asked))
+                mail_request = await self._read(request, kind)
+                call = await self._identify(request, mail_request)
+                return _json(await self._mail.run(_run, operation, call, mail_request))
             except MailError as error:
-                return _refusal(error)
+                return _error(error)
             except ClientDisconnect:
                 return Response()
 
         return serve
 
     async def poll(self, request: Request) -> Response:
-        """Give what has come, once; wait for it if asked to. Who has gone meanwhile was shown nothing."""
-        mail = self._house.mail
+        """Return new mail, once; wait for it if asked to. A caller that has gone meanwhile was shown nothing."""
+        mail = self._mail
         try:
-            asked = await self._read(request, asks.Poll)
-            visit = await self._visit(request, asked)
-            if asked.undo:
-                return _json(await mail.run(_done, work.put_back, visit, asked))
-            begun = monotonic()
-            if not await self._wait(request, visit, asked.wait):
+            poll = await self._read(request, requests.Poll)
+            call = await self._identify(request, poll)
+            if poll.undo:
+                return _json(await mail.run(_run, operations.undo_poll, call, poll))
+            started = monotonic()
+            if not await self._wait(request, call, poll.wait):
                 return Response()
-            told = await mail.run(_done, partial(work.poll, begun=begun), visit, asked)
+            document = await mail.run(_run, partial(operations.poll, started=started), call, poll)
             if await request.is_disconnected():
-                await mail.run(visit.office.unshow, asked.id)
-            return _json(told)
+                await mail.run(call.service.requeue, poll.id)
+            return _json(document)
         except MailError as error:
-            return _refusal(error)
+            return _error(error)
         except ClientDisconnect:
             return Response()
 
-    async def _wait(self, request: Request, visit: work.Visit, seconds: float) -> bool:
-        """Wait until there is mail, or the time is up; tell whether the caller still waits."""
-        if visit.office.waiting(visit.agent):
+    async def _wait(self, request: Request, call: operations.MailCall, seconds: float) -> bool:
+        """Wait until there is mail or the time is up. Returns whether the caller is still connected."""
+        if call.service.queued_count(call.agent):
             return True
-        news = asyncio.ensure_future(self._house.mail.until_mail(visit.agent, seconds))
-        gone = asyncio.ensure_future(_hung_up(request))
+        mail = asyncio.ensure_future(self._mail.until_mail(call.agent, seconds))
+        disconnect = asyncio.ensure_future(_disconnected(request))
         try:
-            done, _ = await asyncio.wait({news, gone}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({mail, disconnect}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            news.cancel()
-            gone.cancel()
-        return gone not in done
+            mail.cancel()
+            disconnect.cancel()
+        return disconnect not in done
 
-    async def _read(self, request: Request, ask: type[Asked]) -> Asked:
-        """Read what is asked: from the query, or from a body, which may be large."""
+    async def _read(self, request: Request, kind: type[AnyRequest]) -> AnyRequest:
+        """Parse the query of a GET, or the body of a POST, which may be large."""
         body = await _body(request)
         try:
             if request.method == "GET":
-                return msgspec.convert(dict(request.query_params), ask, strict=False)
-            return await self._house.mail.run(partial(msgspec.json.decode, type=ask), body)
+                return msgspec.convert(dict(request.query_params), kind, strict=False)
+            return await self._mail.run(partial(msgspec.json.decode, type=kind), body)
         except (ValueError, msgspec.MsgspecError) as error:
-            raise BadMessage(f"what was asked cannot be understood: {error}") from None
+            raise BadMessage(f"the request cannot be parsed: {error}") from None
 
-    async def _visit(self, request: Request, asked: asks.Ask) -> work.Visit:
-        """See who asks: what is read from the process table is read in a thread, what is known of sessions is here."""
-        mail, tracker = self._house.mail, self._house.tracker
-        office = await mail.office()
-        claim = asked.claim()
-        line, above = await mail.run(_look, request.scope["state"].get("peer", 0))
-        process, own = tracker.running_in(line.processes)
+    async def _identify(self, request: Request, mail_request: requests.MailRequest) -> operations.MailCall:
+        """Find out who calls: the process table is read in a thread, the sessions are known here."""
+        mail, tracker = self._mail, self._tracker
+        service = await mail.service()
+        claim = mail_request.claim()
+        ancestry, own_ancestry = await mail.run(_ancestries, request.scope["state"].get("peer", 0))
+        process, own = tracker.running_in(ancestry.processes)
         claimed = tracker.get(claim.session or claim.variable)
-        seen = Seen(
+        observed = Observation(
             own=own,
-            is_common=process in above.processes[1:],
-            has_terminal=line.has_terminal,
+            is_common=process in own_ancestry.processes[1:],
+            has_terminal=ancestry.has_terminal,
             claimed=claimed if claimed is not None and not claimed.is_child else None,
         )
-        caller = await mail.run(identify, office, seen, claim)
+        caller = await mail.run(identify, service, observed, claim)
         now = time()
-        office.seen(USER if caller.is_person else caller.agent, now)
+        service.mark_seen(USER if caller.is_person else caller.agent, now)
         message = request.path_params.get("id", 0)
-        if message > asks.LARGEST_ID:
-            raise NoSuchMessage("there is no message of such a number; `fairlead inbox` lists yours")
-        return work.Visit(office, caller, tracker.get, mail.tasks, now, message)
+        if message > requests.MAX_ID:
+            raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")
+        return operations.MailCall(service, caller, tracker.get, mail.tasks, now, message)
 
 
-def _look(peer: int) -> tuple[Ancestry, Ancestry]:
-    """Look up where a caller comes from, and where we do: who is above both proves nothing of the caller."""
+def _ancestries(peer: int) -> tuple[Ancestry, Ancestry]:
+    """Return the ancestors of the caller and our own: a common one proves nothing about the caller."""
     return ancestry_of(peer), ancestry_of(os.getpid())
 
 
@@ -182,26 +185,26 @@ async def _body(request: Request) -> bytes:
     size = 0
     async for part in request.stream():
         size += len(part)
-        if size > _LARGEST:
-            raise TooLarge(f"more than {_LARGEST} bytes were sent")
+        if size > _MAX_BODY:
+            raise TooLarge(f"more than {_MAX_BODY} bytes were sent")
         parts.append(part)
     return b"".join(parts)
 
 
-async def _hung_up(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     """Return when the caller has closed the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _refusal(error: MailError) -> Response:
+def _error(error: MailError) -> Response:
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
     document = {"error": str(error), "kind": type(error).__name__}
     return Response(msgspec.json.encode(document), status, media_type="application/json")
 
 
-def _done(do: Do, visit: work.Visit, asked: asks.Ask) -> bytes:
-    return msgspec.json.encode({"you": visit.agent.name, "now": visit.now, **do(visit, asked)})
+def _run(operation: Operation, call: operations.MailCall, request: requests.MailRequest) -> bytes:
+    return msgspec.json.encode({"you": call.agent.name, "now": call.now, **operation(call, request)})
 
 
 def _json(document: bytes) -> Response:

@@ -1,4 +1,4 @@
-"""Sessions over HTTP: the list, one of them, its events, and a stream of changes that a reader can take up again."""
+"""Sessions over HTTP: the list, one of them, its events, and a stream of changes that a reader can resume."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fairlead.daemon.sessions._tracker import shown
+from fairlead.daemon.sessions._tracker import public
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
     from fairlead.store import StoredEvent
 
-_MOST_EVENTS = 1000
+_MAX_EVENTS = 1000
 _NOT_FOUND = 404
-_BAD = 400
+_BAD_REQUEST = 400
 
 
-def session_routes(house: Daemon) -> list[Route]:
-    """Give the routes."""
-    tracker = house.tracker
+def session_routes(daemon: Daemon) -> list[Route]:
+    """Return the routes."""
+    tracker = daemon.tracker
 
     async def all_sessions(_: Request) -> Response:
-        await house.tokens.refresh()
+        await daemon.token_usage.refresh()
         return _json({"revision": tracker.revision, "now": time(), "sessions": tracker.sessions()})
 
     async def one(request: Request) -> Response:
-        await house.tokens.refresh()
-        found = tracker.get(request.path_params["id"])
-        return _json(found) if found else PlainTextResponse("no such session", _NOT_FOUND)
+        await daemon.token_usage.refresh()
+        session = tracker.get(request.path_params["id"])
+        return _json(session) if session else PlainTextResponse("no such session", _NOT_FOUND)
 
     async def events(request: Request) -> Response:
-        limit = _number(request.query_params.get("limit"), 100, _MOST_EVENTS)
-        name, _, agent = request.path_params["id"].partition("/")
+        limit = _number(request.query_params.get("limit"), 100, _MAX_EVENTS)
+        session_id, _, agent = request.path_params["id"].partition("/")
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(None, house.events_of, name, limit)
-        rows = [_row(event) for event in reversed(found) if not agent or event.happened.agent == agent]
+        stored = await loop.run_in_executor(None, daemon.events_of, session_id, limit)
+        rows = [_row(event) for event in reversed(stored) if not agent or event.event.agent == agent]
         return _json({"events": rows})
 
     async def stream(request: Request) -> Response:
         given = request.headers.get("last-event-id") or request.query_params.get("after") or str(tracker.revision)
         if not given.isdigit():
-            return PlainTextResponse("after: expected the number of a revision", _BAD)
+            return PlainTextResponse("after: expected the number of a revision", _BAD_REQUEST)
         headers = {"cache-control": "no-store"}
-        return StreamingResponse(_events(house, int(given)), media_type="text/event-stream", headers=headers)
+        return StreamingResponse(_events(daemon, int(given)), media_type="text/event-stream", headers=headers)
 
     return [
         Route("/v1/sessions", all_sessions),
@@ -61,8 +61,8 @@ def session_routes(house: Daemon) -> list[Route]:
     ]
 
 
-async def _events(house: Daemon, after: int) -> AsyncIterator[bytes]:
-    tracker = house.tracker
+async def _events(daemon: Daemon, after: int) -> AsyncIterator[bytes]:
+    tracker = daemon.tracker
     yield b": hello\n\n"
     async for changes in tracker.follow(after):
         if changes is None:
@@ -74,7 +74,7 @@ async def _events(house: Daemon, after: int) -> AsyncIterator[bytes]:
             yield b"".join(
                 _event(change.revision, "gone", {"id": change.session.id})
                 if change.gone
-                else _event(change.revision, "session", shown(change.session))
+                else _event(change.revision, "session", public(change.session))
                 for change in changes
             )
 
@@ -84,21 +84,21 @@ def _event(revision: int, kind: str, data: object) -> bytes:
 
 
 def _row(event: StoredEvent) -> dict[str, Any]:
-    happened, done = event.happened, event.done
+    recorded, commands = event.event, event.commands
     return {
-        "at": happened.at,
-        "event": happened.event,
-        "tool": happened.tool,
-        "agent": happened.agent,
-        "verdict": done.verdict if done else happened.verdict,
-        "reason": (done.reason if done else "") or happened.reason,
-        "exit": done.exit if done else happened.exit,
-        "seconds": happened.seconds + (done.seconds if done else 0.0),
+        "at": recorded.at,
+        "event": recorded.event,
+        "tool": recorded.tool,
+        "agent": recorded.agent,
+        "verdict": commands.verdict if commands else recorded.verdict,
+        "reason": (commands.reason if commands else "") or recorded.reason,
+        "exit": commands.exit if commands else recorded.exit,
+        "seconds": recorded.seconds + (commands.seconds if commands else 0.0),
     }
 
 
-def _number(text: str | None, usual: int, most: int) -> int:
-    return min(int(text), most) if text and text.isdigit() else usual
+def _number(text: str | None, default: int, limit: int) -> int:
+    return min(int(text), limit) if text and text.isdigit() else default
 
 
 def _json(document: object) -> Response:

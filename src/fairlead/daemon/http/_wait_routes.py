@@ -1,7 +1,8 @@
-"""Waiting over HTTP: what a launcher asks that lets an agent stay.
+"""Waits over HTTP: how a hook that was decided without the launcher starts one.
 
-`POST /v1/waits` takes up a stop that its caller has decided, `POST /v1/wakes` begins a wake. Both are answered as an
-event is: by what to print, or by what to wait for (303). The waiting itself (`GET /v1/waits/TOKEN`) is `_wire_waits`'.
+`POST /v1/waits` resumes a stop that its caller has decided, `POST /v1/wakes` starts a wake. Both are answered as an
+event is: with what to print, or with a token to wait for (303). The wait itself (`GET /v1/waits/TOKEN`) is served by
+`events._listener`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,17 @@ import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fairlead.daemon.events._handler import HookReply
-from fairlead.daemon.events._request import HookRequest, home_of, is_same_home, read_request
+from fairlead.daemon.events._messages import (
+    BAD_REQUEST,
+    NOT_THIS_DAEMON,
+    UNAVAILABLE,
+    HookReply,
+    HookRequest,
+    error_reply,
+    home_of,
+    is_same_home,
+    read_request,
+)
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -24,59 +34,56 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._runtime import Daemon
 
-_BAD = 400
-_NOT_YOURS = 421
-_UNAVAILABLE = 503
-_LARGEST = 80 * 1024 * 1024
+_MAX_BODY = 80 * 1024 * 1024
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A stop that was decided by its caller."""
+class ResumedStop(msgspec.Struct, frozen=True):
+    """A stop that was decided by its caller. The names on the wire are older than those here."""
 
-    ask: HookRequest
     payload: msgspec.Raw
-    said: str = ""
-    """What is to be printed whatever comes."""
+    request: HookRequest = msgspec.field(name="ask")
+    stdout: str = msgspec.field(name="said", default="")
+    """What must be printed whatever the wait brings."""
     wakes: bool = False
     """The client does not wait for it."""
 
 
-def wait_routes(house: Daemon) -> list[Route]:
-    """Give the routes."""
+def wait_routes(daemon: Daemon) -> list[Route]:
+    """Return the routes."""
     home = home_of(os.environ, "/")
 
-    async def begin(request: Request) -> Response:
+    async def resume(request: Request) -> Response:
         try:
-            asked = msgspec.json.decode(await _body(request), type=Asked)
+            stop = msgspec.json.decode(await _body(request), type=ResumedStop)
         except (msgspec.DecodeError, ValueError) as error:
-            return _response(HookReply(_BAD, stdout=str(error).encode(errors="replace")))
-        payload, said = bytes(asked.payload), asked.said.encode()
-        return await _answer(house, lambda: house.stays.again(payload, asked.ask, said, wakes=asked.wakes))
+            return _response(error_reply(BAD_REQUEST, str(error)))
+        payload, stdout = bytes(stop.payload), stop.stdout.encode()
+        return await _answer(daemon, lambda: daemon.idle.resume(payload, stop.request, stdout, wakes=stop.wakes))
 
     async def wake(request: Request) -> Response:
-        ask, payload = read_request("Stop", request.url.query.encode(), request.headers.raw), await _body(request)
-        if ask.launched and not is_same_home(ask, home):
-            return _response(HookReply(_NOT_YOURS, stdout=b"this daemon speaks for another home"))
-        return await _answer(house, lambda: house.stays.wake(payload, ask))
+        hook, payload = read_request("Stop", request.url.query.encode(), request.headers.raw), await _body(request)
+        if hook.launched and not is_same_home(hook, home):
+            return _response(error_reply(NOT_THIS_DAEMON, "this daemon serves another home"))
+        return await _answer(daemon, lambda: daemon.idle.wake(payload, hook))
 
     return [
-        Route("/v1/waits", begin, methods=["POST"]),
+        Route("/v1/waits", resume, methods=["POST"]),
         Route("/v1/wakes", wake, methods=["POST"]),
     ]
 
 
-async def _answer(house: Daemon, decide: Callable[[], HookReply]) -> Response:
+async def _answer(daemon: Daemon, work: Callable[[], HookReply]) -> Response:
     try:
-        return _response(await house.mail.run(decide))
+        return _response(await daemon.mail.run(work))
     except (FairleadError, OSError) as error:
-        return _response(HookReply(_UNAVAILABLE, stdout=str(error).encode(errors="replace")))
+        return _response(error_reply(UNAVAILABLE, str(error)))
 
 
 async def _body(request: Request) -> bytes:
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
-        if size > _LARGEST:
+        if size > _MAX_BODY:
             raise ValueError("larger than any payload")
         parts.append(part)
     return b"".join(parts)

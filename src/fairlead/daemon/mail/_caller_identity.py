@@ -1,12 +1,12 @@
-"""Who a caller is: what the daemon sees of its process, not what it says of itself.
+"""Who a caller is: by what the daemon observes of its process, not by what it claims.
 
-A command that runs below the process of a session is that session's agent, and may speak for its subagents. One that
-does not, but has a terminal, is the person's, who may speak for anybody. What is left are programs. Such a one is the
-session's that it names, if nobody can see better: if that session's process is alive in this system's table, the
-program would have been found below it. That serves containers, and sessions whose process is gone.
+A command below the process of a session is that session's agent, and may speak for its subagents. Any other command
+with a terminal is the user's, who may speak for anybody. The rest are programs. A program is the session that it names
+if that cannot be checked: were the session's process in our process table, the program would have been found below it.
+That serves containers, and sessions whose process is gone.
 
-This keeps agents from speaking for others by mistake or by a flag. It is no wall between programs of one user: whoever
-runs as you can write your files, too.
+This keeps agents from speaking for others by mistake or by an option. It is no security boundary between programs of
+one user, who can also write each other's files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """Who a caller says it is."""
+    """Who a caller claims to be."""
 
     name: str = ""
     """`--as`."""
@@ -36,42 +36,42 @@ class Claim(msgspec.Struct, frozen=True):
     """The session that the client's variable names, in the caller's environment."""
     cwd: str = ""
     is_start: bool = False
-    """A session begins: one that nobody has heard of is made."""
+    """A session starts: one that is not known is created."""
 
 
-class Seen(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True):
     """What was looked up about a caller."""
 
     own: tuple[Session, ...] = ()
-    """The sessions of the nearest process above it that has any; who was heard of last stands last."""
+    """The sessions of its nearest ancestor that has any, the last active one last."""
     is_common: bool = False
-    """That process is above the daemon, too: the first of all processes, or one that takes in orphans."""
+    """That ancestor is also ours: the init process, or one that adopts orphans."""
     has_terminal: bool = False
     claimed: Session | None = None
-    """The session that it claims, if one with that id is known."""
+    """The session that it claims to be, if one with that id is known."""
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who it is, and how that is known."""
+    """Who a caller is, and how that is known."""
 
     agent: Agent
     how: Literal["process", "terminal", "session id", "program"]
 
     @property
     def is_person(self) -> bool:
-        """Whether a person speaks, be it for an agent."""
+        """Whether the user calls, be it for an agent."""
         return self.how == "terminal"
 
 
-def identify(office: MessageService, seen: Seen, claim: Claim) -> Caller:
-    """Say who a caller is. Raises `NotYours` if it claims to be somebody else, `NoSuchAgent` if there is none."""
-    if seen.own and (not seen.is_common or _is_named(seen.own, claim)):
-        return Caller(_in_session(office, seen.own, claim), "process")
-    if seen.has_terminal:
-        return Caller(_at_terminal(office, seen, claim), "terminal")
+def identify(service: MessageService, observed: Observation, claim: Claim) -> Caller:
+    """Return who a caller is. Raises `NotYours` if it claims to be somebody else, `NoSuchAgent` if there is none."""
+    if observed.own and (not observed.is_common or _is_named(observed.own, claim)):
+        return Caller(_in_session(service, observed.own, claim), "process")
+    if observed.has_terminal:
+        return Caller(_at_terminal(service, observed, claim), "terminal")
     wanted = claim.session or claim.variable
-    if wanted and (claim.session or _may_be(office, seen.claimed, wanted)):
-        return Caller(_by_id(office, seen, claim), "session id")
+    if wanted and (claim.session or _may_be(service, observed.claimed, wanted)):
+        return Caller(_by_id(service, observed, claim), "session id")
     if claim.name and claim.name.lower() != SCRIPT.name.lower():
         raise NotYours(
             f"this command runs in no session and has no terminal, so it cannot speak for {claim.name}; "
@@ -81,9 +81,9 @@ def identify(office: MessageService, seen: Seen, claim: Claim) -> Caller:
 
 
 def _is_named(own: tuple[Session, ...], claim: Claim) -> bool:
-    """Tell whether the caller names one of the sessions: a process that is above everybody proves nothing alone.
+    """Return whether the caller names one of the sessions: a common ancestor alone proves nothing.
 
-    A hook whose client has died is found below such a one, and so would be everybody else.
+    A hook whose client has died is a child of such a process, and so is any other orphan.
     """
     return bool({claim.session, claim.variable} & _ids(own).keys())
 
@@ -92,8 +92,8 @@ def _ids(own: tuple[Session, ...]) -> dict[str, Session]:
     return {name: session for session in own for name in (*session.previous, session.id)}
 
 
-def _in_session(office: MessageService, own: tuple[Session, ...], claim: Claim) -> Agent:
-    """Give the agent that runs the command: the session's, or a subagent of it, which lives in the same process."""
+def _in_session(service: MessageService, own: tuple[Session, ...], claim: Claim) -> Agent:
+    """Return the agent that runs the command: the session's, or a subagent of it, which shares its process."""
     ids = _ids(own)
     if claim.session and claim.session not in ids:
         raise NotYours(
@@ -102,64 +102,64 @@ def _in_session(office: MessageService, own: tuple[Session, ...], claim: Claim) 
         )
     chosen = ids.get(claim.session or claim.variable, own[-1])
     if not claim.name:
-        return _agent_of(office, chosen)
-    asked = office.find(claim.name)
-    if all(asked.session != _agent_of(office, session).session for session in own):
+        return _agent_of(service, chosen)
+    asked = service.find_by_name(claim.name)
+    if all(asked.session != _agent_of(service, session).session for session in own):
         raise NotYours(
-            f"this command runs in the session of {_agent_of(office, chosen).name}, so it cannot speak for "
+            f"this command runs in the session of {_agent_of(service, chosen).name}, so it cannot speak for "
             f"{asked.name}; a name cannot be borrowed"
         )
     return asked
 
 
-def _at_terminal(office: MessageService, seen: Seen, claim: Claim) -> Agent:
+def _at_terminal(service: MessageService, observed: Observation, claim: Claim) -> Agent:
     if claim.name:
-        asked = office.find(claim.name)
+        asked = service.find_by_name(claim.name)
         if asked.id == FAIRLEAD.id:
             raise NotYours(f"nobody speaks for {FAIRLEAD.name}: what it writes are notices")
         return asked
-    return _known(office, seen, claim) if claim.session else USER
+    return _known(service, observed, claim) if claim.session else USER
 
 
-def _by_id(office: MessageService, seen: Seen, claim: Claim) -> Agent:
-    session = seen.claimed
+def _by_id(service: MessageService, observed: Observation, claim: Claim) -> Agent:
+    session = observed.claimed
     if session is not None and _runs_here(session):
         raise NotYours(
             f"session {session.id} runs as process {session.pid}, which did not start this command; "
             "a name cannot be borrowed"
         )
-    mine = _known(office, seen, claim)
+    mine = _known(service, observed, claim)
     if not claim.name:
         return mine
-    asked = office.find(claim.name)
+    asked = service.find_by_name(claim.name)
     if asked.session != mine.session:
         raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot speak for {asked.name}")
     return asked
 
 
-def _may_be(office: MessageService, claimed: Session | None, wanted: str) -> bool:
-    """Tell whether the session that a variable names can be the caller's. One that cannot is nobody's mistake."""
-    return not _runs_here(claimed) if claimed is not None else office.known(wanted) is not None
+def _may_be(service: MessageService, claimed: Session | None, wanted: str) -> bool:
+    """Return whether the session that a variable names can be the caller's."""
+    return not _runs_here(claimed) if claimed is not None else service.find_by_session(wanted) is not None
 
 
 def _runs_here(session: Session) -> bool:
-    """Tell whether a session's process is alive in the table that we look into; a pid alone proves nothing."""
+    """Return whether a session's process is alive in our process table; a pid alone proves nothing."""
     processes: Iterable[tuple[int, int]] = ((session.pid, session.pid_start), *session.others)
-    told = [(pid, start) for pid, start in processes if pid and start]
-    return session.ended is None and len(dead_processes(told)) < len(told)
+    known = [(pid, start) for pid, start in processes if pid and start]
+    return session.ended is None and len(dead_processes(known)) < len(known)
 
 
-def _known(office: MessageService, seen: Seen, claim: Claim) -> Agent:
+def _known(service: MessageService, observed: Observation, claim: Claim) -> Agent:
     name = claim.session or claim.variable
-    if seen.claimed is not None:
-        return _agent_of(office, seen.claimed)
-    agent = office.known(name)
+    if observed.claimed is not None:
+        return _agent_of(service, observed.claimed)
+    agent = service.find_by_session(name)
     if agent is None and claim.is_start:
-        agent = office.agent_for(name, project=claim.cwd)
+        agent = service.ensure_agent(name, project=claim.cwd)
     if agent is None:
         raise NoSuchAgent(f"no session {name!r} is known here; its first event makes it known")
     return agent
 
 
-def _agent_of(office: MessageService, session: Session) -> Agent:
-    return office.agent_for(session.id, project=session.project or session.cwd)
+def _agent_of(service: MessageService, session: Session) -> Agent:
+    return service.ensure_agent(session.id, project=session.project or session.cwd)

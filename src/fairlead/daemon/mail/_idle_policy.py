@@ -1,12 +1,13 @@
-"""How an agent stays that has nothing left to do: mail first, then its tasks, then it waits, at last a heartbeat.
+"""What an agent does that has nothing left to do: read its mail, do its tasks, then wait for more mail.
 
-Three ways (`mail.stay`): `always` waits in the hook that the client waits for, `wake` in one that it does not wait for,
-`no` does not wait.
+There are three settings (`mail.stay`): `always` waits in the hook that the client waits for, `wake` in one that the
+client does not wait for, `no` does not wait.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from threading import Lock
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
@@ -14,229 +15,254 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.clients import CLIENTS
-from fairlead.daemon.events._handler import HookReply
-from fairlead.daemon.events._mail import shown
-from fairlead.decide import find_policy, idle_settings, read_event
+from fairlead.clients import client_named
+from fairlead.daemon.events._extension import EventContext
+from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
+from fairlead.decide import idle_settings
 from fairlead.events import HookOutput, Stop, encode_json
-from fairlead.journal import LONGEST_REASON, CommandsRecord
-from fairlead.mail import MailError, config_folder, incomplete
-from fairlead.mail import _render as words
+from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
+from fairlead.mail import MailError, incomplete, render
 from fairlead.policy import NotCached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.clients import Task
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.events._extension import StartWait
+    from fairlead.daemon.events._messages import HookRequest
+    from fairlead.daemon.events._recorder import EventRecorder
     from fairlead.daemon.mail._service import MailService
-    from fairlead.daemon.mail._waiters import Waiter, WaitToken, Way
+    from fairlead.daemon.mail._waiters import Mode, Waiter, WaitToken
     from fairlead.decide import IdleSettings
-    from fairlead.events import Event
-    from fairlead.journal import Record
-    from fairlead.mail import Agent, MessageService, Task
+    from fairlead.mail import Agent, MessageService
 
-WAKE = 2_000_000
-"""Seconds that a wake waits at most, 23 days: what the timers of all clients can count."""
+MAX_WAKE_WAIT = 2_000_000
+"""Seconds, 23 days: the longest time that the timers of all clients can count."""
 
-_OPENING = 5.0
-_GRACE = 0.5
-"""Seconds that a wake leaves to the hook that the client started in the same moment: its word needs no turn more."""
-_MOST_REMINDED = 2000
-_WAITS = 303
-_NO_SUCH = 404
-_UNAVAILABLE = 503
-_ONLY_AT_END = b"only at the end of a turn is there something to wait for"
+_OPEN_TIMEOUT = 5.0
+_WAKE_DELAY = 0.5
+"""Seconds that a wake leaves to the hook that the client started at the same moment: mail shown there needs no turn."""
+_MAX_REMINDED = 2000
+_ONLY_AT_STOP = "only at the end of a turn is there something to wait for"
 
 
 class IdlePolicy:
-    """Lets agents stay."""
+    """Shows mail to idle agents, and makes them wait for more."""
 
-    def __init__(self, mail: MailService, keep: Callable[[Record], object], trouble: Callable[[str], None]) -> None:
+    def __init__(self, mail: MailService, recorder: EventRecorder, errors: ErrorLog) -> None:
         self._mail = mail
-        self._keep = keep
-        self._trouble = trouble
+        self._recorder = recorder
+        self._errors = errors
         self._lock = Lock()
         self._reminded: dict[str, tuple[tuple[Task, ...], int]] = {}
-        """By session: the tasks that it was reminded of last, and how often in a row."""
+        """By session: the tasks of the last reminder, and how often in a row it was given."""
 
-    def how(self, event: Event, ask: HookRequest) -> IdleSettings:
-        """Say how an agent stays."""
-        return idle_settings(event, find_policy(event.cwd or ask.cwd), ask.env)
+    @staticmethod
+    def settings(context: EventContext) -> IdleSettings:
+        """Return how the agent of an event waits when it is idle."""
+        return idle_settings(context.event, context.policy, context.request.env)
 
-    def never(self, agent: Agent, event: Event, ask: HookRequest) -> bool:
-        """Tell whether an agent does not stay, as before, without a look at the disk."""
+    def may_wait(self, agent: Agent, context: EventContext) -> bool:
+        """Return whether an agent may wait, as far as is known without reading a file."""
         if self._mail.stay_of(agent) != "no":
-            return False
+            return True
         try:
-            policing = find_policy(event.cwd or ask.cwd, cached_only=True)
+            return self.settings(context).stay != "no"
         except NotCached:
-            return False
-        return idle_settings(event, policing, ask.env).stay == "no"
+            return True
+
+    def waits_always(self, event: Stop) -> bool:
+        """Return whether the agent of an event was to wait when it last stopped."""
+        service = self._mail.service_within(0)
+        agent = service.find_by_session(event.session_id) if service else None
+        return agent is not None and self._mail.stay_of(agent) == "always"
 
     # -- at the end of a turn, in a thread -------------------------------------------------------------
 
-    def mail(self, office: MessageService, event: Stop, ask: HookRequest) -> HookOutput | None:
-        """Show what has come, which keeps the agent going."""
-        agent = self._mail.agent_of(office, event, ask)
-        self._mail.stays(agent, self.how(event, ask).stay)
-        messages, left = shown(office, agent, event, ask)
-        return HookOutput.block(words.stop_reason(messages, left)) if messages else None
+    def show_mail(self, service: MessageService, event: Stop, context: EventContext) -> HookOutput | None:
+        """Show the mail that has come, which keeps the agent going."""
+        agent = self._mail.agent_of(service, event, context.request)
+        self._mail.set_stay(agent, self.settings(context).stay)
+        messages, left = self._mail.show(service, agent, event, context.request)
+        return HookOutput.block(render.stop_reason(messages, left)) if messages else None
 
-    def begin(self, event: Stop, ask: HookRequest, said: bytes) -> HookReply:
-        """Let an agent wait for which no mail has come: if it has tasks of its own, it is reminded of them instead."""
-        how = self.how(event, ask)
-        tasks = incomplete(self._mail.tasks.of(event.session_id, config_folder(ask.env, ask.cwd)))
-        if tasks and self._may_remind(event.session_id, tasks, how.most_blocks):
-            return _blocked(event, ask, words.tasks_reason(tasks), said)
-        self.mark_idle(event)
-        if self._mail.is_hopeless:
-            return HookReply(200, stdout=said)
-        return self._promised("stop", event, ask, how.wait, said)
+    def wait_for(self, event: Stop, context: EventContext) -> StartWait | None:
+        """Return what makes the agent wait if it may stop; `None` if it does not wait."""
+        if self.settings(context).stay != "always":
+            return None
+        return lambda reply: self._start(event, context, reply.stdout)
 
-    def again(self, payload: bytes, ask: HookRequest, said: bytes, *, wakes: bool = False) -> HookReply:
-        """Take up a stop that was decided elsewhere, or whose wait has broken off: what it was shown was never seen."""
-        event = read_event(payload, ask.event)
+    def resume(self, payload: bytes, request: HookRequest, stdout: bytes, *, wakes: bool = False) -> HookReply:
+        """Continue a stop that another process decided, or whose wait broke off: what it was shown was not seen."""
+        client = client_named(request.client)
+        event = client.parse(payload, request.event)
         if not isinstance(event, Stop):
-            return HookReply(_NO_SUCH, stdout=_ONLY_AT_END)
-        office, output = self._mail.office_within(_OPENING), None
+            return error_reply(NOT_FOUND, _ONLY_AT_STOP)
+        context = EventContext(event, request, client, inline=False)
+        service, output = self._mail.service_within(_OPEN_TIMEOUT), None
         try:
-            if office is not None:
-                office.unshow(ask.id)
-                output = None if wakes else self.mail(office, event, ask)
+            if service is not None:
+                service.requeue(request.id)
+                output = None if wakes else self.show_mail(service, event, context)
         except MailError as error:
-            self._trouble(f"mail could not be shown at {event.event_name}: {error}")
+            self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
         if output is not None:
-            return _blocked(event, ask, output.reason or "", said)
-        return self.wake(payload, ask) if wakes else self.begin(event, ask, said)
+            return _blocked(event, request, output.reason or "", stdout)
+        return self.wake(payload, request) if wakes else self._start(event, context, stdout)
 
-    def wake(self, payload: bytes, ask: HookRequest) -> HookReply:
-        """Let a hook wait that the client does not wait for, if agents are to be woken there.
+    def wake(self, payload: bytes, request: HookRequest) -> HookReply:
+        """Start the wait of a hook that the client does not wait for, if the settings say so.
 
         A client without a terminal (`-p`, the SDK) does wait for it, and would never end.
         """
-        event = read_event(payload, ask.event)
+        client = client_named(request.client)
+        event = client.parse(payload, request.event)
         if not isinstance(event, Stop):
-            return HookReply(_NO_SUCH, stdout=_ONLY_AT_END)
-        is_alone = ask.env.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk")
-        if is_alone or self.how(event, ask).stay != "wake":
-            return HookReply(200)
-        return self._promised("wake", event, ask, WAKE, b"")
+            return error_reply(NOT_FOUND, _ONLY_AT_STOP)
+        if (
+            client.is_headless(request.env)
+            or self.settings(EventContext(event, request, client, inline=False)).stay != "wake"
+        ):
+            return HookReply(OK)
+        return self._issue_token("wake", event, request, MAX_WAKE_WAIT, b"")
 
     def mark_idle(self, event: Stop) -> None:
-        """Tell whoever asked this agent something that it is idle now, unless subagents of it still work."""
-        office = self._mail.office_within(0)
-        agent = office.known(event.session_id) if office else None
-        if office is None or agent is None or _has_helpers(event):
+        """Notify those who wait for an answer of this agent that it is idle, unless its subagents still work."""
+        service = self._mail.service_within(0)
+        agent = service.find_by_session(event.session_id) if service else None
+        if service is None or agent is None or _has_running_subagents(event):
             return
         try:
-            office.went_idle(agent)
+            service.notify_idle(agent)
         except MailError as error:
-            self._trouble(f"who waits for {agent.name} could not be told: {error}")
+            self._errors.report(f"those who wait for {agent.name} could not be notified: {error}")
 
-    def _may_remind(self, session: str, tasks: tuple[Task, ...], most: int) -> bool:
-        """Count how often the same tasks were named in a row: one who cannot do them is not asked for ever."""
+    def _start(self, event: Stop, context: EventContext, stdout: bytes) -> HookReply:
+        """Make an agent wait that has no mail; if it has tasks of its own, remind it of them instead."""
+        settings, request = self.settings(context), context.request
+        client = context.client
+        stored = client.read_tasks(client.config_folder(request.env, request.cwd), event.session_id)
+        tasks = incomplete(self._mail.tasks.of(event.session_id, stored))
+        if tasks and self._may_remind(event.session_id, tasks, settings.max_reminders):
+            return _blocked(event, request, render.tasks_reason(tasks), stdout)
+        self.mark_idle(event)
+        if self._mail.is_unavailable:
+            return HookReply(OK, stdout=stdout)
+        return self._issue_token("stop", event, request, settings.wait, stdout)
+
+    def _may_remind(self, session: str, tasks: tuple[Task, ...], limit: int) -> bool:
+        """Count the reminders of the same tasks in a row: an agent that cannot do them is not reminded for ever."""
         with self._lock:
-            before, so_far = self._reminded.get(session, ((), 0))
-            so_far = so_far if before == tasks else 0
-            if most and so_far >= most:
+            before, count = self._reminded.get(session, ((), 0))
+            count = count if before == tasks else 0
+            if limit and count >= limit:
                 return False
-            if len(self._reminded) >= _MOST_REMINDED:
+            if len(self._reminded) >= _MAX_REMINDED:
                 self._reminded.clear()
-            self._reminded[session] = tasks, so_far + 1
+            self._reminded[session] = tasks, count + 1
         return True
 
-    def _promised(self, way: Way, event: Stop, ask: HookRequest, seconds: float, said: bytes) -> HookReply:
-        promise = self._mail.waits.promise(way, event, ask, seconds, said)
-        return HookReply(_WAITS, token=promise.token, milliseconds=int(seconds * 1000))
+    def _issue_token(self, mode: Mode, event: Stop, request: HookRequest, seconds: float, stdout: bytes) -> HookReply:
+        token = self._mail.waiters.issue(mode, event, request, seconds, stdout)
+        return HookReply(WAIT, token=token.token, milliseconds=int(seconds * 1000))
 
-    # -- waiting, in the loop --------------------------------------------------------------------------
+    # -- waiting, in the event loop --------------------------------------------------------------------
 
-    async def hold(self, token: str, is_gone: Callable[[], bool]) -> HookReply:
-        """Keep a promise: answer when mail comes, or time is up. To one who `is_gone` nothing counts as shown."""
-        office = await self._mail.opened()
-        promise = self._mail.waits.claim(token)
-        if promise is None:
-            return HookReply(_NO_SUCH, stdout=b"nobody promised that; ask again")
-        if promise.is_over or office is None:
-            return HookReply(200, stdout=promise.said)
+    async def wait(self, token: str, is_disconnected: Callable[[], bool]) -> HookReply:
+        """Wait until mail comes or the time is up, and return the reply. Nothing counts as shown to who has gone."""
+        service = await self._mail.opened()
+        wait = self._mail.waiters.claim(token)
+        if wait is None:
+            return error_reply(NOT_FOUND, "unknown token; ask for a new one")
+        if wait.is_over or service is None:
+            return HookReply(OK, stdout=wait.stdout)
         try:
-            agent = await self._mail.run(self._mail.agent_of, office, promise.event, promise.ask)
-            with self._mail.waits.held(promise, agent.id) as waiter:
-                return await self._wait(office, agent, promise, waiter, is_gone)
-        except Exception as error:  # noqa: BLE001 - without an answer it would be asked again, and again
-            self._trouble(f"nobody can wait for mail: {error}")
-            return HookReply(200, stdout=promise.said)
+            agent = await self._mail.run(self._mail.agent_of, service, wait.event, wait.request)
+            with self._mail.waiters.held(wait, agent.id) as waiter:
+                return await self._wait(service, agent, wait, waiter, is_disconnected)
+        except Exception as error:  # noqa: BLE001 - without an answer the launcher would ask again and again
+            self._errors.report(f"an agent cannot wait for mail: {error}")
+            return HookReply(OK, stdout=wait.stdout)
 
     async def _wait(
-        self, office: MessageService, agent: Agent, promise: WaitToken, waiter: Waiter, is_gone: Callable[[], bool]
+        self,
+        service: MessageService,
+        agent: Agent,
+        wait: WaitToken,
+        waiter: Waiter,
+        is_disconnected: Callable[[], bool],
     ) -> HookReply:
-        end = "mail" if promise.way == "stop" else await waiter.wait(_GRACE)
+        end = "mail" if wait.mode == "stop" else await waiter.wait(_WAKE_DELAY)
         while end in {"mail", "time"}:
-            if office.waiting(agent):
-                reply = await self._deliver(office, agent, promise, is_gone)
+            if service.queued_count(agent):
+                reply = await self._deliver(service, agent, wait, is_disconnected)
                 if reply is not None:
                     return reply
-            elif promise.left() <= 0:
-                return await self._heartbeat(promise)
-            end = await waiter.wait(promise.left())
-        return (
-            HookReply(_UNAVAILABLE, stdout=b"the daemon goes")
-            if end == "leaving"
-            else HookReply(200, stdout=promise.said)
-        )
+            elif wait.seconds_left() <= 0:
+                return await self._time_is_up(wait)
+            end = await waiter.wait(wait.seconds_left())
+        if end == "shutdown":
+            return error_reply(UNAVAILABLE, "the daemon shuts down")
+        return HookReply(OK, stdout=wait.stdout)
 
     async def _deliver(
-        self, office: MessageService, agent: Agent, promise: WaitToken, is_gone: Callable[[], bool]
+        self, service: MessageService, agent: Agent, wait: WaitToken, is_disconnected: Callable[[], bool]
     ) -> HookReply | None:
-        """Show what has come; `None` if another event has shown it meanwhile."""
-        showing = asyncio.ensure_future(self._mail.run(self._show, office, agent, promise))
+        """Show the mail that has come; `None` if another event has shown it meanwhile."""
+        showing = asyncio.ensure_future(self._mail.run(self._show, service, agent, wait))
+        undo = partial(self._mail.undo_delivery, wait.request.id)
         try:
             reply = await asyncio.shield(showing)
         except asyncio.CancelledError:
-            showing.add_done_callback(lambda _: self._mail.undo_delivery(promise.ask.id))
+            showing.add_done_callback(lambda _: undo())
             raise
-        if reply is not None and is_gone():
-            self._mail.undo_delivery(promise.ask.id)
+        if reply is not None and is_disconnected():
+            undo()
         return reply
 
-    def _show(self, office: MessageService, agent: Agent, promise: WaitToken) -> HookReply | None:
-        self._mail.retry_undo(office)
-        messages, left = shown(office, agent, promise.event, promise.ask)
+    def _show(self, service: MessageService, agent: Agent, wait: WaitToken) -> HookReply | None:
+        self._mail.retry_undo(service)
+        event, request = wait.event, wait.request
+        messages, left = self._mail.show(service, agent, event, request)
         if not messages:
             return None
-        reason = words.stop_reason(messages, left)
-        self._write_down(promise, reason)
-        if promise.way == "wake":
-            return HookReply(200, 2, stderr=f"{reason}\n".encode(errors="replace"), shows=promise.ask.id)
-        return replace(_blocked(promise.event, promise.ask, reason, promise.said), shows=promise.ask.id)
+        reason = render.stop_reason(messages, left)
+        self._record(wait, reason)
+        if wait.mode == "wake":
+            return HookReply(OK, 2, stderr=f"{reason}\n".encode(errors="replace"), undo_id=request.id)
+        return replace(_blocked(event, request, reason, wait.stdout), undo_id=request.id)
 
-    async def _heartbeat(self, promise: WaitToken) -> HookReply:
-        """Say that nothing came; who only wakes has nothing to say, and waits on."""
-        if promise.way == "wake":
-            return self._promised("wake", promise.event, promise.ask, WAKE, b"")
-        await self._mail.run(self._write_down, promise, words.HEARTBEAT)
-        return _blocked(promise.event, promise.ask, words.HEARTBEAT, promise.said)
+    async def _time_is_up(self, wait: WaitToken) -> HookReply:
+        """Return the heartbeat that keeps an agent alive; a hook that only wakes goes on waiting."""
+        if wait.mode == "wake":
+            return self._issue_token("wake", wait.event, wait.request, MAX_WAKE_WAIT, b"")
+        await self._mail.run(self._record, wait, render.HEARTBEAT)
+        return _blocked(wait.event, wait.request, render.HEARTBEAT, wait.stdout)
 
-    def _write_down(self, promise: WaitToken, reason: str) -> None:
-        """Add to the event's record how its wait ended. A record that cannot be kept is no reason not to answer."""
-        seconds = round(monotonic() - promise.made, 6)
-        done = CommandsRecord(
-            id=promise.ask.id, at=time(), verdict="blocked", reason=reason[:LONGEST_REASON], seconds=seconds
+    def _record(self, wait: WaitToken, reason: str) -> None:
+        """Record how a wait ended. A failure is no reason not to answer."""
+        record = CommandsRecord(
+            id=wait.request.id,
+            at=time(),
+            verdict="blocked",
+            reason=reason[:MAX_REASON_LENGTH],
+            seconds=round(monotonic() - wait.issued_at, 6),
         )
         try:
-            self._keep(done)
-        except Exception as error:  # noqa: BLE001 - a full disk; `trouble` is told of it, and no more
-            self._trouble(f"how a wait ended is not written down: {error}")
+            self._recorder.write(record)
+        except Exception as error:  # noqa: BLE001 - a full disk
+            self._errors.report(f"the end of a wait is not recorded: {error}")
 
 
-def _blocked(event: Stop, ask: HookRequest, reason: str, said: bytes) -> HookReply:
-    """Keep an agent going; what was to be said already is said, too."""
-    answer = CLIENTS[ask.client].render(event, HookOutput.block(reason))
-    stdout = answer.stdout
-    if said:
-        document: dict[str, Any] = {**_object(said), **_object(stdout)}
-        stdout = encode_json(document) + b"\n"
-    return HookReply(200, answer.exit_code, stdout, answer.stderr.encode(errors="replace"), "blocked", reason)
+def _blocked(event: Stop, request: HookRequest, reason: str, stdout: bytes) -> HookReply:
+    """Return the reply that keeps an agent going; what was to be printed already is part of it."""
+    answer = client_named(request.client).render(event, HookOutput.block(reason))
+    text = answer.stdout
+    if stdout:
+        document: dict[str, Any] = {**_object(stdout), **_object(text)}
+        text = encode_json(document) + b"\n"
+    return HookReply(OK, answer.exit_code, text, answer.stderr.encode(errors="replace"), "blocked", reason)
 
 
 def _object(text: bytes) -> dict[str, Any]:
@@ -247,7 +273,7 @@ def _object(text: bytes) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _has_helpers(event: Stop) -> bool:
-    """Tell whether subagents work on in the background: then the turn goes on when they are done."""
+def _has_running_subagents(event: Stop) -> bool:
+    """Return whether subagents work in the background: then the turn goes on when they are done."""
     tasks = event.background_tasks or []
     return any(isinstance(task, dict) and task.get("type") == "subagent" for task in tasks)

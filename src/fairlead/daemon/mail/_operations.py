@@ -1,4 +1,4 @@
-"""What each request for mail comes to: from who asks, and what, to a document. For a thread, because disks are slow."""
+"""The operations of mail over HTTP: from the caller and a request to a document. They may wait for the disk."""
 
 from __future__ import annotations
 
@@ -8,65 +8,66 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fairlead.clients import DEFAULT_CLIENT, client_or_default
 from fairlead.daemon.http._mail_documents import (
-    agent_row,
-    agent_rows,
+    agent_document,
+    agent_documents,
+    delivery_document,
     has_ended,
-    inbox_row,
-    letter_row,
-    message_row,
-    sent_row,
+    inbox_document,
+    message_document,
+    sent_document,
     session_of,
 )
 from fairlead.mail import (
-    MOST_SHOWN,
+    MAX_SHOWN_MESSAGES,
     STAGES,
     USER,
     Draft,
+    MailCounts,
     NoSuchAgent,
     NotYours,
-    Standing,
     incomplete,
     session_context,
     stop_reason,
 )
-from fairlead.mail import identity as identity_words
+from fairlead.mail import identity_context as identity_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.daemon.http import _mail_requests as asks
+    from fairlead.daemon.http import _mail_requests as requests
     from fairlead.daemon.mail._caller_identity import Caller
-    from fairlead.mail import Agent, Message, MessageService, Stage, TasksHeard
+    from fairlead.mail import Agent, Message, MessageService, Stage, TaskLists
     from fairlead.sessions import Session
 
 _PAGE = 200
-_LONGEST_THREAD = 100
+_MAX_THREAD = 100
 _UNREAD: tuple[Stage, ...] = ("queued", "shown")
-_NONE = Standing()
+_NONE = MailCounts()
 
 
-class Visit(msgspec.Struct, frozen=True):
-    """Somebody who asks, and all that an answer needs."""
+class MailCall(msgspec.Struct, frozen=True):
+    """The caller of an operation, and what an answer needs."""
 
-    office: MessageService
+    service: MessageService
     caller: Caller
     sessions: Callable[[str], Session | None]
-    tasks: TasksHeard
+    tasks: TaskLists
     now: float
     message: int = 0
     """The id in the path."""
 
     @property
     def agent(self) -> Agent:
-        """Who asks."""
+        """The agent that the caller speaks for."""
         return self.caller.agent
 
     def project(self, cwd: str) -> str:
-        """Give the project that the caller is in: its own, else that of the agents around its folder."""
+        """Return the project of the caller: its own, else that of the agents around its folder."""
         if self.agent.project:
             return self.agent.project
-        around = {agent.project for agent in self.office.agents() if _is_in(cwd, agent.project)}
+        around = {agent.project for agent in self.service.agents() if _is_in(cwd, agent.project)}
         return max(around, key=len, default=cwd)
 
 
@@ -77,212 +78,220 @@ def _is_in(folder: str, project: str) -> bool:
 # -- messages ------------------------------------------------------------------------------------------
 
 
-def send(visit: Visit, ask: asks.Send) -> dict[str, Any]:
+def send(call: MailCall, request: requests.Send) -> dict[str, Any]:
     """Send a message."""
     draft = Draft(
-        to=ask.to,
-        subject=ask.subject,
-        body=ask.body,
-        priority=ask.priority,
-        intent=ask.intent,
-        deadline=ask.deadline,
-        key=ask.key,
+        to=request.to,
+        subject=request.subject,
+        body=request.body,
+        priority=request.priority,
+        intent=request.intent,
+        deadline=request.deadline,
+        key=request.key,
     )
-    sent = visit.office.send(visit.agent, draft, project=visit.project(ask.cwd))
-    return sent_row(sent, visit.sessions, visit.now)
+    sent = call.service.send(call.agent, draft, project=call.project(request.cwd))
+    return sent_document(sent, call.sessions, call.now)
 
 
-def reply(visit: Visit, ask: asks.Reply) -> dict[str, Any]:
-    """Answer a message."""
-    sent = visit.office.reply(
-        _party(visit),
-        visit.message,
-        ask.body,
-        subject=ask.subject,
-        to_all=ask.all,
-        priority=ask.priority,
-        intent=ask.intent,
-        deadline=ask.deadline,
-        key=ask.key,
-        project=visit.project(ask.cwd),
+def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
+    """Reply to a message."""
+    sent = call.service.reply(
+        _party(call),
+        call.message,
+        request.body,
+        subject=request.subject,
+        to_all=request.all,
+        priority=request.priority,
+        intent=request.intent,
+        deadline=request.deadline,
+        key=request.key,
+        project=call.project(request.cwd),
     )
-    return sent_row(sent, visit.sessions, visit.now)
+    return sent_document(sent, call.sessions, call.now)
 
 
-def inbox(visit: Visit, ask: asks.Inbox) -> dict[str, Any]:
-    """Give a page of the inbox, or of what was found."""
-    rows = _found(visit, ask) if ask.search else _received(visit, ask)
-    unread = _standing(visit).unread
-    more = rows[ask.limit - 1]["id"] if len(rows) > ask.limit else 0
-    return {"unread": unread, "messages": rows[: ask.limit], "more": more}
+def inbox(call: MailCall, request: requests.Inbox) -> dict[str, Any]:
+    """Return a page of the inbox, or of the messages that match a search."""
+    rows = _searched(call, request) if request.search else _received(call, request)
+    unread = _standing(call).unread
+    more = rows[request.limit - 1]["id"] if len(rows) > request.limit else 0
+    return {"unread": unread, "messages": rows[: request.limit], "more": more}
 
 
-def _received(visit: Visit, ask: asks.Inbox) -> list[dict[str, Any]]:
-    """Go on page by page until there are enough of those that are wanted, and one more."""
+def _received(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
+    """Read page by page until there are enough messages of the wanted sender, and one more."""
     rows: list[dict[str, Any]] = []
-    before, wanted = ask.before, ask.sender.lower()
-    size = _PAGE if wanted else ask.limit + 1
-    while len(rows) <= ask.limit:
-        stages = STAGES if ask.all else _UNREAD
-        page = visit.office.inbox(visit.agent, stages=stages, limit=size, before=before)
-        rows += [inbox_row(*found) for found in page if wanted in ("", found[1].sender.lower())]
+    before, wanted = request.before, request.sender.lower()
+    size = _PAGE if wanted else request.limit + 1
+    while len(rows) <= request.limit:
+        stages = STAGES if request.all else _UNREAD
+        page = call.service.inbox(call.agent, stages=stages, limit=size, before=before)
+        rows += [inbox_document(*row) for row in page if wanted in ("", row[1].sender.lower())]
         if len(page) < size:
             break
         before = page[-1][1].id
     return rows
 
 
-def _found(visit: Visit, ask: asks.Inbox) -> list[dict[str, Any]]:
-    found: list[Message] = []
-    before, wanted = ask.before, ask.sender.lower()
-    size = _PAGE if wanted else ask.limit + 1
-    while len(found) <= ask.limit:
-        page = visit.office.search(visit.agent, ask.search, limit=size, before=before)
-        found += [message for message in page if wanted in ("", message.sender.lower())]
+def _searched(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
+    messages: list[Message] = []
+    before, wanted = request.before, request.sender.lower()
+    size = _PAGE if wanted else request.limit + 1
+    while len(messages) <= request.limit:
+        page = call.service.search(call.agent, request.search, limit=size, before=before)
+        messages += [message for message in page if wanted in ("", message.sender.lower())]
         if len(page) < size:
             break
         before = page[-1].id
-    return [message_row(message, whole=False) for message in found]
+    return [message_document(message, whole=False) for message in messages]
 
 
-def poll(visit: Visit, ask: asks.Poll, begun: float) -> dict[str, Any]:
-    """Give what was not shown yet, and count it as shown."""
-    messages = visit.office.show(visit.agent, "poll", ask.id, most=MOST_SHOWN)
-    left = visit.office.waiting(visit.agent)
-    words = session_context if ask.format == "context" else stop_reason
+def poll(call: MailCall, request: requests.Poll, started: float) -> dict[str, Any]:
+    """Return the mail that was not shown yet, and mark it as shown."""
+    messages = call.service.show(call.agent, "poll", request.id, limit=MAX_SHOWN_MESSAGES)
+    left = call.service.queued_count(call.agent)
+    text = session_context if request.format == "context" else stop_reason
     return {
-        "how": visit.caller.how,
-        "id": ask.id,
-        "messages": [message_row(message, whole=True) for message in messages],
+        "how": call.caller.how,
+        "id": request.id,
+        "messages": [message_document(message, whole=True) for message in messages],
         "left": left,
-        "text": words(messages, left) if messages else "",
-        "waited": round(monotonic() - begun, 3),
+        "text": text(messages, left) if messages else "",
+        "waited": round(monotonic() - started, 3),
     }
 
 
-def put_back(visit: Visit, ask: asks.Poll) -> dict[str, Any]:
-    """Take back what was given, and not printed."""
-    return {"undone": visit.office.unshow(ask.undo)}
+def undo_poll(call: MailCall, request: requests.Poll) -> dict[str, Any]:
+    """Queue the mail of a poll again that was not printed."""
+    return {"undone": call.service.requeue(request.undo)}
 
 
-def read(visit: Visit, _: asks.Ask) -> dict[str, Any]:
-    """Give a whole message, and mark it as read. A person who looks over an agent's shoulder marks nothing of its."""
-    reader = USER if visit.caller.is_person else _party(visit)
-    message, letters = visit.office.read(reader, visit.message)
-    thread = [message_row(one, whole=False) for one in visit.office.thread(reader, visit.message)[-_LONGEST_THREAD:]]
-    own = next((letter for letter in letters if letter.recipient == reader.name), None)
+def read(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+    """Return a whole message, and mark it as read; not if the user reads the mail of an agent."""
+    reader = USER if call.caller.is_person else _party(call)
+    message, deliveries = call.service.read(reader, call.message)
+    thread = [message_document(one, whole=False) for one in call.service.thread(reader, call.message)[-_MAX_THREAD:]]
+    own = next((one for one in deliveries if one.recipient == reader.name), None)
     return {
-        "message": message_row(message, whole=True),
-        "letters": [letter_row(letter) for letter in letters],
+        "message": message_document(message, whole=True),
+        "letters": [delivery_document(one) for one in deliveries],
         "thread": thread,
         "owed": message.intent == "request" and own is not None and not own.answered,
     }
 
 
-def ledger(visit: Visit, _: asks.Ask) -> dict[str, Any]:
-    """Say how a message fares with each recipient."""
-    party = _party(visit)
-    letters = visit.office.ledger(party, visit.message)
-    thread = visit.office.thread(party, visit.message)
-    message = next(one for one in thread if one.id == visit.message)
-    return {"message": message_row(message, whole=False), "letters": [letter_row(letter) for letter in letters]}
+def ledger(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+    """Return the delivery status of a message for each recipient."""
+    party = _party(call)
+    deliveries = call.service.ledger(party, call.message)
+    thread = call.service.thread(party, call.message)
+    message = next(one for one in thread if one.id == call.message)
+    return {
+        "message": message_document(message, whole=False),
+        "letters": [delivery_document(one) for one in deliveries],
+    }
 
 
-def _party(visit: Visit) -> Agent:
-    """Give who of the caller's own has to do with the message: it, or one of its subagents.
+def _party(call: MailCall) -> Agent:
+    """Return who took part in the message: the caller, or one of its subagents.
 
-    What runs in a session's process may be a subagent's command, which nothing else tells from the session's.
+    A command in a session's process may be a subagent's, which cannot be told from the session's.
     """
-    office, caller = visit.office, visit.agent
+    service, caller = call.service, call.agent
     try:
-        office.ledger(caller, visit.message)
+        service.ledger(caller, call.message)
     except NotYours:
-        for agent in office.agents(ended=True):
+        for agent in service.agents(include_ended=True):
             if agent.parent == caller.id:
                 with suppress(NotYours):
-                    office.ledger(agent, visit.message)
+                    service.ledger(agent, call.message)
                     return agent
         raise
     return caller
 
 
-# -- who there is --------------------------------------------------------------------------------------
+# -- agents --------------------------------------------------------------------------------------
 
 
-def agents(visit: Visit, ask: asks.Agents) -> dict[str, Any]:
-    """List those who are there, in this project or in all."""
-    project = None if ask.all else ask.project or visit.project(ask.cwd)
-    found = visit.office.agents(project, ended=ask.all)
-    if not ask.all:
-        found = [agent for agent in found if not has_ended(agent, session_of(agent, visit.sessions))]
-    rows = agent_rows(found, visit.office.standings(), visit.sessions, visit.now)
+def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
+    """List the agents of this project, or of all."""
+    project = None if request.all else request.project or call.project(request.cwd)
+    agents = call.service.agents(project, include_ended=request.all)
+    if not request.all:
+        agents = [agent for agent in agents if not has_ended(agent, session_of(agent, call.sessions))]
+    rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now)
     return {"project": project, "agents": rows}
 
 
-def status(visit: Visit, _: asks.Ask) -> dict[str, Any]:
-    """Say how much mail one has, what one owes, and what one is owed."""
-    office, agent = visit.office, visit.agent
-    standing = _standing(visit)
+def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+    """Return how much mail an agent has, which answers it owes, and which it waits for."""
+    service, agent = call.service, call.agent
+    standing = _standing(call)
     return {
-        "how": visit.caller.how,
-        "agent": agent_row(office.current(agent), standing, session_of(agent, visit.sessions), visit.now),
-        "urgent": office.waiting(agent, urgent_only=True),
-        "owes": [inbox_row(*owed) for owed in office.owed_by(agent)],
-        "owed": [inbox_row(*owed) for owed in office.owed_to(agent)],
+        "how": call.caller.how,
+        "agent": agent_document(service.current(agent), standing, session_of(agent, call.sessions), call.now),
+        "urgent": service.queued_count(agent, urgent_only=True),
+        "owes": [inbox_document(*owed) for owed in service.unanswered_by(agent)],
+        "owed": [inbox_document(*owed) for owed in service.unanswered_from(agent)],
     }
 
 
-def heartbeat(visit: Visit, ask: asks.Heartbeat) -> dict[str, Any]:
-    """Take a sign of life; a session that begins, or begins again, lives."""
-    if ask.start and visit.office.current(visit.agent).ended:
-        visit.office.revived(visit.agent)
-    visit.office.seen(visit.agent, visit.now)
-    return {"seen": visit.now}
+def heartbeat(call: MailCall, request: requests.Heartbeat) -> dict[str, Any]:
+    """Mark a session as alive; one that starts again after its end is revived."""
+    if request.start and call.service.current(call.agent).ended:
+        call.service.revive(call.agent)
+    call.service.mark_seen(call.agent, call.now)
+    return {"seen": call.now}
 
 
-def who(visit: Visit, _: asks.Ask) -> dict[str, Any]:
-    """Say who one is."""
-    agent = visit.office.current(visit.agent)
-    row = agent_row(agent, _standing(visit), session_of(agent, visit.sessions), visit.now)
-    return {"how": visit.caller.how, "agent": row, "saved": agent.saved}
+def show_identity(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+    """Return who the caller is."""
+    agent = call.service.current(call.agent)
+    row = agent_document(agent, _standing(call), session_of(agent, call.sessions), call.now)
+    return {"how": call.caller.how, "agent": row, "saved": agent.saved}
 
 
-def identity(visit: Visit, ask: asks.Identity) -> dict[str, Any]:
-    """Save or restore what one wants to be told, or take another name."""
-    office, agent = visit.office, visit.agent
-    if ask.action != "restore" and not agent.session:
-        raise NoSuchAgent(f"{agent.name} is no session, so it has nothing to {ask.action}; name one: --session ID")
-    if ask.action == "rename":
-        agent = office.rename(agent, ask.new)
-    elif ask.action == "save":
-        agent = office.save(agent, ask.status)
-    agent = office.current(agent)
-    owed = [message for _, message in office.owed_by(agent)]
-    text = identity_words(agent, _standing(visit).unread, owed)
+def identity(call: MailCall, request: requests.Identity) -> dict[str, Any]:
+    """Save or restore the status of an agent, or rename it."""
+    service, agent = call.service, call.agent
+    if request.action != "restore" and not agent.session:
+        raise NoSuchAgent(
+            f"{agent.name} is not a session, so it has nothing to {request.action}; name one: --session ID"
+        )
+    if request.action == "rename":
+        agent = service.rename(agent, request.new)
+    elif request.action == "save":
+        agent = service.save_status(agent, request.status)
+    agent = service.current(agent)
+    owed = [message for _, message in service.unanswered_by(agent)]
+    text = identity_text(agent, _standing(call).unread, owed)
     return {"name": agent.name, "session": agent.session, "saved": agent.saved, "text": text}
 
 
-def tasks(visit: Visit, ask: asks.Tasks) -> dict[str, Any]:
+def tasks(call: MailCall, request: requests.Tasks) -> dict[str, Any]:
     """List the tasks of the caller's session."""
-    found = visit.tasks.of(visit.agent.session, ask.folder) if visit.agent.session else ()
-    shown = found if ask.all else incomplete(found)
-    return {"session": visit.agent.session, "tasks": [msgspec.to_builtins(task) for task in shown]}
+    name = call.agent.session
+    session = call.sessions(name) if name else None
+    stored = client_or_default(session.client if session else DEFAULT_CLIENT).read_tasks(request.folder, name)
+    listed = call.tasks.of(name, stored) if name else ()
+    shown = listed if request.all else incomplete(listed)
+    return {"session": call.agent.session, "tasks": [msgspec.to_builtins(task) for task in shown]}
 
 
 # -- topics --------------------------------------------------------------------------------------------
 
 
-def topics(visit: Visit, _: asks.Ask) -> dict[str, Any]:
-    """List the topics that somebody listens to."""
-    return {"topics": [msgspec.to_builtins(topic) for topic in visit.office.topics()]}
+def topics(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+    """List the topics that have subscribers."""
+    return {"topics": [msgspec.to_builtins(topic) for topic in call.service.topics()]}
 
 
-def listen(visit: Visit, ask: asks.Listen) -> dict[str, Any]:
-    """Listen to a topic, or no more."""
-    do = visit.office.subscribe if ask.action == "join" else visit.office.unsubscribe
-    topic = do(visit.agent, ask.topic)
+def listen(call: MailCall, request: requests.Listen) -> dict[str, Any]:
+    """Join or leave a topic."""
+    change = call.service.subscribe if request.action == "join" else call.service.unsubscribe
+    topic = change(call.agent, request.topic)
     return {"topic": topic.name, "subscribers": list(topic.subscribers)}
 
 
-def _standing(visit: Visit) -> Standing:
-    return visit.office.standings().get(visit.agent.id, _NONE)
+def _standing(call: MailCall) -> MailCounts:
+    return call.service.mail_counts().get(call.agent.id, _NONE)

@@ -1,6 +1,6 @@
-"""The mail in the daemon: opens its office, keeps it in step with the sessions, and knows who waits.
+"""Mail inside the daemon: opens the message service, keeps it in step with the sessions, and knows who waits.
 
-What is shown at events is `_postman`'s, what commands ask is `_mail_http`'s.
+What is shown at events is for `events.extensions._mail`, what commands ask for is for `_operations`.
 """
 
 from __future__ import annotations
@@ -15,133 +15,128 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.daemon._store_writer import OPENING
 from fairlead.daemon.mail._waiters import WaiterRegistry
-from fairlead.decide import DOCTOR_SESSION
-from fairlead.journal import EventRecord
-from fairlead.mail import MailError, MailUnreachable, MessageService, TasksHeard
+from fairlead.mail import MAX_SHOWN_MESSAGES, MailError, MailUnreachable, MessageService, TaskLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.events import Event
-    from fairlead.journal import Record
-    from fairlead.mail import Agent
-    from fairlead.policy import Stay
+    from fairlead.journal import EventRecord
+    from fairlead.mail import Agent, Message
+    from fairlead.policy import StayMode
     from fairlead.sessions import Session
     from fairlead.store import MailStore
 
     T = TypeVar("T")
 
-AGE = 30 * 24 * 3600.0
-"""Seconds after which messages are forgotten that nobody waits for."""
+MAX_AGE = 30 * 24 * 3600.0
+"""Seconds after which messages are deleted that nobody waits for."""
 
 _THREADS = 4
-_SLOW = 20.0
-"""Seconds that the first attempt to open the box may take, on a slow disk."""
-_PATIENCE = 3.0
-"""Seconds to wait for another one after it: a daemon that goes may hold the box for a moment."""
-_PAUSES = (1.0, 5.0, 30.0, 300.0)
-"""Seconds before the next attempt to open the box, after one and more failures in a row."""
+_FIRST_OPEN_TIMEOUT = 20.0
+"""Seconds that the first attempt to open the store may take, on a slow disk."""
+_OPEN_TIMEOUT = 3.0
+"""Seconds to wait for a second attempt: a daemon that shuts down may hold the store for a moment."""
+_RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
+"""Seconds before the next attempt, after one and more failures in a row."""
 _TICK = 0.25
-_SECOND = 1.0
-_FLUSH = 30.0
-_SWEEP = 3600.0
-_MOST_MET = 20_000
-_MOST_STAYS = 20_000
-_MOST_UNANSWERED = 20_000
-_NO_END = frozenset({"clear", "resume", "fork"})
-"""How a session ends whose agent goes on."""
-_LAST_WORDS = frozenset({"SessionEnd", "SubagentStop"})
-"""Events that make nobody known who was not."""
+_DEADLINE_INTERVAL = 1.0
+_FLUSH_INTERVAL = 30.0
+_PRUNE_INTERVAL = 3600.0
+_MAX_KNOWN = 20_000
+_MAX_STAYS = 20_000
+_MAX_UNDONE = 20_000
+_AGENT_CONTINUES = frozenset({"clear", "resume", "fork"})
+"""End reasons of a session whose agent goes on."""
+_LAST_EVENTS = frozenset({"SessionEnd", "SubagentStop"})
+"""Events that make no new agent known."""
 
 
 class MailService:
-    """The office, and all that has to be done around it."""
+    """The message service of this daemon, and what has to be done around it."""
 
-    def __init__(self, tracker: SessionTracker, trouble: Callable[[str], None]) -> None:
+    def __init__(self, tracker: SessionTracker, errors: ErrorLog) -> None:
         self._tracker = tracker
-        self._trouble = trouble
+        self._errors = errors
         self._store: MailStore | None = None
-        self._office: MessageService | None = None
+        self._service: MessageService | None = None
         self._is_open = Flag()
         self._tried = asyncio.Event()
         self._opened = asyncio.Event()
         self._wanted = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._why_not = "it is being opened"
-        self.is_hopeless = False
+        self._why_unavailable = "it is being opened"
+        self.is_unavailable = False
         """It could not be opened, and is tried again now and then."""
         self._threads = ThreadPoolExecutor(_THREADS, "mail")
-        self._met: set[tuple[str, str]] = set()
-        self._strangers: dict[tuple[str, str], tuple[str, str]] = {}
-        """Session and subagent, of whom events told, and who have no agent yet: the subagent's type, the project."""
-        self._heard: dict[tuple[str, str], float] = {}
-        self._unanswered: deque[str] = deque(maxlen=_MOST_UNANSWERED)
-        """Events that were decided without us: what we may have shown at them was never seen."""
-        self._stays: dict[int, Stay] = {}
+        self._known: set[tuple[str, str]] = set()
+        self._new: dict[tuple[str, str], tuple[str, str]] = {}
+        """Sessions and subagents that have no agent yet: the subagent's type, the project."""
+        self._active: dict[tuple[str, str], float] = {}
+        self._undone: deque[str] = deque(maxlen=_MAX_UNDONE)
+        """Events whose reply was not delivered: mail that was shown at them must be queued again."""
+        self._stays: dict[int, StayMode] = {}
         self._revision = -1
-        self._flushed = self._swept = self._looked = monotonic()
-        self.tasks = TasksHeard()
-        self.waits = WaiterRegistry()
+        self._last_flush = self._last_prune = self._last_deadlines = monotonic()
+        self.tasks = TaskLists()
+        self.waiters = WaiterRegistry()
 
-    # -- life ------------------------------------------------------------------------------------------
+    # -- lifecycle -------------------------------------------------------------------------------------
 
-    async def watch(self) -> None:
-        """Open the office, then keep it in step, for as long as the daemon lives."""
-        self.waits.begin()
+    async def run_forever(self) -> None:
+        """Open the message service, then keep it in step with the sessions."""
+        self.waiters.open()
         self._loop = asyncio.get_running_loop()
-        with suppress(TimeoutError):  # what has to be loaded takes the time of whoever waits for an answer just now
+        with suppress(TimeoutError):  # loading the store takes time from events that arrive right after the start
             await asyncio.wait_for(self._wanted.wait(), _TICK)
         await self._open()
         failures = 0
         while True:
             await asyncio.sleep(_TICK)
             try:
-                await self._keep_in_step()
+                await self._synchronize()
                 failures = 0
-            except Exception as error:  # noqa: BLE001 - to go on is worth more than any one step
+            except Exception as error:  # noqa: BLE001 - one failed step must not end the loop
                 if not failures:
-                    self._trouble(f"the mail is not in step with the sessions: {error}")
-                await asyncio.sleep(_PAUSES[min(failures, len(_PAUSES) - 1)])
+                    self._errors.report(f"the mail is not in step with the sessions: {error}")
+                await asyncio.sleep(_RETRY_DELAYS[min(failures, len(_RETRY_DELAYS) - 1)])
                 failures += 1
-                self._revision = -1  # what is missed is looked up again
+                self._revision = -1  # look at all sessions again
 
-    async def _keep_in_step(self) -> None:
-        sessions = self._changed()
-        is_due = monotonic() - self._looked > _SECOND
-        if sessions or is_due or self._strangers or self._unanswered:
-            self._looked = monotonic() if is_due else self._looked
-            await self.run(self._tend, sessions)
-
-    def leave(self) -> None:
-        """Send away whoever waits."""
-        self.waits.leave()
+    async def _synchronize(self) -> None:
+        sessions = self._changed_sessions()
+        is_due = monotonic() - self._last_deadlines > _DEADLINE_INTERVAL
+        if sessions or is_due or self._new or self._undone:
+            self._last_deadlines = monotonic() if is_due else self._last_deadlines
+            await self.run(self._update, sessions)
 
     def close(self) -> None:
-        """Keep what is only in memory, and let go of the box."""
+        """Store what is only in memory, and close the store."""
         self._threads.shutdown(cancel_futures=True)
-        if self._office is not None and self._store is not None:
+        if self._service is not None and self._store is not None:
             try:
-                self._catch_up(self._office)
-                self._office.flush()
+                self._catch_up(self._service)
+                self._service.flush()
             except MailError as error:
-                self._trouble(f"when agents were last seen is not kept: {error}")
+                self._errors.report(f"when agents were last active is not stored: {error}")
             self._store.close()
 
     async def _open(self) -> None:
         failures = 0
-        while self._office is None:
+        while self._service is None:
             try:
                 await self.run(self._open_store)
             except Exception as error:  # noqa: BLE001 - events are answered without mail
-                self._why_not, self.is_hopeless = str(error), True
+                self._why_unavailable, self.is_unavailable = str(error), True
                 self._tried.set()
                 if not failures:
-                    self._trouble(f"there is no mail for now: {error}")
-                await asyncio.sleep(_PAUSES[min(failures, len(_PAUSES) - 1)])
+                    self._errors.report(f"mail is unavailable for now: {error}")
+                await asyncio.sleep(_RETRY_DELAYS[min(failures, len(_RETRY_DELAYS) - 1)])
                 failures += 1
-        self.is_hopeless = False
+        self.is_unavailable = False
         self._tried.set()
         self._opened.set()
 
@@ -151,119 +146,127 @@ class MailService:
 
             self._store = MailStore.open()
         for warning in self._store.warnings:
-            self._trouble(warning)
-        office = MessageService(self._store)
-        office.on_mail(lambda agent: self.waits.ring(agent.id))
-        self._office = office
+            self._errors.report(warning)
+        service = MessageService(self._store)
+        service.on_mail(lambda agent: self.waiters.notify(agent.id))
+        self._service = service
         self._is_open.set()
 
-    # -- for others ------------------------------------------------------------------------------------
+    # -- access ----------------------------------------------------------------------------------------
 
-    async def office(self) -> MessageService:
-        """Give the office; wait a little while it is being opened. Raises `MailUnreachable` if it cannot be."""
-        office = await self.opened()
-        if office is None:
-            raise MailUnreachable(f"the mail cannot be reached: {self._why_not}")
-        if self._strangers or self._heard:
-            await self.run(self._catch_up, office)
-        return office
+    async def service(self) -> MessageService:
+        """Return the message service; waits a little while it is being opened. Raises `MailUnreachable`."""
+        service = await self.opened()
+        if service is None:
+            raise MailUnreachable(f"the mail cannot be reached: {self._why_unavailable}")
+        if self._new or self._active:
+            await self.run(self._catch_up, service)
+        return service
 
     async def opened(self) -> MessageService | None:
-        """Give the office, once it is open; `None` if that takes too long."""
-        if self._office is None:
+        """Return the message service once it is open; `None` if that takes too long."""
+        if self._service is None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._tried.wait(), _SLOW)
-                await asyncio.wait_for(self._opened.wait(), _PATIENCE)
-        return self._office
+                await asyncio.wait_for(self._tried.wait(), _FIRST_OPEN_TIMEOUT)
+                await asyncio.wait_for(self._opened.wait(), _OPEN_TIMEOUT)
+        return self._service
 
-    def office_within(self, seconds: float) -> MessageService | None:
-        """Give the office, for a thread that can wait so long for it."""
-        if self._office is None and seconds and not self.is_hopeless:
+    def service_within(self, seconds: float) -> MessageService | None:
+        """Return the message service, for a thread that can wait that long for it."""
+        if self._service is None and seconds and not self.is_unavailable:
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._wanted.set)
             self._is_open.wait(seconds)
-        return self._office
+        return self._service
 
     async def run(self, work: Callable[..., T], *args: object) -> T:
-        """Do something that may wait for the disk."""
+        """Run what may wait for the disk in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
     async def until_mail(self, agent: Agent, seconds: float) -> bool:
-        """Wait until there is mail for an agent, and tell whether there is."""
-        office, until = await self.office(), monotonic() + seconds
-        with self.waits.waiting(agent.id) as waiter:
-            while not office.waiting(agent):
+        """Wait until there is mail for an agent. Returns whether there is."""
+        service, until = await self.service(), monotonic() + seconds
+        with self.waiters.waiting(agent.id) as waiter:
+            while not service.queued_count(agent):
                 if await waiter.wait(until - monotonic()) != "mail":
-                    return office.waiting(agent) > 0
+                    return service.queued_count(agent) > 0
         return True
 
-    def is_waiting(self, agent: Agent) -> bool:
-        """Tell whether somebody waits for mail of an agent right now."""
-        return self.waits.is_waiting(agent.id)
-
-    def stay_of(self, agent: Agent) -> Stay | None:
-        """Tell how an agent was to stay when it last stopped; `None` if it has not yet."""
+    def stay_of(self, agent: Agent) -> StayMode | None:
+        """Return the setting under which an agent last stopped; `None` if it has not yet."""
         return self._stays.get(agent.id)
 
-    def stays(self, agent: Agent, stay: Stay) -> None:
-        """Note how an agent is to stay."""
-        if len(self._stays) >= _MOST_STAYS:
+    def set_stay(self, agent: Agent, stay: StayMode) -> None:
+        """Remember the setting under which an agent stops."""
+        if len(self._stays) >= _MAX_STAYS:
             self._stays.clear()
         self._stays[agent.id] = stay
 
-    # -- what is heard ---------------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------------
 
-    def note(self, record: Record, event: Event | None) -> None:
-        """Hear of an event. On the road of every one, in any thread: what is to be done about it is done later."""
-        if not isinstance(record, EventRecord) or not record.session or record.session == DOCTOR_SESSION:
+    def note_activity(self, record: EventRecord, event: Event | None) -> None:
+        """Note that an agent is active. Called for every event, in any thread; handled later."""
+        if not record.session:
             return
         key = record.session, record.agent
-        self._heard[key] = record.at
-        if key not in self._met and record.event not in _LAST_WORDS:
-            kind = event.agent_type if event is not None else None
-            self._strangers[key] = (kind or "", record.caller.project or record.cwd)
+        self._active[key] = record.at
+        if key not in self._known and record.event not in _LAST_EVENTS:
+            agent_type = event.agent_type if event is not None else None
+            self._new[key] = (agent_type or "", record.caller.project or record.cwd)
+
+    def show(
+        self,
+        service: MessageService,
+        agent: Agent,
+        event: Event,
+        request: HookRequest,
+        *,
+        urgent_only: bool = False,
+    ) -> tuple[list[Message], int]:
+        """Mark the mail of an agent as shown at this event. Returns it, and how much is left."""
+        messages = service.show(agent, event.event_name, request.id, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
+        return messages, service.queued_count(agent, urgent_only=urgent_only)
 
     def undo_delivery(self, event_id: str) -> None:
-        """Hear that an event was decided without a daemon, whatever one has made of it as well."""
-        self._unanswered.append(event_id)
+        """Queue the mail again that was shown at an event; done by the next thread that may write."""
+        self._undone.append(event_id)
 
     @property
-    def owes(self) -> bool:
-        """Whether something is to be queued again, and first: what comes later must not be shown before it."""
-        return bool(self._unanswered)
+    def has_pending_undo(self) -> bool:
+        """Whether mail must be queued again, which comes first: later messages must not be shown before it."""
+        return bool(self._undone)
 
-    def retry_undo(self, office: MessageService) -> None:
-        """Queue again what was never seen."""
-        while self._unanswered:
+    def retry_undo(self, service: MessageService) -> None:
+        """Queue the mail again whose reply was not delivered."""
+        while self._undone:
             try:
-                event_id = self._unanswered.popleft()
+                event_id = self._undone.popleft()
             except IndexError:  # another thread was faster
                 return
             try:
-                office.unshow(event_id)
+                service.requeue(event_id)
             except MailError:
-                self._unanswered.appendleft(event_id)
+                self._undone.appendleft(event_id)
                 raise
 
-    def agent_of(self, office: MessageService, event: Event, ask: HookRequest) -> Agent:
-        """Give the agent whose event it is."""
-        place = event.session_id, event.agent_id or ""
-        is_known = office.known(*place) is not None and event.event_name != "SessionStart"
-        project = "" if is_known else ask.caller.project or event.cwd or ask.cwd  # its folder may change at any call
-        return self._meet(office, *place, event.agent_type or "", project)
+    def agent_of(self, service: MessageService, event: Event, request: HookRequest) -> Agent:
+        """Return the agent of an event; makes one if there is none."""
+        key = event.session_id, event.agent_id or ""
+        is_known = service.find_by_session(*key) is not None and event.event_name != "SessionStart"
+        project = "" if is_known else request.caller.project or event.cwd or request.cwd  # its folder may change later
+        return self._agent_for(service, *key, event.agent_type or "", project)
 
-    def _meet(self, office: MessageService, session: str, agent_id: str, kind: str, project: str) -> Agent:
-        """Give the agent of a session or a subagent; one that had ended lives again, since it is heard of."""
-        agent = office.agent_for(session, agent_id=agent_id, agent_type=kind, project=project)
-        if len(self._met) >= _MOST_MET:
-            self._met.clear()
-        self._met.add((session, agent_id))
-        return office.revived(agent) if agent.ended else agent
+    def _agent_for(self, service: MessageService, session: str, agent_id: str, agent_type: str, project: str) -> Agent:
+        """Return the agent of a session or a subagent; one that had ended is alive again."""
+        agent = service.ensure_agent(session, agent_id=agent_id, agent_type=agent_type, project=project)
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+        self._known.add((session, agent_id))
+        return service.revive(agent) if agent.ended else agent
 
-    # -- keeping in step, in a thread ------------------------------------------------------------------
+    # -- synchronization, in a thread ------------------------------------------------------------------
 
-    def _changed(self) -> list[Session]:
-        """Give the sessions of which something has changed."""
+    def _changed_sessions(self) -> list[Session]:
         tracker = self._tracker
         if not tracker.is_checked or tracker.revision == self._revision:
             return []
@@ -271,50 +274,51 @@ class MailService:
         self._revision = tracker.revision
         return tracker.sessions() if changes is None else [change.session for change in changes if not change.gone]
 
-    def _tend(self, sessions: list[Session]) -> None:
-        office = self._office
-        if office is None:
+    def _update(self, sessions: list[Session]) -> None:
+        service = self._service
+        if service is None:
             return
-        self._catch_up(office)
-        self._follow(office, sessions)
-        office.due(time())
-        if monotonic() - self._flushed > _FLUSH:
-            self._flushed = monotonic()
-            office.flush()
-        if monotonic() - self._swept > _SWEEP:
-            self._swept = monotonic()
-            self._threads.submit(self._sweep, office)
+        self._catch_up(service)
+        self._follow(service, sessions)
+        service.process_deadlines(time())
+        if monotonic() - self._last_flush > _FLUSH_INTERVAL:
+            self._last_flush = monotonic()
+            service.flush()
+        if monotonic() - self._last_prune > _PRUNE_INTERVAL:
+            self._last_prune = monotonic()
+            self._threads.submit(self._prune, service)
 
-    def _sweep(self, office: MessageService) -> None:
+    def _prune(self, service: MessageService) -> None:
         try:
-            office.retain(time() - AGE)
+            service.prune(time() - MAX_AGE)
         except MailError as error:
-            self._trouble(f"old messages are kept for now: {error}")
+            self._errors.report(f"old messages could not be deleted: {error}")
 
-    def _catch_up(self, office: MessageService) -> None:
-        """Make agents of those who are new, and note who was heard of."""
-        self.retry_undo(office)
-        for session, agent_id in list(self._strangers):
-            kind, project = self._strangers.pop((session, agent_id), ("", ""))
-            if not (agent_id and not kind):  # a compaction looks like a subagent without a type
-                self._meet(office, session, agent_id, kind, "" if office.known(session, agent_id) else project)
-        for session, agent_id in list(self._heard):
-            at = self._heard.pop((session, agent_id), 0.0)
-            agent = office.known(session, agent_id)
+    def _catch_up(self, service: MessageService) -> None:
+        """Make agents of new sessions and subagents, and store who was active."""
+        self.retry_undo(service)
+        for session, agent_id in list(self._new):
+            agent_type, project = self._new.pop((session, agent_id), ("", ""))
+            if not (agent_id and not agent_type):  # a compaction looks like a subagent without a type
+                is_known = service.find_by_session(session, agent_id) is not None
+                self._agent_for(service, session, agent_id, agent_type, "" if is_known else project)
+        for session, agent_id in list(self._active):
+            at = self._active.pop((session, agent_id), 0.0)
+            agent = service.find_by_session(session, agent_id)
             if agent is not None:
-                office.seen(agent, at)
+                service.mark_seen(agent, at)
 
-    def _follow(self, office: MessageService, sessions: Iterable[Session]) -> None:
-        """End the agents whose sessions have ended, and let those live again that are back."""
+    def _follow(self, service: MessageService, sessions: Iterable[Session]) -> None:
+        """End the agents of sessions that have ended, and revive those that are back."""
         for session in sessions:
             root = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
-            agent = office.known(root, session.agent_id)
+            agent = service.find_by_session(root, session.agent_id)
             if session.ended is not None and not session.is_child:
-                self.waits.release(root, "stop", "wake")
+                self.waiters.release(root, "stop", "wake")
                 self.tasks.forget(root)
             if agent is None:
                 continue
             if session.ended is None and agent.ended:
-                office.revived(agent)
-            elif session.ended is not None and not agent.ended and session.end_reason not in _NO_END:
-                office.ended(agent, session.end_reason or "it has ended")
+                service.revive(agent)
+            elif session.ended is not None and not agent.ended and session.end_reason not in _AGENT_CONTINUES:
+                service.end(agent, session.end_reason or "it has ended")

@@ -1,7 +1,7 @@
-"""Who waits for mail: one asyncio wait each, woken by whoever commits some. Nothing is polled, and nothing shown here.
+"""Who waits for mail: one asyncio wait each, woken by the commit of a message. Nothing is polled.
 
-A wait is promised first, by the thread that answers the event, and held when the launcher comes for it. Of a session
-and a way to wait there is one at a time: who comes later takes over, and the one before ends with nothing to say.
+A wait begins with a token, issued by the thread that answers the event, and is held when the launcher asks for it. A
+session has one wait of each mode: a later one takes over, and the earlier one ends with nothing to report.
 """
 
 from __future__ import annotations
@@ -18,122 +18,124 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fairlead.daemon.events._request import HookRequest
+    from fairlead.daemon.events._messages import HookRequest
     from fairlead.events import Stop
 
-Way = Literal["stop", "wake"]
+Mode = Literal["stop", "wake"]
 """stop: a hook that the client waits for. wake: one that it does not wait for, and whose end wakes the session."""
 
-End = Literal["mail", "time", "over", "leaving"]
-"""mail: some may have come. time: none came. over: nobody is to be told anything. leaving: the daemon goes."""
+End = Literal["mail", "time", "over", "shutdown"]
+"""mail: there may be some. time: the time is up. over: there is nothing to report. shutdown: the daemon shuts down."""
 
-_COME_FOR_IT = 30.0
-"""Seconds after which a promise is forgotten that nobody came for."""
+_TOKEN_LIFETIME = 30.0
+"""Seconds after which a token is dropped that nobody has claimed."""
 
 
 class WaitToken(msgspec.Struct, frozen=True, kw_only=True):
-    """A wait that somebody may come for."""
+    """A wait that a launcher may ask for."""
 
     token: str
-    way: Way
+    mode: Mode
     event: Stop
-    ask: HookRequest
+    request: HookRequest
     seconds: float
-    made: float
-    said: bytes = b""
+    issued_at: float
+    stdout: bytes = b""
     """What the hook has to print whatever comes."""
     is_over: bool = False
-    """The session ended before anybody came for it."""
+    """The session ended before the token was claimed."""
 
-    def left(self) -> float:
-        """Give the seconds until its end."""
-        return self.made + self.seconds - monotonic()
+    def seconds_left(self) -> float:
+        """Return the seconds until its end."""
+        return self.issued_at + self.seconds - monotonic()
 
 
 class Waiter:
-    """One that waits. Belongs to the loop."""
+    """One wait. Belongs to the event loop."""
 
     def __init__(self) -> None:
         self._news = asyncio.Event()
-        self._over: End | None = None
+        self._final: End | None = None
 
     def end(self, how: End) -> None:
-        """Let it go; after mail it may wait again, after anything else it does not."""
-        if how != "mail" and self._over is None:
-            self._over = how
+        """End the current wait. After mail it may wait again, after anything else it may not."""
+        if how != "mail" and self._final is None:
+            self._final = how
         self._news.set()
 
     async def wait(self, seconds: float) -> End:
-        """Wait, so many seconds at most, and say what ended it."""
+        """Wait for at most so many seconds, and return what ended it."""
         try:
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._news.wait()
         except TimeoutError:
-            return self._over or "time"
+            return self._final or "time"
         self._news.clear()
-        return self._over or "mail"
+        return self._final or "mail"
 
 
 class WaiterRegistry:
-    """All that wait. It belongs to the loop; any thread may call `promise`, `ring` and `release`."""
+    """All waits. Belongs to the event loop; `issue`, `notify` and `release` may be called from any thread."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._promised: dict[str, WaitToken] = {}
+        self._issued: dict[str, WaitToken] = {}
         self._lock = Lock()
         self._waiting: dict[int, set[Waiter]] = {}
         """By the agent's id."""
-        self._held: dict[tuple[str, Way], Waiter] = {}
-        """By the session, for those that were promised."""
-        self._is_leaving = False
+        self._held: dict[tuple[str, Mode], Waiter] = {}
+        """By the session, for those with a token."""
+        self._is_shutting_down = False
 
-    def begin(self) -> None:
-        """Take up the work, in the loop that runs."""
+    def open(self) -> None:
+        """Attach to the running event loop."""
         self._loop = asyncio.get_running_loop()
 
-    def leave(self) -> None:
-        """Send all away, for the daemon goes."""
-        self._is_leaving = True
+    def shut_down(self) -> None:
+        """End all waits, because the daemon shuts down."""
+        self._is_shutting_down = True
         for waiter in [waiter for waiters in self._waiting.values() for waiter in waiters]:
-            waiter.end("leaving")
+            waiter.end("shutdown")
 
     @property
     def count(self) -> int:
-        """So many wait."""
+        """The number of waits."""
         return sum(map(len, self._waiting.values()))
 
     @property
     def is_needed(self) -> bool:
-        """Whether anybody waits, or may come to."""
+        """Whether there is a wait, or a token that may be claimed."""
         return bool(self._waiting) or any(
-            monotonic() - one.made < _COME_FOR_IT for one in list(self._promised.values())
+            monotonic() - one.issued_at < _TOKEN_LIFETIME for one in list(self._issued.values())
         )
 
     def is_waiting(self, agent: int) -> bool:
-        """Tell whether anybody waits for an agent's mail."""
+        """Return whether an agent waits for mail."""
         return agent in self._waiting
 
-    # -- promises --------------------------------------------------------------------------------------
+    # -- tokens ----------------------------------------------------------------------------------------
 
-    def promise(self, way: Way, event: Stop, ask: HookRequest, seconds: float, said: bytes = b"") -> WaitToken:
-        """Promise a wait."""
-        token, now = token_urlsafe(16), monotonic()
-        made = WaitToken(token=token, way=way, event=event, ask=ask, seconds=seconds, made=now, said=said)
+    def issue(self, mode: Mode, event: Stop, request: HookRequest, seconds: float, stdout: bytes = b"") -> WaitToken:
+        """Return a token for a new wait."""
+        name, now = token_urlsafe(16), monotonic()
+        token = WaitToken(
+            token=name, mode=mode, event=event, request=request, seconds=seconds, issued_at=now, stdout=stdout
+        )
         with self._lock:
-            for late in [one.token for one in self._promised.values() if now - one.made > _COME_FOR_IT]:
-                del self._promised[late]
-            self._promised[token] = made
-        return made
+            for late in [one.token for one in self._issued.values() if now - one.issued_at > _TOKEN_LIFETIME]:
+                del self._issued[late]
+            self._issued[name] = token
+        return token
 
     def claim(self, token: str) -> WaitToken | None:
-        """Give a promise to the one who comes for it, once."""
+        """Return the wait of a token, once."""
         with self._lock:
-            return self._promised.pop(token, None)
+            return self._issued.pop(token, None)
 
     @contextmanager
-    def held(self, promise: WaitToken, agent: int) -> Iterator[Waiter]:
-        """Keep a promise."""
-        key = promise.event.session_id, promise.way
+    def held(self, token: WaitToken, agent: int) -> Iterator[Waiter]:
+        """Wait for the mail of an agent by a token; ends an earlier wait of the same session and mode."""
+        key = token.event.session_id, token.mode
         with self.waiting(agent) as waiter:
             earlier, self._held[key] = self._held.get(key), waiter
             if earlier is not None:
@@ -144,15 +146,15 @@ class WaiterRegistry:
                 if self._held.get(key) is waiter:
                     del self._held[key]
 
-    # -- waiting ---------------------------------------------------------------------------------------
+    # -- waits -----------------------------------------------------------------------------------------
 
     @contextmanager
     def waiting(self, agent: int) -> Iterator[Waiter]:
-        """Wait for the mail of an agent. Whether some is there already is to be looked up after this has begun."""
+        """Wait for the mail of an agent. Whether there is some already must be looked up after this was entered."""
         waiter, waiters = Waiter(), self._waiting.setdefault(agent, set())
         waiters.add(waiter)
-        if self._is_leaving:
-            waiter.end("leaving")
+        if self._is_shutting_down:
+            waiter.end("shutdown")
         try:
             yield waiter
         finally:
@@ -160,26 +162,26 @@ class WaiterRegistry:
             if not waiters and self._waiting.get(agent) is waiters:
                 del self._waiting[agent]
 
-    def ring(self, agent: int) -> None:
-        """Say that mail has come for an agent."""
+    def notify(self, agent: int) -> None:
+        """Wake those who wait for the mail of an agent."""
         if agent in self._waiting:
-            self._in_loop(self._ring, agent)
+            self._in_loop(self._notify, agent)
 
-    def _ring(self, agent: int) -> None:
+    def _notify(self, agent: int) -> None:
         for waiter in self._waiting.get(agent, ()):
             waiter.end("mail")
 
-    def release(self, session: str, *ways: Way) -> None:
-        """Let those of a session go with nothing to say."""
+    def release(self, session: str, *modes: Mode) -> None:
+        """End the waits of a session with nothing to report."""
         with self._lock:
-            for one in self._promised.values():
-                if one.event.session_id == session and one.way in ways:
-                    self._promised[one.token] = msgspec.structs.replace(one, is_over=True)
-        self._in_loop(self._release, session, ways)
+            for one in self._issued.values():
+                if one.event.session_id == session and one.mode in modes:
+                    self._issued[one.token] = msgspec.structs.replace(one, is_over=True)
+        self._in_loop(self._release, session, modes)
 
-    def _release(self, session: str, ways: tuple[Way, ...]) -> None:
-        for way in ways:
-            waiter = self._held.get((session, way))
+    def _release(self, session: str, modes: tuple[Mode, ...]) -> None:
+        for mode in modes:
+            waiter = self._held.get((session, mode))
             if waiter is not None:
                 waiter.end("over")
 

@@ -1,7 +1,7 @@
-"""Tells the person that a session needs them: on the desktop, and by channels. `sessions` decides of whom, and when.
+"""Notifies the user that a session needs them: on the desktop, and by channels. `sessions` decides of which, and when.
 
-Whatever may take long is done in threads, and the sending in a process of its own. What is told is written down before
-it is sent: a daemon that is killed in between has told it to nobody, but no daemon tells it twice.
+What may take long is done in threads, and the sending in a process of its own. A notification is saved before it is
+sent: if the daemon is killed in between it is lost, but none is sent twice.
 """
 
 from __future__ import annotations
@@ -15,186 +15,188 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
-from fairlead.notify import NO_DESKTOP, Waiting, has_desktop, note_of_waiting, send
+from fairlead.notify import NO_DESKTOP, WaitingSession, attention_note, has_desktop, send
 from fairlead.paths import state_folder
 from fairlead.policy import Attention, is_within_hours, load_user_wide
-from fairlead.sessions import Asked, AttentionLog, AttentionSettings, Terminals, decide
+from fairlead.sessions import AttentionLog, AttentionRequest, AttentionSettings, TmuxClients, decide_notification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.sessions import Session
 
-DOCTOR_SESSION = "fairlead-doctor"
-"""The session that `fairlead doctor` plays: nobody waits in it."""
-MOST_NOTES = 3
-"""So many sessions that come due together are told one by one; more of them in one note."""
+MAX_NOTES = 3
+"""Sessions that are notified one by one; more of them at once are put into one note."""
 
 _TICK = 0.25
-_BETWEEN = 2.0
-"""Seconds from one telling to the next: what comes meanwhile is told together."""
-_DEAF = 3600.0
-"""Seconds for which a desktop that has shown nothing is not tried again."""
+_MIN_INTERVAL = 2.0
+"""Seconds between two notifications: what comes meanwhile is sent together."""
+_DESKTOP_RETRY = 3600.0
+"""Seconds after which a desktop that could not show a notification is tried again."""
 
 
 class _Item(NamedTuple):
     session: Session
     root: Session
     """The main session, which has the pane and the project."""
-    asked: Asked
+    request: AttentionRequest
 
 
 class AttentionNotifier:
-    """Watches who needs the person, and tells them."""
+    """Watches which sessions need the user, and notifies them."""
 
-    def __init__(self, tracker: SessionTracker, trouble: Callable[[str], None]) -> None:
+    def __init__(self, tracker: SessionTracker, errors: ErrorLog) -> None:
         self._tracker = tracker
-        self._trouble = trouble
-        self._book = AttentionLog()
-        self._kept: dict[str, Asked] = {}
-        """What is written down of it."""
+        self._errors = errors
+        self._log = AttentionLog()
+        self._saved: dict[str, AttentionRequest] = {}
+        """What the file has of it."""
         self._revision = -1
         self._next = 0.0
-        self._deaf_until = 0.0
-        self._can_tell = True
-        self._told = 0
-        self._said: set[str] = set()
-        """What went wrong, and was said once."""
+        self._no_desktop_until = 0.0
+        self._can_notify = True
+        self._count = 0
+        self._reported: set[str] = set()
 
     def open(self) -> None:
-        """Take up what an earlier daemon has told."""
+        """Load which notifications an earlier daemon has sent."""
         try:
             with open(_file(), "rb") as file:
-                self._kept = msgspec.json.decode(file.read(), type=dict[str, Asked])
+                self._saved = msgspec.json.decode(file.read(), type=dict[str, AttentionRequest])
         except FileNotFoundError:
             pass
         except (OSError, ValueError) as error:
-            self._say(f"what the person was told before cannot be read: {error}")
-        self._book = AttentionLog(self._kept)
+            self._report(f"earlier notifications cannot be read: {error}")
+        self._log = AttentionLog(self._saved)
 
-    async def watch(self) -> None:
-        """Look now and then, but not before the processes of the sessions were looked for."""
+    async def run_forever(self) -> None:
+        """Check now and then, but not before the sessions were compared with their processes."""
         while True:
             await asyncio.sleep(_TICK)
             try:
                 if self._tracker.is_checked:
-                    await self._look()
-            except Exception as error:  # noqa: BLE001 - to go on watching is worth more than any one note
-                self._say(f"the person cannot be told who needs them: {error!r}")
+                    await self._check()
+            except Exception as error:  # noqa: BLE001 - one failure must not end the loop
+                self._report(f"notifications cannot be sent: {error!r}")
 
     @property
     def is_pending(self) -> bool:
-        """Whether the person is yet to be told of somebody, and can be."""
-        return self._can_tell and self._book.untold > 0
+        """Whether a notification is due and can be sent."""
+        return self._can_notify and self._log.pending_count > 0
 
     def status(self) -> dict[str, Any]:
-        """Tell how many need the person, of how many the person was told or is told later, and if that is possible."""
-        counts = {"waiting": self._book.waiting, "held": self._book.held(time()), "told": self._told}
-        return {**counts, "can_tell": self._can_tell}
+        """Return how many sessions need the user, and how many notifications were sent or held."""
+        counts = {"waiting": self._log.waiting_count, "held": self._log.deferred_count(time()), "told": self._count}
+        return {**counts, "can_tell": self._can_notify}
 
-    # -- in the loop -----------------------------------------------------------------------------------
+    # -- in the event loop -----------------------------------------------------------------------------------
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         self._observe()
-        due = [] if monotonic() < self._next else self._book.due(time())
+        due = [] if monotonic() < self._next else self._log.due(time())
         if not due:
-            return await self._write_down()
-        items = [_Item(one, self._tracker.root_of(one), asked) for one, asked in due]
+            return await self._save_changes()
+        items = [_Item(one, self._tracker.root_of(one), request) for one, request in due]
         in_thread = asyncio.get_running_loop().run_in_executor
-        ways = await in_thread(None, self._ways)
-        decided = await in_thread(None, _decide, items, ways, self._can_tell)
+        settings = await in_thread(None, self._settings)
+        decided = await in_thread(None, _decide, items, settings, self._can_notify)
         self._observe()
-        news = [i for i, after in zip(items, decided, strict=True) if self._book.take(i.session, i.asked, after)]
-        await self._write_down()
+        news = [i for i, after in zip(items, decided, strict=True) if self._log.record(i.session, i.request, after)]
+        await self._save_changes()
         if news:
-            self._next = monotonic() + _BETWEEN
-            self._told += len(news)
-            await in_thread(None, self._tell, news, ways)
+            self._next = monotonic() + _MIN_INTERVAL
+            self._count += len(news)
+            await in_thread(None, self._send, news, settings)
         return None
 
-    async def _write_down(self) -> None:
-        told = self._book.told()
-        if told != self._kept:
-            self._kept = told
-            await asyncio.get_running_loop().run_in_executor(None, self._keep, told)
+    async def _save_changes(self) -> None:
+        sent = self._log.notified()
+        if sent != self._saved:
+            self._saved = sent
+            await asyncio.get_running_loop().run_in_executor(None, self._save, sent)
 
     def _observe(self) -> None:
         changes, now = self._tracker.changes_since(self._revision), time()
         self._revision = self._tracker.revision
         if changes is None:
-            self._book.see_all(filter(_is_real, self._tracker.live()), now)
+            self._log.update_all(filter(_is_real, self._tracker.live()), now)
             return
         for change in changes:
             if change.gone:
-                self._book.forget(change.session.id)
+                self._log.remove(change.session.id)
             elif _is_real(change.session):
-                self._book.see((change.session,), now)
+                self._log.update((change.session,), now)
 
     # -- in a thread -----------------------------------------------------------------------------------
 
-    def _ways(self) -> Attention:
-        """Read how the person wants to be told; what cannot be done here is left out."""
+    def _settings(self) -> Attention:
+        """Return how the user wants to be notified, without what is impossible here."""
         try:
-            ways = load_user_wide().attention
+            settings = load_user_wide().attention
         except FairleadError as error:
-            self._say(f"the user-wide policy cannot be read, so the person is told as by default: {error}")
-            ways = Attention()
-        is_heard = monotonic() >= self._deaf_until and has_desktop()
-        ways = replace(ways, desktop=ways.desktop and is_heard)
-        self._can_tell = ways.desktop or bool(ways.channels)
-        return ways
+            self._report(f"the user-wide policy cannot be read, so the default notifications apply: {error}")
+            settings = Attention()
+        is_shown = monotonic() >= self._no_desktop_until and has_desktop()
+        settings = replace(settings, desktop=settings.desktop and is_shown)
+        self._can_notify = settings.desktop or bool(settings.channels)
+        return settings
 
-    def _keep(self, told: Mapping[str, Asked]) -> None:
+    def _save(self, sent: Mapping[str, AttentionRequest]) -> None:
         beside = f"{_file()}.{os.getpid()}"
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             with open(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(told))
+                file.write(msgspec.json.encode(sent))
             os.replace(beside, _file())
         except OSError as error:
-            self._say(f"what the person is told cannot be kept: {error}")
+            self._report(f"sent notifications cannot be saved: {error}")
 
-    def _tell(self, news: Sequence[_Item], ways: Attention) -> None:
+    def _send(self, news: Sequence[_Item], settings: Attention) -> None:
         names = [_waiting(item) for item in news]
-        notes = [names] if len(names) > MOST_NOTES else [[one] for one in names]
-        for note in map(note_of_waiting, notes):
-            send(note, ways.channels, desktop=ways.desktop, then=self._sent)
+        notes = [names] if len(names) > MAX_NOTES else [[one] for one in names]
+        for note in map(attention_note, notes):
+            send(note, settings.channels, desktop=settings.desktop, then=self._on_sent)
 
-    def _sent(self, failed: int) -> None:
-        """Hear how it went, in a thread of the sender's."""
+    def _on_sent(self, failed: int) -> None:
+        """Handle the result of a notification, in a thread of the sender's."""
         if failed & NO_DESKTOP:
-            self._deaf_until = monotonic() + _DEAF
+            self._no_desktop_until = monotonic() + _DESKTOP_RETRY
         if failed:
-            self._say("the person could not be told who needs them; see notify.log in the state folder")
+            self._report("a notification could not be sent; see notify.log in the state folder")
 
-    def _say(self, what: str) -> None:
-        """Write down what went wrong, once in the life of this daemon."""
-        if what not in self._said:
-            self._said.add(what)
-            self._trouble(what)
+    def _report(self, message: str) -> None:
+        """Report an error once in the life of this daemon."""
+        if message not in self._reported:
+            self._reported.add(message)
+            self._errors.report(message)
 
 
 def _is_real(session: Session) -> bool:
     return session.id.partition("/")[0] != DOCTOR_SESSION
 
 
-def _decide(due: Sequence[_Item], ways: Attention, can_tell: bool) -> list[Asked]:  # noqa: FBT001 - for a thread
+def _decide(due: Sequence[_Item], wanted: Attention, can_notify: bool) -> list[AttentionRequest]:  # noqa: FBT001 - for a thread
     now = time()
-    here, terminals = localtime(now), Terminals(now)
-    spans = [ways.quiet_hours] if isinstance(ways.quiet_hours, str) else ways.quiet_hours
+    here, terminals = localtime(now), TmuxClients(now)
+    spans = [wanted.quiet_hours] if isinstance(wanted.quiet_hours, str) else wanted.quiet_hours
     is_quiet = is_within_hours(spans, here.tm_hour * 60 + here.tm_min)
-    manners = AttentionSettings(ways.grace, can_tell and not is_quiet, ways.when_in_front)
-    return [decide(item.asked, now, manners, partial(terminals.show, item.root.tmux, item.root.pane)) for item in due]
+    settings = AttentionSettings(wanted.grace, can_notify and not is_quiet, wanted.when_in_front)
+    return [
+        decide_notification(item.request, now, settings, partial(terminals.show, item.root.tmux, item.root.pane))
+        for item in due
+    ]
 
 
-def _waiting(item: _Item) -> Waiting:
+def _waiting(item: _Item) -> WaitingSession:
     session, root, evidence = item.session, item.root, item.session.evidence
     folder = (root.project or root.cwd).rstrip("/").rpartition("/")[2]
     path = evidence.path.rpartition("/")[2] if evidence else ""
     agent = (session.agent_type or "subagent") if session.is_child else ""
-    return Waiting(folder or root.title or root.id[:8], item.asked.reason, agent, path)
+    return WaitingSession(folder or root.title or root.id[:8], item.request.reason, agent, path)
 
 
 def _file() -> str:

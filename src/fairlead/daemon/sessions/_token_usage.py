@@ -1,4 +1,4 @@
-"""Keeps the tokens of subagents up to date, from their transcripts: at their end, and while somebody looks.
+"""Keeps the token usage of subagents up to date from their transcripts: at their end, and while somebody watches.
 
 The files are read in a thread, a bounded part at a time.
 """
@@ -11,77 +11,89 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.sessions import Transcripts
+from fairlead.clients import client_or_default
 
 if TYPE_CHECKING:
+    from fairlead.clients import TranscriptReader, Usage
     from fairlead.daemon.sessions._tracker import SessionTracker
-    from fairlead.sessions import Session, Usage
+    from fairlead.sessions import Session
 
 _TICK = 1.0
-_OFTEN = 3.0
-"""Seconds from one reading to the next for those who look."""
-_SETTLES = 5.0
-"""Seconds after its end within which the client has written down all of a subagent."""
+_MIN_INTERVAL = 3.0
+"""Seconds between two reads for those who watch."""
+_FLUSH_TIME = 5.0
+"""Seconds after a subagent's end within which the client has written all of its transcript."""
 
 
 class SubagentTokenUsage:
-    """Reads what subagents have used, and tells the tracker."""
+    """Reads the transcripts of subagents, and updates the tracker."""
 
     def __init__(self, tracker: SessionTracker) -> None:
         self._tracker = tracker
-        self._transcripts = Transcripts()
-        self._settled: set[str] = set()
-        """Subagents that have ended and were read to the end."""
+        self._readers: dict[str, TranscriptReader | None] = {}
+        """By the client's name."""
+        self._complete: set[str] = set()
+        """Subagents that have ended and whose transcript was read to its end."""
         self._next = 0.0
         self._reading = asyncio.Lock()
 
-    async def watch(self) -> None:
-        """Read what has ended, and while somebody follows the changes also what works."""
+    async def run_forever(self) -> None:
+        """Read the transcripts of ended subagents; while somebody follows the changes, also of running ones."""
         while True:
             await asyncio.sleep(_TICK)
             await (self.refresh() if self._tracker.streams else self._read(also_live=False))
 
     async def refresh(self) -> None:
-        """Read what works, for somebody who asks; unless it was read a moment ago."""
+        """Read the transcripts of running subagents, unless that was done a moment ago."""
         if monotonic() >= self._next:
-            self._next = monotonic() + _OFTEN
+            self._next = monotonic() + _MIN_INTERVAL
             await self._read(also_live=True)
 
     async def _read(self, *, also_live: bool) -> None:
         async with self._reading:
-            wanted = self._wanted(also_live=also_live)
-            if not wanted:
-                return
-            files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in wanted.items()}
-            loop, begun = asyncio.get_running_loop(), time()
-            found = await loop.run_in_executor(None, self._transcripts.read, files)
-            for name, session in wanted.items():
-                if name in found:
-                    self._tracker.count(name, _with_percent(found[name], self._tracker.root_of(session)))
-                is_over = session.ended is not None and begun - session.ended > _SETTLES
-                if is_over and name not in self._transcripts.behind:
-                    self._settled.add(name)
+            by_client: dict[str, dict[str, Session]] = {}
+            for name, session in self._wanted(also_live=also_live).items():
+                by_client.setdefault(session.client, {})[name] = session
+            for client, wanted in by_client.items():
+                await self._read_of(client, wanted)
+
+    async def _read_of(self, client: str, wanted: dict[str, Session]) -> None:
+        """Read the transcripts of one client's subagents."""
+        if client not in self._readers:
+            self._readers[client] = client_or_default(client).transcripts()
+        reader, started = self._readers[client], time()
+        if reader is None:
+            self._complete.update(name for name, session in wanted.items() if session.ended is not None)
+            return
+        files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in wanted.items()}
+        usages = await asyncio.get_running_loop().run_in_executor(None, reader.read, files)
+        for name, session in wanted.items():
+            if name in usages:
+                usage = _with_percent(usages[name], self._tracker.root_of(session))
+                self._tracker.set_subagent_usage(name, usage)
+            is_over = session.ended is not None and started - session.ended > _FLUSH_TIME
+            if is_over and name not in reader.behind:
+                self._complete.add(name)
 
     def _wanted(self, *, also_live: bool) -> dict[str, Session]:
         subagents = {session.id: session for session in self._tracker.subagents()}
-        self._settled.intersection_update(subagents)
+        self._complete.intersection_update(subagents)
         return {
             name: session
             for name, session in subagents.items()
-            if (also_live if session.ended is None else name not in self._settled)
+            if (also_live if session.ended is None else name not in self._complete)
         }
 
 
 def _transcript(session: Session, root: Session) -> str:
-    """Say where a subagent's transcript is: as its start or its stop told, or where the client is known to write it."""
-    if session.transcript or not root.transcript:
-        return session.transcript
-    return f"{root.transcript.removesuffix('.jsonl')}/subagents/agent-{session.agent_id}.jsonl"
+    """Return where a subagent's transcript is: as its events say, or where the client is known to write it."""
+    sent = session.transcript
+    return sent or client_or_default(root.client).subagent_transcript(root.transcript, session.agent_id)
 
 
 def _with_percent(usage: Usage, root: Session) -> Usage:
-    """Tell how full the context window is, if the main session has the same model and tells how large that is."""
-    told = root.usage
-    if told is None or not told.context_window or told.model != usage.model or usage.context_tokens is None:
+    """Add how full the context window is, if the main session uses the same model and its size is known."""
+    main = root.usage
+    if main is None or not main.context_window or main.model != usage.model or usage.context_tokens is None:
         return usage
-    return replace(usage, context_percent=min(100.0, 100 * usage.context_tokens / told.context_window))
+    return replace(usage, context_percent=min(100.0, 100 * usage.context_tokens / main.context_window))

@@ -1,7 +1,7 @@
 """Keeps the registry of sessions up to date: from events, from the client's own files, from the process table.
 
-The registry belongs to the loop. Threads that decide events only leave word (`note`); what has to be looked up on the
-disk is looked up in a thread and taken in by the loop.
+The registry belongs to the event loop. Threads that handle events only queue them; facts from the disk are collected in
+a thread and applied in the loop.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import known_clients
+from fairlead.daemon.events._extension import EventExtension
 from fairlead.errors import FairleadError
 from fairlead.journal import EventRecord, Position
 from fairlead.paths import state_folder
@@ -22,144 +24,150 @@ from fairlead.sessions import (
     Registry,
     SessionMemory,
     SnapshotError,
-    find_session_files,
+    apply_record,
     restore,
     snapshot,
-    take_record,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
+    from fairlead.clients import ClientSessionFile, Usage
+    from fairlead.daemon._error_log import ErrorLog
     from fairlead.events import Event
-    from fairlead.journal import Reader
+    from fairlead.journal import JournalReader, Record
     from fairlead.process import Process
-    from fairlead.sessions import Change, ClientSessionFile, Session, Usage
+    from fairlead.sessions import Change, Session
 
     Facts = tuple[list[ClientSessionFile], list[Process]]
 
-_NOTHING = SessionMemory()
-_MOST_REPLAYED = 20_000
-_SOON = 0.01
-_HEARTBEAT = 15.0
-"""Seconds after which a stream without news says that it is alive."""
+_NO_MEMORY = SessionMemory()
+_MAX_REPLAYED = 20_000
+_APPLY_DELAY = 0.01
+"""Seconds: events are applied after the reply, many at once."""
+_KEEPALIVE = 15.0
+"""Seconds after which a stream without changes yields an empty list."""
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    """The snapshot, and how far the journal had been read."""
+class _SavedState(msgspec.Struct, frozen=True):
+    """The snapshot, and the position in the journal that it includes."""
 
     position: Position
     registry: msgspec.Raw
 
 
-class SessionTracker:
-    """Who is running, as the daemon knows it."""
+class SessionTracker(EventExtension):
+    """The sessions of this daemon."""
 
-    def __init__(self, journal: Reader, trouble: Callable[[str], None]) -> None:
+    def __init__(self, journal: JournalReader, errors: ErrorLog) -> None:
         self._journal = journal
-        self._trouble = trouble
-        self._waiting: deque[tuple[EventRecord, Event | None]] = deque()
-        self._registry = Registry(_now())
-        self._news = asyncio.Event()
+        self._errors = errors
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue: deque[tuple[EventRecord, Event | None]] = deque()
+        self._registry = Registry(_first_revision())
+        self._changed = asyncio.Event()
         self._is_closing = False
-        self._is_due = False
+        self._is_scheduled = False
         self.streams = 0
-        """So many readers follow the changes."""
+        """The number of readers that follow the changes."""
         self.is_checked = False
-        """Whether the sessions were held against files and processes once, so that none is listed that is long gone."""
+        """Whether the sessions were compared with files and processes once: before, some may be long gone."""
 
-    # -- startup and shutdown --------------------------------------------------------------------------
+    # -- lifecycle -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Take up what an earlier daemon knew, and what the journal has since then."""
+        """Restore the state of the last daemon, and apply what the journal has since then."""
         position: Position | None = None
         try:
             with open(_file(), "rb") as file:
-                kept = msgspec.json.decode(file.read(), type=_Kept)
-            self._registry, position = restore(bytes(kept.registry), _now()), kept.position
+                saved = msgspec.json.decode(file.read(), type=_SavedState)
+            self._registry, position = restore(bytes(saved.registry), _first_revision()), saved.position
         except FileNotFoundError:
             pass
         except (OSError, ValueError, SnapshotError) as error:
-            self._trouble(f"the sessions are made anew from the journal: {error}")
-        records = self._journal.read(position) if position else self._journal.tail(_MOST_REPLAYED)
+            self._errors.report(f"the sessions are rebuilt from the journal: {error}")
+        records = self._journal.read(position) if position else self._journal.tail(_MAX_REPLAYED)
         for _, record in records:
             if isinstance(record, EventRecord):
-                take_record(self._registry, record)
+                apply_record(self._registry, record)
+
+    def start(self) -> None:
+        """Apply queued events in the running event loop from now on."""
+        self._loop = asyncio.get_running_loop()
 
     def save(self) -> None:
-        """Keep what is known for the next daemon. Raises nothing: the journal has it, too."""
-        self.drain()
-        kept = _Kept(self._journal.end(), msgspec.Raw(snapshot(self._registry)))
+        """Save the state for the next daemon. Raises nothing: the journal has it too."""
+        self.apply_queued()
+        saved = _SavedState(self._journal.end(), msgspec.Raw(snapshot(self._registry)))
         beside = f"{_file()}.{os.getpid()}"
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             with open(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(kept))
+                file.write(msgspec.json.encode(saved))
             os.replace(beside, _file())
         except (OSError, FairleadError) as error:
-            self._trouble(f"the sessions cannot be kept: {error}")
+            self._errors.report(f"the sessions cannot be saved: {error}")
 
-    def close(self) -> None:
-        """Send the readers of changes away."""
+    def end_streams(self) -> None:
+        """End the streams of changes, because the daemon shuts down."""
         self._is_closing = True
-        self._tell()
+        self._notify()
 
-    # -- what is told ----------------------------------------------------------------------------------
+    # -- updates ---------------------------------------------------------------------------------------
 
-    def note(self, record: EventRecord, event: Event | None) -> None:
-        """Leave word of an event, and of what its payload says, if it was read; any thread may."""
-        self._waiting.append((record, event))
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Queue an event; it is applied after the reply was sent."""
+        if not isinstance(record, EventRecord):
+            return
+        self._queue.append((record, event))
+        if not self._is_scheduled and self._loop is not None:
+            self._is_scheduled = True
+            self._loop.call_soon_threadsafe(self._loop.call_later, _APPLY_DELAY, self._apply_scheduled)
 
-    def drain(self) -> None:
-        """Take in the events that word was left of."""
+    def apply_queued(self) -> None:
+        """Apply the queued events."""
         before = self._registry.revision
-        while self._waiting:
-            take_record(self._registry, *self._waiting.popleft())
+        while self._queue:
+            apply_record(self._registry, *self._queue.popleft())
         if self._registry.revision != before:
-            self._tell()
+            self._notify()
 
-    def drain_soon(self) -> None:
-        """Take them in within a moment, many at once: after the answer, not before it."""
-        if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_later(_SOON, self._drain_now)
-
-    def _drain_now(self) -> None:
-        self._is_due = False
-        self.drain()
+    def _apply_scheduled(self) -> None:
+        self._is_scheduled = False
+        self.apply_queued()
 
     def processes(self) -> set[Process]:
-        """Name the processes to look for."""
+        """Return the processes of all sessions."""
         return self._registry.processes()
 
-    def take_facts(self, facts: Facts) -> None:
-        """Hold the sessions against what was looked up."""
+    def apply_facts(self, facts: Facts) -> None:
+        """Compare the sessions with the client's files and the process table."""
         before = self._registry.revision
-        witnesses, gone = facts
-        self._registry.look(witnesses, time())
-        self._registry.bury(gone, time())
-        self._registry.sweep(time())
+        files, dead = facts
+        self._registry.reconcile(files, time())
+        self._registry.end_processes(dead, time())
+        self._registry.prune(time())
         self.is_checked = True
         if self._registry.revision != before:
-            self._tell()
+            self._notify()
 
-    def measure(self, told: Session, usage: Usage) -> Session:
-        """Take in the figures of a session; one that nobody has told of becomes known. Give it as it is."""
-        self.drain()
-        if self._registry.measure(told.id, usage, told):
-            self._tell()
-        return self._registry.by_id[told.id]
+    def set_usage(self, session: Session, usage: Usage) -> Session:
+        """Store the usage of a session; `session` is added if it is not known. Returns the session as it is now."""
+        self.apply_queued()
+        if self._registry.update_usage(session.id, usage, session):
+            self._notify()
+        return self._registry.by_id[session.id]
 
-    def count(self, name: str, usage: Usage) -> None:
-        """Take in what a subagent has used."""
-        if self._registry.measure(name, usage):
-            self._tell()
+    def set_subagent_usage(self, session_id: str, usage: Usage) -> None:
+        """Store the usage of a subagent."""
+        if self._registry.update_usage(session_id, usage):
+            self._notify()
 
-    def _tell(self) -> None:
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
-    # -- what is asked ---------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------
 
     @property
     def revision(self) -> int:
@@ -167,61 +175,61 @@ class SessionTracker:
         return self._registry.revision
 
     def sessions(self, *, ended: bool = True) -> list[Session]:
-        """Give all sessions, each followed by its subagents."""
+        """Return all sessions, each followed by its subagents."""
         return [one for root in self._registry.sessions(ended=ended) for one in self._with_children(root)]
 
     def live(self) -> Iterator[Session]:
-        """Give the sessions and subagents that have not ended, as they are kept."""
+        """Yield the sessions and subagents that have not ended, with their internal state."""
         return (session for session in self._registry.by_id.values() if session.ended is None)
 
     def subagents(self) -> Iterator[Session]:
-        """Give all subagents, as they are kept."""
+        """Yield all subagents, with their internal state."""
         return (session for session in self._registry.by_id.values() if session.parent)
 
-    def get(self, name: str) -> Session | None:
-        """Find a session by its id."""
-        found = self._registry.get(name)
-        return None if found is None else shown(found)
+    def get(self, session_id: str) -> Session | None:
+        """Return a session by its id."""
+        session = self._registry.get(session_id)
+        return None if session is None else public(session)
 
     def running_in(self, processes: Sequence[Process]) -> tuple[Process, tuple[Session, ...]]:
-        """Find the first of these processes that has main sessions, and these; who was heard of last stands last."""
-        self.drain()
-        found: dict[Process, list[Session]] = {process: [] for process in processes}
+        """Return the first of these processes that has main sessions, and its sessions, the last active one last."""
+        self.apply_queued()
+        by_process: dict[Process, list[Session]] = {process: [] for process in processes}
         for session in self._registry.roots():
             for process in ((session.pid, session.pid_start), *session.others):
-                if process in found:
-                    found[process].append(session)
-        first, sessions = next(((one, having) for one, having in found.items() if having), ((0, 0), []))
-        return first, tuple(map(shown, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
+                if process in by_process:
+                    by_process[process].append(session)
+        first, sessions = next(((one, found) for one, found in by_process.items() if found), ((0, 0), []))
+        return first, tuple(map(public, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
 
     def root_of(self, session: Session) -> Session:
-        """Give the main session that a subagent belongs to."""
+        """Return the main session that a subagent belongs to."""
         return self._registry.root_of(session)
 
     def changes_since(self, revision: int) -> list[Change] | None:
-        """Give what changed since; `None` means: read `sessions` anew."""
+        """Return the changes since a revision; `None` means that `sessions` must be read again."""
         return self._registry.changes_since(revision)
 
     def _with_children(self, session: Session) -> list[Session]:
-        below = self._registry.children_of(session.id)
-        return [shown(session), *(one for child in below for one in self._with_children(child))]
+        children = self._registry.children_of(session.id)
+        return [public(session), *(one for child in children for one in self._with_children(child))]
 
     async def follow(self, after: int) -> AsyncIterator[list[Change] | None]:
-        """Give what changed after a revision, as it comes.
+        """Yield the changes after a revision as they come.
 
-        An empty list is a sign of life; `None` means that the reader must read everything anew.
+        An empty list keeps the stream alive; `None` means that the reader must read `sessions` again.
         """
         self.streams += 1
         try:
             while not self._is_closing:
-                news = self._news
+                changed = self._changed
                 changes = self._registry.changes_since(after)
                 if changes is None or changes:
                     after = self._registry.revision
                     yield changes
                     continue
                 try:
-                    await asyncio.wait_for(news.wait(), _HEARTBEAT)
+                    await asyncio.wait_for(changed.wait(), _KEEPALIVE)
                 except TimeoutError:
                     yield []
         finally:
@@ -229,19 +237,20 @@ class SessionTracker:
 
 
 def look_up(processes: set[Process]) -> Facts:
-    """Look into the client's files, and which of the processes are gone: for a thread."""
-    return find_session_files(), dead_processes(processes)
+    """Read the client's session files, and find the processes that are gone. For a thread."""
+    files = [file for client in known_clients() for file in client.find_sessions()]
+    return files, dead_processes(processes)
 
 
-def shown(session: Session) -> Session:
-    """Leave out what nobody wants to see."""
-    return msgspec.structs.replace(session, memory=_NOTHING)
+def public(session: Session) -> Session:
+    """Return a session without its internal state."""
+    return msgspec.structs.replace(session, memory=_NO_MEMORY)
 
 
 def _file() -> str:
     return f"{state_folder()}/sessions.json"
 
 
-def _now() -> int:
-    """Number changes by the clock, so that no number of an earlier life is given out again."""
+def _first_revision() -> int:
+    """Return the clock in milliseconds, so that no revision of an earlier daemon is used again."""
     return int(time() * 1000)

@@ -1,4 +1,4 @@
-"""Judges the daemon: it need not run, but what is there must be whole, and the user's alone. Pure."""
+"""Checks of the daemon: it need not run, but its files must be intact and private to the user."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ if TYPE_CHECKING:
     from fairlead.doctor._facts import Daemon, Entry, Facts
     from fairlead.doctor._findings import Finding
 
-_OTHERS = 0o077
+_OTHER_USERS = 0o077
+_RESTART = "fairlead daemon stop; the next event starts a new one"
 
 
 def check_daemon(facts: Facts) -> Iterator[Finding]:
-    """Say how the daemon is, and what keeps hooks from it."""
+    """Yield the state of the daemon, and what keeps hooks from reaching it."""
     daemon = facts.daemon
-    yield from _room(daemon)
-    yield from _rights(daemon)
-    yield from _life(daemon, facts.version)
-    yield from _others(daemon)
-    yield from _reach(facts)
+    yield from _check_path(daemon)
+    yield from _check_permissions(daemon)
+    yield from _check_answer(daemon, facts.version)
+    yield from _check_other_daemons(daemon)
+    yield from _check_reach(facts)
 
 
-def _room(daemon: Daemon) -> Iterator[Finding]:
-    if len(os.fsencode(daemon.socket.path)) > daemon.longest:
+def _check_path(daemon: Daemon) -> Iterator[Finding]:
+    if len(os.fsencode(daemon.socket.path)) > daemon.max_socket_path:
         yield wrong(
             "daemon.path_too_long",
-            f"{daemon.socket.path} is too long for a socket ({daemon.longest} bytes), so no daemon can run",
+            f"{daemon.socket.path} is too long for a socket (at most {daemon.max_socket_path} bytes), "
+            "so no daemon can run",
             "set FAIRLEAD_HOME to a shorter folder, for the client too",
         )
 
 
-def _rights(daemon: Daemon) -> Iterator[Finding]:
+def _check_permissions(daemon: Daemon) -> Iterator[Finding]:
     for entry, kind in ((daemon.folder, "folder"), (daemon.socket, "socket"), (daemon.lock, "file")):
-        yield from _right(entry, kind, daemon.user)
+        yield from _check_entry(entry, kind, daemon.user)
 
 
-def _right(entry: Entry, kind: str, user: int) -> Iterator[Finding]:
+def _check_entry(entry: Entry, kind: str, user: int) -> Iterator[Finding]:
     if entry.kind == "missing":
         return
     is_linked_folder = entry.kind == "link" and kind == "folder"
     if entry.kind != kind and not is_linked_folder:
         yield wrong(
-            f"daemon.no_{kind}", f"{entry.path} is no {kind}", f"move it away: mv {entry.path} {entry.path}.old"
+            f"daemon.no_{kind}", f"{entry.path} is not a {kind}", f"move it away: mv {entry.path} {entry.path}.old"
         )
     elif entry.owner != user:
         yield wrong(
@@ -54,80 +56,82 @@ def _right(entry: Entry, kind: str, user: int) -> Iterator[Finding]:
             f"{entry.path} belongs to another user (uid {entry.owner}, this is {user})",
             f"remove it, or set FAIRLEAD_HOME: sudo rm -r {entry.path}",
         )
-    elif entry.mode & _OTHERS and not is_linked_folder:
-        right = "700" if kind == "folder" else "600"
+    elif entry.mode & _OTHER_USERS and not is_linked_folder:
+        mode = "700" if kind == "folder" else "600"
         yield wrong(
             "daemon.mode",
             f"{entry.path} is open to other users (mode {entry.mode:o})",
-            f"chmod {right} {entry.path}",
+            f"chmod {mode} {entry.path}",
         )
 
 
-def _life(daemon: Daemon, version: str) -> Iterator[Finding]:
-    held = f"pid {daemon.lock_pid}" if daemon.lock_pid else "a process"
-    end = f"kill {daemon.lock_pid}, and kill -9 if it stays" if daemon.lock_pid else f"fuser {daemon.lock.path}"
+def _check_answer(daemon: Daemon, version: str) -> Iterator[Finding]:
+    holder = f"pid {daemon.lock_pid}" if daemon.lock_pid else "a process"
+    stop = f"kill {daemon.lock_pid}, and kill -9 if it stays" if daemon.lock_pid else f"fuser {daemon.lock.path}"
     if daemon.state == "running":
-        yield from _running(daemon, version)
+        yield from _check_version(daemon, version)
     elif daemon.state in {"silent", "odd"}:
-        yield wrong("daemon.stuck", f"{daemon.why.partition(';')[0]} ({held})", f"end it: {end}")
+        yield wrong("daemon.stuck", f"{daemon.error.partition(';')[0]} ({holder})", f"end it: {stop}")
     elif daemon.lock_held:
-        yield wrong("daemon.lock", f"{held} holds {daemon.lock.path}, but nobody answers", f"end it: {end}")
-    elif not daemon.wanted:
-        yield ok("daemon", "not running, and FAIRLEAD_NO_DAEMON keeps events from starting one: Python decides each")
+        yield wrong(
+            "daemon.lock", f"{holder} holds the lock {daemon.lock.path}, but does not answer", f"end it: {stop}"
+        )
+    elif not daemon.starts_on_demand:
+        yield ok("daemon", "not running; FAIRLEAD_NO_DAEMON is set, so events are handled without one")
     elif daemon.state == "refused":
-        yield ok("daemon.left", "not running; one that was killed left its socket, which the next event replaces")
+        yield ok("daemon.left", "not running; a killed one left its socket, which the next event replaces")
     else:
-        yield ok("daemon", "not running, which is fine: an event starts it")
+        yield ok("daemon", "not running, which is fine: the next event starts it")
 
 
-def _running(daemon: Daemon, version: str) -> Iterator[Finding]:
+def _check_version(daemon: Daemon, version: str) -> Iterator[Finding]:
     if daemon.version == version:
         yield ok("daemon", f"running: pid {daemon.pid}, version {version}, at {daemon.socket.path}")
     else:
         yield warning(
             "daemon.version",
-            f"the daemon (pid {daemon.pid}) is of version {daemon.version}, and this is {version}",
-            "fairlead daemon stop; the next event starts another",
+            f"the daemon (pid {daemon.pid}) has version {daemon.version}, and this is {version}",
+            _RESTART,
         )
 
 
-def _others(daemon: Daemon) -> Iterator[Finding]:
+def _check_other_daemons(daemon: Daemon) -> Iterator[Finding]:
     listening = [one for one in daemon.processes if one.listens]
     if len(listening) > 1:
         pids = " and ".join(str(one.pid) for one in sorted(listening, key=lambda one: one.pid))
         spare = " ".join(str(one.pid) for one in listening if one.pid != daemon.pid)
         yield wrong("daemon.two", f"{len(listening)} daemons run for this home: pid {pids}", f"kill {spare}")
     for one in daemon.processes:
-        if one.differs:
-            names = ", ".join(one.differs)
+        if one.different_variables:
+            names = ", ".join(one.different_variables)
             yield warning(
                 "daemon.environment",
-                f"the daemon with pid {one.pid} was started with another {names}: it answers no event from here",
-                f"set {names} alike where the client and you are started, then: kill {one.pid}",
+                f"the daemon with pid {one.pid} was started with a different {names}, so it declines events from here",
+                f"give {names} the same value where the client and you are started, then: kill {one.pid}",
             )
 
 
-def _reach(facts: Facts) -> Iterator[Finding]:
-    if facts.settles:
-        names = ", ".join(facts.settles)
+def _check_reach(facts: Facts) -> Iterator[Finding]:
+    if facts.moved_variables:
+        names = ", ".join(facts.moved_variables)
         yield warning(
             "environment.moved",
-            f"the client's settings give hooks another {names} than this terminal has: they use other folders",
-            f"look at those: set {names} as in the settings, and run the doctor again",
+            f"the client's settings give hooks a different {names}, so they use other folders than this terminal",
+            f"to check those, set {names} as in the settings and run the doctor again",
         )
-    played = facts.played
-    if played.awaited and not played.came:
-        words = f": {facts.state.last_words}" if facts.state.last_words else ""
+    hook_runs = facts.hook_runs
+    if hook_runs.started_daemon and not hook_runs.daemon_came_up:
+        log = f": {facts.state.last_log_line}" if facts.state.last_log_line else ""
         yield wrong(
             "daemon.does_not_come",
-            f"an event started a daemon, but none came up{words}",
-            "start it where you see why: fairlead daemon run",
+            f"an event started a daemon, but it did not come up{log}",
+            "run it in the foreground to see why: fairlead daemon run",
         )
-    roads = {run.road for run in played.runs if run.is_ours and run.road in {"daemon", "cold"}}
-    is_same = facts.daemon.state == "running" and facts.daemon.version == facts.version
-    if is_same and roads == {"cold"}:
+    routes = {run.route for run in hook_runs.runs if run.is_ours and run.route in {"daemon", "cold"}}
+    is_same_version = facts.daemon.state == "running" and facts.daemon.version == facts.version
+    if is_same_version and routes == {"cold"}:
         yield wrong(
             "daemon.not_reached",
-            "a daemon runs, but no hook was answered by it: Python decided each",
-            "fairlead daemon stop; the next event starts another",
+            "a daemon is running, but it answered no hook: each was handled without it",
+            _RESTART,
         )

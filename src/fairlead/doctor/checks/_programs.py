@@ -1,10 +1,10 @@
-"""Judges the programs that hooks start. Pure."""
+"""Checks of the programs that hooks start."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.clients.claude._programs import COMPILE_LAUNCHER, PYTHON_LAUNCHER
+from fairlead.clients import COMPILE_LAUNCHER, PYTHON_LAUNCHER
 from fairlead.doctor._findings import ok, warning, wrong
 
 if TYPE_CHECKING:
@@ -13,63 +13,64 @@ if TYPE_CHECKING:
     from fairlead.doctor._facts import Facts, Program
     from fairlead.doctor._findings import Finding
 
-_AGAIN = "pip install --force-reinstall fairlead"
-_INSTALL = "fairlead hooks install, with the scope"
+_REINSTALL = "pip install --force-reinstall fairlead"
+_INSTALL = "fairlead hooks install, with its scope"
 
 
 def check_programs(facts: Facts) -> Iterator[Finding]:
-    """Say whether every launcher and its Python can be started, and are of this version."""
-    if not facts.own:
-        yield wrong("launcher.none", "this installation has no fairlead-hook beside its other programs", _AGAIN)
+    """Yield whether every launcher and its Python can be started, and have this version."""
+    if not facts.own_launcher:
+        yield wrong("launcher.none", "this installation has no program fairlead-hook", _REINSTALL)
     for program in facts.programs:
-        troubles = [*_launcher(program, facts.version), *_python(program, facts.version)]
-        yield from troubles or _start(program, facts.version)
+        problems = [*_check_launcher(program, facts.version), *_check_python(program, facts.version)]
+        yield from problems or _check_start(program, facts.version)
 
 
 def check_path(facts: Facts) -> Iterator[Finding]:
-    """Say which other installation a person would meet in a terminal."""
+    """Yield the programs of another installation that the user would start in a terminal."""
     for program in facts.on_path:
         yield warning(
-            "path.other", f"{program} on the PATH is of another installation", "remove it, or put this one before it"
+            "path.other", f"{program} on the PATH belongs to another installation", "remove it, or put this one first"
         )
 
 
-def _launcher(program: Program, version: str) -> Iterator[Finding]:
+def _check_launcher(program: Program, version: str) -> Iterator[Finding]:
     hook = program.hook
     if not program.is_there:
-        yield wrong("launcher.missing", f"{hook} is not there", f"{_INSTALL}; or {_AGAIN}")
+        yield wrong("launcher.missing", f"{hook} does not exist", f"{_INSTALL}; or {_REINSTALL}")
     elif not program.is_executable:
         yield wrong("launcher.not_executable", f"{hook} is not executable", f"chmod +x {hook}")
     elif program.start.exit_code is None:
-        yield wrong("launcher.platform", f"{hook} cannot be started on this machine: {program.start.trouble}", _AGAIN)
+        yield wrong("launcher.platform", f"{hook} cannot be started on this machine: {program.start.error}", _REINSTALL)
     elif program.version and program.version != version:
-        yield wrong("launcher.version", f"{hook} is of version {program.version}, and this is {version}", _AGAIN)
+        yield wrong("launcher.version", f"{hook} has version {program.version}, and this is {version}", _REINSTALL)
 
 
-def _python(program: Program, version: str) -> Iterator[Finding]:
+def _check_python(program: Program, version: str) -> Iterator[Finding]:
     python, imports = program.python, program.imports
     if not program.python_there:
-        yield wrong("python.missing", f"{python}, which the hooks name, is not there", _INSTALL)
+        yield wrong("python.missing", f"{python}, which the hooks use, does not exist", _INSTALL)
     elif imports.exit_code != 0:
         yield wrong(
             "python.cannot_import",
-            f"{python} cannot import fairlead: {imports.trouble}",
+            f"{python} cannot import fairlead: {imports.error}",
             f"{python} -m pip install fairlead; or {_INSTALL}",
         )
-    elif imports.said != version:
+    elif imports.output != version:
         yield wrong(
             "python.version",
-            f"{python} imports fairlead {imports.said}, and this is {version}",
-            f"{_INSTALL}, or bring that one up to date",
+            f"{python} imports fairlead {imports.output}, and this is {version}",
+            f"{_INSTALL}, or update that one",
         )
 
 
-def _start(program: Program, version: str) -> Iterator[Finding]:
-    if program.start.exit_code != 0 or program.start.said != f"fairlead {version}":
-        said = program.start.trouble or program.start.said or f"it ends with exit code {program.start.exit_code}"
-        yield wrong("launcher.start", f"{program.hook} does not reach its Python: {said}", _AGAIN)
+def _check_start(program: Program, version: str) -> Iterator[Finding]:
+    if program.start.exit_code != 0 or program.start.output != f"fairlead {version}":
+        result = program.start
+        message = result.error or result.output or f"it ended with exit code {result.exit_code}"
+        yield wrong("launcher.start", f"{program.hook} cannot run its Python: {message}", _REINSTALL)
     else:
         yield ok("launcher", f"{program.hook}, version {program.version or version}")
         if program.is_python:
             yield warning("launcher.python", f"{program.hook} is {PYTHON_LAUNCHER}", COMPILE_LAUNCHER)
-        yield ok("python", f"{program.python}, with fairlead {program.imports.said}")
+        yield ok("python", f"{program.python}, with fairlead {program.imports.output}")

@@ -1,43 +1,42 @@
-"""Judges the client and its settings: whether our hooks are there, are read, and are the last word. Pure."""
+"""Checks of the client and its settings: whether our hooks are installed, read, and not overridden."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.clients.claude._install_events import BASE, EVENTS, OLDEST, show_version
+from fairlead.clients import client_named, format_version
 from fairlead.doctor._findings import ok, skipped, warning, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.clients.claude._status import Status
-    from fairlead.doctor._facts import Client, Facts, Hook
+    from fairlead.clients import InstalledHook, InstallStatus
+    from fairlead.doctor._facts import Client, Facts
     from fairlead.doctor._findings import Finding
-
-NEWEST = max(event.since for event in EVENTS.values())
-"""The newest client whose events were seen."""
 
 
 def check_client(client: Client) -> Iterator[Finding]:
-    """Say whether the client can start our hooks, and whether we know its events."""
-    version = client.version
+    """Yield whether the client can start our hooks, and whether its events are known."""
+    version, installer = client.version, client_named(client.name).installer
+    newest = max(event.since for event in installer.EVENTS.values())  # whose events were seen
+    program, base = installer.PROGRAM, format_version(installer.BASE_VERSION)
     if version is None:
-        where = f"{client.program} does not say its version" if client.program else "there is no claude on the PATH"
+        where = f"{client.program} does not say its version" if client.program else f"there is no {program} on the PATH"
         yield warning(
             "client.unknown",
-            f"{where}, so the events of {show_version(BASE)} are expected",
-            "put claude on the PATH, or name its version: --client-version 2.1.325",
+            f"{where}, so the events of {base} are expected",
+            f"put {program} on the PATH, or name its version: --client-version {format_version(newest)}",
         )
         return
-    name = f"Claude Code {show_version(version)}"
-    if version < OLDEST:
-        oldest = show_version(OLDEST)
+    name = f"{client_named(client.name).title} {format_version(version)}"
+    if version < installer.MIN_VERSION:
+        oldest = format_version(installer.MIN_VERSION)
         yield wrong("client.old", f"{name} cannot start hooks without a shell", f"update it to {oldest} or newer")
-    elif version < BASE:
-        base = show_version(BASE)
+    elif version < installer.BASE_VERSION:
         yield warning("client.unseen", f"{name} is older than any that was tried", f"update it to {base} or newer")
-    elif version > NEWEST:
-        yield ok("client", f"{name}, newer than {show_version(NEWEST)}: what events it may have more are not asked for")
+    elif version > newest:
+        last = format_version(newest)
+        yield ok("client", f"{name}, newer than {last}: what events it may have more are not asked for")
     else:
         yield ok("client", name)
 
@@ -46,7 +45,7 @@ def check_client(client: Client) -> Iterator[Finding]:
 
 
 def check_install(facts: Facts) -> Iterator[Finding]:
-    """Say how far our hooks are there, in each scope that was asked about."""
+    """Yield how completely our hooks are installed, for each requested scope."""
     managed = {hook.event for hook in _hooks(facts) if hook.is_ours and hook.scope == "managed"}
     if managed:
         yield ok("install", f"managed: {len(managed)} events")
@@ -63,7 +62,7 @@ def check_install(facts: Facts) -> Iterator[Finding]:
         yield _installed(status)
 
 
-def _installed(status: Status) -> Finding:
+def _installed(status: InstallStatus) -> Finding:
     where, mend = f"{status.scope}: {status.file}", f"fairlead hooks install --scope {status.scope}"
     first, more = _first(status.differences)
     if status.state == "installed":
@@ -84,11 +83,11 @@ def _first(lines: tuple[str, ...]) -> tuple[str, str]:
 
 
 def check_double(facts: Facts) -> Iterator[Finding]:
-    """Say where an event is decided by us twice: the client runs different command lines each."""
+    """Yield the events that we decide twice: the client runs every different command line."""
     ours = [hook for hook in _hooks(facts) if hook.is_ours]
     lines: dict[str, set[tuple[str, ...]]] = {}
     for hook in ours:
-        lines.setdefault(hook.event, set()).add(hook.line)
+        lines.setdefault(hook.event, set()).add(hook.identity)
     twice = [event for event, found in lines.items() if len(found) > 1]
     scopes = list(dict.fromkeys(hook.scope for hook in ours))
     if twice:
@@ -104,7 +103,7 @@ def check_double(facts: Facts) -> Iterator[Finding]:
 
 
 def check_rivals(facts: Facts) -> Iterator[Finding]:
-    """Say which hooks of other programs decide the same events."""
+    """Yield the hooks of other programs that decide the same events."""
     found = dict.fromkeys((hook.rival, hook.scope, hook.file) for hook in _hooks(facts) if hook.rival)
     for name, scope, file in found:
         advice = f"fairlead hooks install --scope {scope} --replace {name}"
@@ -117,14 +116,14 @@ def check_rivals(facts: Facts) -> Iterator[Finding]:
 
 
 def check_status_line(facts: Facts) -> Iterator[Finding]:
-    """Say whether a status line that goes through our launcher can be shown at all."""
+    """Yield whether a status line that uses our launcher can be shown."""
     for file in facts.files:
         if file.status_line and file.line_there:
             yield ok("install.status_line", f"{file.scope}: the status line tells what sessions cost")
         elif file.status_line:
             yield wrong(
                 "install.status_line",
-                f"the status line of {file.file} starts {file.status_line}, which is not there: nothing is shown",
+                f"the status line of {file.file} starts {file.status_line}, which does not exist: nothing is shown",
                 f"fairlead hooks install --scope {file.scope}; or fairlead hooks uninstall --scope {file.scope}",
             )
 
@@ -133,20 +132,20 @@ def check_status_line(facts: Facts) -> Iterator[Finding]:
 
 
 def check_files(facts: Facts) -> Iterator[Finding]:
-    """Say which files the client skips, and which of them turn hooks off."""
+    """Yield the files that the client skips, and those that turn hooks off."""
     for file in facts.files:
         if file.problem:
-            yield wrong("settings.skipped", f"{file.scope}: {file.problem}", "mend it: the client may skip all of it")
-        if file.disables_hooks:
+            yield wrong("settings.skipped", f"{file.scope}: {file.problem}", "fix it: the client may skip all of it")
+        if file.off_switch:
             yield wrong(
                 "settings.disabled",
-                f"disableAllHooks is set in {file.file}, so the client runs no hooks",
-                "take disableAllHooks out of it",
+                f"{file.off_switch} is set in {file.file}, so the client runs no hooks",
+                f"take {file.off_switch} out of it",
             )
         if file.managed_only and not any(hook.is_ours for hook in file.hooks):
             yield wrong(
                 "settings.managed_only",
-                f"allowManagedHooksOnly is set in {file.file}, so the client runs no hooks of yours",
+                f"{file.managed_only} is set in {file.file}, so the client runs no hooks of yours",
                 "have those who manage this machine put the hooks there",
             )
     there = [file.scope for file in facts.files if file.is_there and not file.problem]
@@ -155,24 +154,25 @@ def check_files(facts: Facts) -> Iterator[Finding]:
 
 
 def check_gate(facts: Facts) -> Iterator[Finding]:
-    """Say whether a later definition of the same command line takes `onFailure` back: the last one counts."""
-    last: dict[tuple[str, ...], Hook] = {}
-    blocking: dict[tuple[str, ...], Hook] = {}
+    """Yield later definitions of our command line without `onFailure`: the last one counts."""
+    events = client_named(facts.client.name).installer.EVENTS
+    last: dict[tuple[str, ...], InstalledHook] = {}
+    blocking: dict[tuple[str, ...], InstalledHook] = {}
     for hook in _hooks(facts):
-        if hook.is_ours and (wanted := EVENTS.get(hook.event)) and wanted.blocks_on_failure:
-            last[hook.line] = hook
-            if hook.value.get("onFailure") == "block":
-                blocking[hook.line] = hook
+        if hook.is_ours and (wanted := events.get(hook.event)) and wanted.blocks_on_failure:
+            last[hook.identity] = hook
+            if hook.blocks_on_failure:
+                blocking[hook.identity] = hook
     for line, first in blocking.items():
-        if (later := last[line]).value.get("onFailure") != "block":
+        if not (later := last[line]).blocks_on_failure:
             place = "again" if later.file == first.file else f"also in {later.file}"
             yield wrong(
                 "settings.reopened",
-                f'{first.event} of {first.file} stands {place}, later and without "onFailure": "block": '
+                f"{first.event} of {first.file} stands {place}, later and without blocking on failure: "
                 "a tool runs if the hook fails",
                 f"take the later entry out of {later.file}",
             )
 
 
-def _hooks(facts: Facts) -> list[Hook]:
+def _hooks(facts: Facts) -> list[InstalledHook]:
     return [hook for file in facts.files for hook in file.hooks]

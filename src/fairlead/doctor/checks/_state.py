@@ -1,4 +1,4 @@
-"""Judges what is kept, and the policy that holds. Pure."""
+"""Checks of the state folder, and of the policy that applies."""
 
 from __future__ import annotations
 
@@ -12,118 +12,121 @@ if TYPE_CHECKING:
     from fairlead.doctor._facts import Daemon, Database, Facts, Policy, State
     from fairlead.doctor._findings import Finding
 
-LITTLE_SPACE = 100_000_000
+LOW_SPACE = 100_000_000
 NO_SPACE = 10_000_000
 LARGE_JOURNAL = 300_000_000
 """Bytes. A daemon keeps it below half of that."""
 LONG_SPOOL = 1000
 
-_BEGIN = "fairlead daemon start, which takes them in"
+_EMPTY_SPOOL = "fairlead daemon start, which records them"
+_FIX_POLICY = "fix it: fairlead validate lists all errors"
 
 
 def check_state(facts: Facts) -> Iterator[Finding]:
-    """Say whether events can be kept, and are."""
+    """Yield whether events can be recorded, and are."""
     state = facts.state
-    yield from _folder(state)
-    yield from _waiting(state, facts.daemon)
-    if state.database is not None:
-        yield from _database("store", state.database, "a new one is fed from the journal")
+    yield from _check_folder(state)
+    yield from _check_spool(state, facts.daemon)
+    if state.store is not None:
+        yield from _check_database("store", state.store, "a new one is filled from the journal")
     if state.mail is not None:
-        yield from _database("mail", state.mail, "a new one is begun, without what was in this one")
-    if state.last_words:
-        yield warning("state.log", f"the daemon's log ends with: {state.last_words}", f"see {state.log}")
+        yield from _check_database("mail", state.mail, "a new one starts empty")
+    if state.last_log_line:
+        yield warning("state.log", f"the daemon's log ends with: {state.last_log_line}", f"see {state.log}")
 
 
-def _folder(state: State) -> Iterator[Finding]:
+def _check_folder(state: State) -> Iterator[Finding]:
     path = state.folder.path
-    if state.unwritable:
+    if state.write_error:
         yield wrong(
             "state.unwritable",
-            f"{path} cannot be written: {state.unwritable}; nothing is recorded",
+            f"{path} cannot be written: {state.write_error}; nothing is recorded",
             "make it writable, or set FAIRLEAD_HOME to a folder that is",
         )
         return
-    if state.free is not None and state.free < LITTLE_SPACE:
-        say = wrong if state.free < NO_SPACE else warning
-        yield say("state.space", f"{_megabytes(state.free)} are free where {path} is", "make room")
+    if state.free_bytes is not None and state.free_bytes < LOW_SPACE:
+        make_finding = wrong if state.free_bytes < NO_SPACE else warning
+        yield make_finding("state.space", f"only {_size(state.free_bytes)} are free at {path}", "free some disk space")
     else:
-        free = f", {_megabytes(state.free)} free" if state.free is not None else ""
+        free = f", {_size(state.free_bytes)} free" if state.free_bytes is not None else ""
         yield ok("state", f"{path}: writable{free}")
 
 
-def _waiting(state: State, daemon: Daemon) -> Iterator[Finding]:
-    if state.spooled >= state.most_spooled:
-        yield wrong("state.spool_full", f"{state.spooled} events wait in the spool, and no more are kept", _BEGIN)
+def _check_spool(state: State, daemon: Daemon) -> Iterator[Finding]:
+    if state.spooled >= state.max_spooled:
+        yield wrong(
+            "state.spool_full", f"the spool is full: {state.spooled} events wait, and no more fit", _EMPTY_SPOOL
+        )
     elif state.spooled > LONG_SPOOL:
-        yield warning("state.spool", f"{state.spooled} events wait in the spool", _BEGIN)
+        yield warning("state.spool", f"{state.spooled} events wait in the spool", _EMPTY_SPOOL)
     elif state.spooled and daemon.state != "running":
         yield ok("state.spool", f"{state.spooled} events wait in the spool for a daemon")
-    if state.broken:
+    if state.unreadable:
         yield warning(
             "state.broken",
-            f"{state.broken} files in the spool held no event",
-            f"look at them, and delete them: {state.folder.path}/spool/broken",
+            f"{state.unreadable} files in the spool are not events",
+            f"inspect and delete them: {state.folder.path}/spool/broken",
         )
-    if state.journal > LARGE_JOURNAL:
+    if state.journal_bytes > LARGE_JOURNAL:
         yield warning(
             "state.journal",
-            f"the journal has {_megabytes(state.journal)}",
-            "fairlead daemon start, which removes what the store has",
+            f"the journal has {_size(state.journal_bytes)}",
+            "fairlead daemon start, which removes what is in the store",
         )
 
 
-def _database(name: str, database: Database, then: str) -> Iterator[Finding]:
+def _check_database(name: str, database: Database, consequence: str) -> Iterator[Finding]:
     file = database.file
     if database.problem:
         yield wrong(
             f"{name}.damaged",
             f"{file} cannot be read: {database.problem}",
-            f"fairlead daemon stop, then start: it is set aside, and {then}",
+            f"fairlead daemon stop, then fairlead daemon start: it is set aside, and {consequence}",
         )
-    elif not database.is_known:
+    elif not database.is_known_revision:
         yield wrong(
             f"{name}.too_new",
-            f"{file} is of a newer Fairlead (revision {database.revision}, this version knows {database.head})",
+            f"{file} is from a newer Fairlead (revision {database.revision}, this version knows {database.head})",
             "upgrade Fairlead, or move the file away",
         )
-    elif not database.is_whole:
-        yield skipped(name, f"{file} is too large to be looked at in a moment")
+    elif not database.was_checked:
+        yield skipped(name, f"{file} is too large to check in a moment")
     elif database.is_there:
-        yield ok(name, f"{file}: whole, revision {database.revision or 'none yet'}")
+        yield ok(name, f"{file}: intact, revision {database.revision or 'none yet'}")
     else:
-        yield skipped(name, f"there is no {file.rpartition('/')[2]} yet: the first daemon makes it")
+        yield skipped(name, f"no {file.rpartition('/')[2]} yet: the first daemon creates it")
     if database.set_aside:
         yield warning(
             f"{name}.set_aside",
             f"a damaged database was set aside: {database.set_aside[-1]}",
-            "rescue what you need with sqlite3 FILE .recover, then delete it",
+            "recover what you need with sqlite3 FILE .recover, then delete it",
         )
 
 
 def check_policy(policy: Policy) -> Iterator[Finding]:
-    """Say which policy holds here, and whether it is what its file says."""
-    more = f" (and {len(policy.mistakes) - 1} more)" if len(policy.mistakes) > 1 else ""
-    if policy.broken:
+    """Yield which policy applies, and whether it is the one in the file."""
+    more = f" (and {len(policy.errors) - 1} more)" if len(policy.errors) > 1 else ""
+    if policy.is_unusable:
         yield wrong(
             "policy.broken",
-            f"no tool is allowed here, because the policy has a mistake: {policy.mistakes[0]}{more}",
-            "mend it: fairlead validate lists all mistakes",
+            f"every tool call is denied here, because the policy has an error: {policy.errors[0]}{more}",
+            _FIX_POLICY,
         )
-    elif policy.mistakes:
+    elif policy.errors:
         yield wrong(
             "policy.last_good",
-            f"an earlier version of the policy holds, because this one has a mistake: {policy.mistakes[0]}{more}",
-            "mend it: fairlead validate lists all mistakes",
+            f"an earlier version of the policy applies, because this one has an error: {policy.errors[0]}{more}",
+            _FIX_POLICY,
         )
     elif policy.warnings:
         yield warning("policy.warning", policy.warnings[0], "see fairlead validate")
     elif not policy.files:
-        yield skipped("policy", "none holds here: only settings and policies are guarded", "fairlead init")
+        yield skipped("policy", "no policy applies here: only settings and policy files are guarded", "fairlead init")
     else:
         yield ok("policy", f"valid: {' and '.join(policy.files)}")
     if policy.hints:
-        yield warning("policy.hint", f"valid, but may not do what is meant: {policy.hints[0]}", "see fairlead validate")
+        yield warning("policy.hint", f"valid, but may not do what you mean: {policy.hints[0]}", "see fairlead validate")
 
 
-def _megabytes(size: int) -> str:
+def _size(size: int) -> str:
     return f"{size / 1e6:.0f} MB" if size < 10**9 else f"{size / 1e9:.0f} GB"

@@ -1,4 +1,4 @@
-"""Looks at the daemon of this home: folder, lock, socket, whether it answers, and which others there are."""
+"""Finds out about the daemon of this home: folder, lock, socket, whether it answers, and other daemons."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairlead.daemon import MAX_SOCKET_PATH, NO_DAEMON_VARIABLE
-from fairlead.doctor._facts import Daemon, Entry, Kind, OtherDaemon
+from fairlead.doctor._facts import Daemon, Entry, EntryKind, OtherDaemon
 from fairlead.ipc import DaemonUnavailable, request
-from fairlead.paths import SETTLING, runtime_folder, socket_file
+from fairlead.paths import FOLDER_VARIABLES, runtime_folder, socket_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PATIENCE = 1.0
+_DaemonState: TypeAlias = Literal["running", "down", "refused", "silent", "odd"]
+
+_TIMEOUT = 1.0
 """Seconds for an answer that takes a millisecond."""
 
-_LISTENS = "00010000"
+_LISTENING = "00010000"
 """A flag in /proc/net/unix."""
 
-_KINDS: tuple[tuple[Any, Kind], ...] = (
+_KINDS: tuple[tuple[Any, EntryKind], ...] = (
     (stat.S_ISLNK, "link"),
     (stat.S_ISDIR, "folder"),
     (stat.S_ISSOCK, "socket"),
@@ -31,46 +33,46 @@ _KINDS: tuple[tuple[Any, Kind], ...] = (
 )
 
 
-def look_at_daemon(environ: Mapping[str, str]) -> Daemon:
-    """Look at everything that is about the daemon. Starts and ends nothing."""
+def probe_daemon(environ: Mapping[str, str]) -> Daemon:
+    """Return everything about the daemon. Starts and ends nothing."""
     folder, socket = runtime_folder(), socket_file()
-    state, why, status = _ask(socket)
-    held, pid = _lock(f"{folder}/daemon.lock")
+    state, error, status = _request_status(socket)
+    held, pid = _read_lock(f"{folder}/daemon.lock")
     return Daemon(
         folder=entry(folder),
         socket=entry(socket),
         lock=entry(f"{folder}/daemon.lock"),
         state=state,
-        why=why,
+        error=error,
         version=str(status.get("version", "")),
         pid=int(status.get("pid", 0)),
         lock_pid=pid,
         lock_held=held,
         processes=tuple(_processes(socket, environ)),
-        longest=MAX_SOCKET_PATH,
+        max_socket_path=MAX_SOCKET_PATH,
         user=os.getuid(),
-        wanted=not environ.get(NO_DAEMON_VARIABLE),
+        starts_on_demand=not environ.get(NO_DAEMON_VARIABLE),
     )
 
 
 def entry(path: str) -> Entry:
-    """Look at a file or folder itself, not at what it leads to."""
+    """Return a file or folder itself, without following links."""
     try:
         status = os.lstat(path)
     except OSError:
         return Entry(path)
-    kind: Kind = next((kind for is_one, kind in _KINDS if is_one(status.st_mode)), "other")
+    kind: EntryKind = next((kind for is_one, kind in _KINDS if is_one(status.st_mode)), "other")
     return Entry(path, kind, stat.S_IMODE(status.st_mode), status.st_uid)
 
 
 def status_of(socket: str) -> dict[str, Any] | None:
-    """Ask a daemon how it is; `None` if there is none."""
-    return _ask(socket)[2] or None
+    """Return the status of a daemon; `None` if none answers."""
+    return _request_status(socket)[2] or None
 
 
-def _ask(socket: str) -> tuple[Literal["running", "down", "refused", "silent", "odd"], str, dict[str, Any]]:
+def _request_status(socket: str) -> tuple[_DaemonState, str, dict[str, Any]]:
     try:
-        status: dict[str, Any] = request("GET", "/v1/status", timeout=PATIENCE, at=socket)
+        status: dict[str, Any] = request("GET", "/v1/status", timeout=_TIMEOUT, at=socket)
     except DaemonUnavailable as error:
         cause = error.__context__
         if isinstance(cause, FileNotFoundError | NotADirectoryError) or len(os.fsencode(socket)) > MAX_SOCKET_PATH:
@@ -79,12 +81,12 @@ def _ask(socket: str) -> tuple[Literal["running", "down", "refused", "silent", "
             return "refused", str(error), {}
         return ("silent" if isinstance(cause, TimeoutError) else "odd"), str(error), {}
     except (ValueError, OSError) as error:
-        return "odd", f"what answers at {socket} is no daemon: {error}", {}
+        return "odd", f"what answers at {socket} is not a daemon: {error}", {}
     return ("running", "", status) if isinstance(status, dict) else ("odd", f"{socket}: {status!r}", {})
 
 
-def _lock(path: str) -> tuple[bool, int]:
-    """Tell whether a process holds the lock, and which pid is written there. For that it is held for a moment."""
+def _read_lock(path: str) -> tuple[bool, int]:
+    """Return whether a process holds the lock, and the pid written there. Takes the lock itself for a moment."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -100,22 +102,22 @@ def _lock(path: str) -> tuple[bool, int]:
     return False, pid
 
 
-# -- other daemons: only where there is /proc ------------------------------------------------------------
+# -- other daemons: only with /proc ----------------------------------------------------------------------
 
 
 def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]:
-    """Find the daemons of this user that listen for this home, or that were meant to and found other folders."""
-    ours = _listeners(socket)
+    """Yield the daemons of this user that listen for this home, or that were meant to and use other folders."""
+    listeners = _listeners(socket)
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
             if process.stat().st_uid != os.getuid() or not _is_daemon(process):
                 continue
             theirs = _environment_of(process)
-            differs = tuple(name for name in SETTLING if theirs.get(name, "") != environ.get(name, ""))
-            is_split = differs and not {"HOME", "FAIRLEAD_HOME", "XDG_STATE_HOME"} & set(differs)
-            listens = bool(_sockets(process) & ours)
+            different = tuple(name for name in FOLDER_VARIABLES if theirs.get(name, "") != environ.get(name, ""))
+            is_split = different and not {"HOME", "FAIRLEAD_HOME", "XDG_STATE_HOME"} & set(different)
+            listens = bool(_sockets(process) & listeners)
             if is_split or listens:
-                yield OtherDaemon(int(process.name), listens, differs)
+                yield OtherDaemon(int(process.name), listens, different)
 
 
 def _is_daemon(process: Path) -> bool:
@@ -125,23 +127,23 @@ def _is_daemon(process: Path) -> bool:
 
 def _environment_of(process: Path) -> dict[str, str]:
     pairs = (os.fsdecode(line).partition("=") for line in (process / "environ").read_bytes().split(b"\0"))
-    return {name: value for name, _, value in pairs if name in SETTLING}
+    return {name: value for name, _, value in pairs if name in FOLDER_VARIABLES}
 
 
 def _listeners(socket: str) -> set[str]:
-    """List the sockets that were made for this home. The kernel keeps the name that each had before it was moved."""
-    found = set()
+    """Return the sockets made for this home. The kernel keeps the name that each had before it was renamed."""
+    inodes = set()
     with suppress(OSError):
         for line in Path("/proc/net/unix").read_text(errors="replace").splitlines()[1:]:
             *_, flags, _, _, inode, path = [*line.split(maxsplit=7), ""][:8]
-            if flags == _LISTENS and path.startswith((f"{socket}.", f"{os.path.dirname(socket)}/.")):
-                found.add(f"socket:[{inode}]")
-    return found
+            if flags == _LISTENING and path.startswith((f"{socket}.", f"{os.path.dirname(socket)}/.")):
+                inodes.add(f"socket:[{inode}]")
+    return inodes
 
 
 def _sockets(process: Path) -> set[str]:
-    found = set()
+    links = set()
     for descriptor in (process / "fd").iterdir():
         with suppress(OSError):
-            found.add(os.readlink(descriptor))
-    return found
+            links.add(os.readlink(descriptor))
+    return links

@@ -1,4 +1,4 @@
-"""Looks at the policy that holds in a folder, and at what an event there would set off. Runs nothing."""
+"""Reads the policy that applies in a folder, and what an event there would run. Runs nothing."""
 
 from __future__ import annotations
 
@@ -9,46 +9,45 @@ from fairlead.errors import FairleadError
 from fairlead.events import parse
 from fairlead.policy import (
     PolicyError,
-    find_files,
+    find_hints,
     find_layers,
-    hints_on,
-    load,
-    plan,
-    policy_cache_folder,
-    recall_policy,
+    find_policy_files,
+    has_decided_events,
+    load_policy,
+    plan_commands,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from fairlead.policy import Layer, Mistake
+    from fairlead.policy import Diagnostic, Layer
 
 
-def look_at_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
-    """Say how the policy is, and give the layers that hold: of a broken file, its last good version."""
+def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
+    """Return the state of the policy and the layers that apply: of an invalid file, its last valid version."""
     try:
-        files = tuple(file for file, _ in find_files(cwd, also_gone=True))
+        files = tuple(file for file, _ in find_policy_files(cwd, also_deleted=True))
     except PolicyError as error:
-        return Policy(mistakes=tuple(map(_place, error.mistakes)), broken=True), ()
-    mistakes = _mistakes(cwd)
-    looked_at = () if mistakes else find_files(cwd)
-    hints = tuple(_place(hint) for file, _ in looked_at for hint in hints_on(file))
+        return Policy(errors=tuple(map(_place, error.mistakes)), is_unusable=True), ()
+    errors = _errors(cwd)
+    checked = () if errors else find_policy_files(cwd)
+    hints = tuple(_place(hint) for file, _ in checked for hint in find_hints(file))
     try:
-        loaded = load(cwd, tried=True)
+        loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
-        return Policy(files, mistakes or tuple(map(_place, error.mistakes)), broken=True), ()
-    return Policy(files, mistakes, hints, loaded.warnings), loaded.layers
+        return Policy(files, errors or tuple(map(_place, error.mistakes)), is_unusable=True), ()
+    return Policy(files, errors, hints, loaded.warnings), loaded.layers
 
 
-def _place(mistake: Mistake) -> str:
-    """Say where a mistake is. What it says of a value may quote a secret, as the address of a channel."""
+def _place(mistake: Diagnostic) -> str:
+    """Return where a mistake is. Its message may quote a secret, such as the address of a channel."""
     if not mistake.line:
         return str(mistake)
     return f"{mistake.file}:{mistake.line}:{mistake.column}"
 
 
-def _mistakes(cwd: str) -> tuple[str, ...]:
+def _errors(cwd: str) -> tuple[str, ...]:
     try:
         find_layers(cwd)
     except PolicyError as error:
@@ -57,16 +56,15 @@ def _mistakes(cwd: str) -> tuple[str, ...]:
 
 
 def is_in_use(files: Sequence[str]) -> bool:
-    """Tell whether an event was decided by these files before. The first one to be makes them hold if they go."""
-    kept = [recall_policy(policy_cache_folder(), file) for file in files]
-    return all(one is not None and not one.tried for one in kept)
+    """Return whether an event was decided by these files before. From then on they apply even if they are deleted."""
+    return all(map(has_decided_events, files))
 
 
-def sets_off(payload: Mapping[str, Any], layers: tuple[Layer, ...]) -> bool:
-    """Tell whether an event would run a command, or tell a person something."""
+def has_side_effects(payload: Mapping[str, Any], layers: tuple[Layer, ...]) -> bool:
+    """Return whether an event would run a command, or notify the user."""
     if any(layer.policy.notifications.enabled for layer in layers):
         return True
     try:
-        return bool(plan(parse(payload), layers).steps)
+        return bool(plan_commands(parse(payload), layers).steps)
     except FairleadError:
         return True

@@ -1,9 +1,9 @@
-"""Runs hooks as Claude Code does, with a payload that was recorded from it, and measures how long each takes.
+"""Runs hooks as the client does, with a payload that was recorded from it, and measures how long each takes.
 
-What is run must not do anything: no command of a policy, no note to a person, no policy that comes into force by it.
-So an event is run in this home and folder only if the policy that holds has nothing to do for it and was in use
-before. All others are run apart: in an empty folder, with an empty home, without a daemon. Hooks of others, and ours
-with `--hooks` or `--rules` of somebody's own, are run only if that is asked for: nobody knows what they do.
+A run must have no side effects: no command of a policy, no notification, no policy that takes effect because of it.
+So an event is run in this home and folder only if the policy has nothing to run for it and was in use before. All
+others are run isolated: in an empty folder, with an empty home, without a daemon. Hooks of other programs, and ours
+with the user's own `--hooks` or `--rules`, are run only on request: what they do is unknown.
 """
 
 from __future__ import annotations
@@ -19,158 +19,149 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from fairlead.clients.claude._ownership import is_wake
+from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.daemon import NO_DAEMON_VARIABLE
-from fairlead.doctor._facts import SLOW, Played, Road, Run
+from fairlead.doctor._facts import SLOW_SECONDS, HookRuns, Route, Run
 from fairlead.doctor.probes._daemon import status_of
-from fairlead.doctor.probes._policy import sets_off
-from fairlead.doctor.probes._programs import words_of
+from fairlead.doctor.probes._policy import has_side_effects
 from fairlead.errors import FairleadError
-from fairlead.journal import EventRecord, Reader, journal_folder
+from fairlead.journal import EventRecord, JournalReader, journal_folder
 from fairlead.paths import socket_file
 from fairlead.testing import make_payload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairlead.doctor._facts import Hook
+    from fairlead.clients import InstalledHook
     from fairlead.journal import Position
     from fairlead.policy import Layer
 
 SESSION = "fairlead-doctor"
 
-_LONGEST = 15.0
-_ALTOGETHER = 45.0
-"""Seconds for all of them: with a daemon that hangs, each takes two seconds longer."""
-_FOR_A_DAEMON = 10.0
-_MOST = 1 << 20
+_MAX_SECONDS = 15.0
+_MAX_SECONDS_FOR_ALL = 45.0
+"""With a daemon that hangs, each takes two seconds longer."""
+_DAEMON_TIMEOUT = 10.0
+_MAX_OUTPUT = 1 << 20
 _ONLY_BY_COMMAND = frozenset({"WorktreeCreate", "WorktreeRemove"})
-_NOT_THIS_SESSION = ("CLAUDE_ENV_FILE", "TMUX", "TMUX_PANE")
+_NOT_THIS_SESSION = ("TMUX", "TMUX_PANE")
 
 
-class Stage(msgspec.Struct, frozen=True):
-    """Where hooks are run, and what is known of it."""
+class RunContext(msgspec.Struct, frozen=True):
+    """Where and how hooks are run."""
 
     cwd: str
     environ: dict[str, str]
-    """This process's, with what the settings add."""
+    """That of this process, with what the settings add."""
     layers: tuple[Layer, ...] = ()
     may_run_here: bool = True
-    """The home is that of the hooks, and its policy is in use already."""
+    """The hooks use this home, and its policy is in use already."""
     run_foreign: bool = False
+    client: str = DEFAULT_CLIENT
     daemon_hangs: bool = False
-    """Each event here takes seconds then, so one has to do."""
+    """Each event here takes seconds then, so only one is run."""
 
 
-def play(hooks: Iterable[Hook], stage: Stage) -> Played:
-    """Run each hook once: of those with the same command line the client runs one."""
-    chosen = list({hook.line: hook for hook in hooks if not is_wake(hook.value)}.values())  # that one only waits
+def run_hooks(hooks: Iterable[InstalledHook], context: RunContext) -> HookRuns:
+    """Run each hook once. Like the client, run one of those with the same command line."""
+    chosen = list({hook.identity: hook for hook in hooks if not hook.only_wakes}.values())  # that one only waits
     chosen.sort(key=lambda hook: (not hook.is_ours, hook.event == "SessionEnd"))  # a session ends at its end
     scratch = tempfile.mkdtemp(prefix="fairlead-doctor-")
     try:
-        player = _Player(stage, scratch)
-        runs = tuple(map(player.run, chosen))
+        runner = _HookRunner(context, scratch)
+        runs = tuple(map(runner.run, chosen))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return Played(runs, player.awaited, player.came)
+    return HookRuns(runs, runner.started_daemon, runner.daemon_came_up)
 
 
-def sample(event: str, cwd: str, transcript: str) -> dict[str, Any]:
-    """Make a payload: one that the client sent, but of a session, a folder and a call that harm nobody."""
+def sample_payload(event: str, cwd: str, transcript: str, client: str = DEFAULT_CLIENT) -> dict[str, Any]:
+    """Return a recorded payload, with a session, a folder and a call that have no effect."""
     here = {"session_id": SESSION, "cwd": cwd, "transcript_path": transcript}
-    call = {"tool_name": "Bash", "tool_input": {"command": "true", "description": "fairlead doctor"}}
-    more: dict[str, Any] = call if event in {"PreToolUse", "PostToolUse", "PermissionRequest"} else {}
-    if event == "PostToolUse":
-        more |= {"tool_response": {"stdout": "", "stderr": "", "interrupted": False, "isImage": False}}
+    more = client_named(client).installer.harmless_payload(event)
     try:
         return make_payload(event, **here, **more)
     except (FairleadError, StopIteration):
         return {**here, "hook_event_name": event}
 
 
-class _Player:
-    """Runs hooks one after the other, and remembers what the daemon did meanwhile."""
+class _HookRunner:
+    """Runs hooks one after the other, and observes the daemon meanwhile."""
 
-    def __init__(self, stage: Stage, scratch: str) -> None:
-        self._stage = stage
+    def __init__(self, context: RunContext, scratch: str) -> None:
+        self._context = context
         self._scratch = scratch
-        self._due = monotonic() + _ALTOGETHER
+        self._deadline = monotonic() + _MAX_SECONDS_FOR_ALL
         self._socket = socket_file()
-        self._journal = Reader(journal_folder())
-        self.awaited = False
-        self.came = True
+        self._journal = JournalReader(journal_folder())
+        self.started_daemon = False
+        self.daemon_came_up = True
 
-    def run(self, hook: Hook) -> Run:
-        told = Run(hook.event, hook.scope, hook.program, hook.is_ours)
-        if reason := _reason_not_to(hook, run_foreign=self._stage.run_foreign):
-            return msgspec.structs.replace(told, trouble=reason)
-        if monotonic() > self._due:
-            return msgspec.structs.replace(told, trouble="the hooks before it took too long")
+    def run(self, hook: InstalledHook) -> Run:
+        run = Run(hook.event, hook.scope, hook.program, hook.is_ours)
+        if reason := _skip_reason(hook, run_foreign=self._context.run_foreign):
+            return msgspec.structs.replace(run, error=reason)
+        if monotonic() > self._deadline:
+            return msgspec.structs.replace(run, error="the hooks before it took too long")
         if not self._may_run_here(hook):
-            return self._once(hook, told, "apart")
+            return self._run_once(hook, run, "apart")
         if not hook.is_ours:
-            return self._once(hook, told, "cold")
-        before = self._end_of_journal()
-        run = self._once(hook, told, "cold")
-        if self._is_by_daemon(before):
-            run = msgspec.structs.replace(run, road="daemon")
-            again = self._once(hook, told, "daemon") if run.seconds > SLOW else run
-            return min(run, again, key=lambda one: one.seconds)  # once may be the machine's fault
-        if self._is_daemon_wanted() and not self.awaited and status_of(self._socket) is None:
-            self.awaited, self.came = True, self._comes()
+            return self._run_once(hook, run, "cold")
+        before = self._journal_end()
+        run = self._run_once(hook, run, "cold")
+        if self._was_answered_by_daemon(before):
+            run = msgspec.structs.replace(run, route="daemon")
+            again = self._run_once(hook, run, "daemon") if run.seconds > SLOW_SECONDS else run
+            return min(run, again, key=lambda one: one.seconds)  # one slow run may be chance
+        if self._may_start_daemon() and not self.started_daemon and status_of(self._socket) is None:
+            self.started_daemon, self.daemon_came_up = True, self._wait_for_daemon()
         return run
 
-    def _may_run_here(self, hook: Hook) -> bool:
+    def _may_run_here(self, hook: InstalledHook) -> bool:
         if not hook.is_ours:
             return True
-        if not self._stage.may_run_here or (self._stage.daemon_hangs and hook.event != "PreToolUse"):
+        if not self._context.may_run_here or (self._context.daemon_hangs and hook.event != "PreToolUse"):
             return False
-        return not sets_off(sample(hook.event, self._stage.cwd, self._transcript()), self._stage.layers)
+        payload = sample_payload(hook.event, self._context.cwd, self._transcript(), self._context.client)
+        return not has_side_effects(payload, self._context.layers)
 
     def _transcript(self) -> str:
         return f"{self._scratch}/transcript.jsonl"
 
-    def _once(self, hook: Hook, told: Run, road: Road) -> Run:
-        cwd = self._scratch if road == "apart" else self._stage.cwd
-        payload = msgspec.json.encode(sample(hook.event, cwd, self._transcript()))
-        command = command_of(hook, self._stage.cwd)
-        seconds = min(float(hook.value.get("timeout") or _LONGEST), _LONGEST)
-        outcome = run_program(command, payload, cwd, self._environment(road), seconds)
-        return msgspec.structs.replace(told, road=road, **outcome)
+    def _run_once(self, hook: InstalledHook, run: Run, route: Route) -> Run:
+        cwd = self._scratch if route == "apart" else self._context.cwd
+        payload = msgspec.json.encode(sample_payload(hook.event, cwd, self._transcript(), self._context.client))
+        seconds = min(hook.timeout or _MAX_SECONDS, _MAX_SECONDS)
+        outcome = run_program(hook.argv, payload, cwd, self._environment(route), seconds)
+        return msgspec.structs.replace(run, route=route, **outcome)
 
-    def _environment(self, road: Road) -> dict[str, str]:
-        """Give what the client gives, but nothing that belongs to a session that may be running here."""
-        env = {name: value for name, value in self._stage.environ.items() if name not in _NOT_THIS_SESSION}
-        env |= {
-            "CLAUDECODE": "1",
-            "CLAUDE_CODE_ENTRYPOINT": "cli",
-            "CLAUDE_CODE_SESSION_ID": SESSION,
-            "CLAUDE_PID": str(os.getpid()),
-            "CLAUDE_PROJECT_DIR": self._stage.cwd,
-        }
-        return env | ({"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if road == "apart" else {})
+    def _environment(self, route: Route) -> dict[str, str]:
+        """Return what the client sets, without what belongs to a session that may be running here."""
+        env = {name: value for name, value in self._context.environ.items() if name not in _NOT_THIS_SESSION}
+        env = client_named(self._context.client).installer.hook_environment(env, SESSION, self._context.cwd)
+        return env | ({"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if route == "apart" else {})
 
     # -- the daemon meanwhile ----------------------------------------------------------------------------
 
-    def _end_of_journal(self) -> Position | None:
+    def _journal_end(self) -> Position | None:
         try:
             return self._journal.end()
         except OSError:
             return None
 
-    def _is_by_daemon(self, before: Position | None) -> bool:
-        """Tell whether the daemon decided it: then it stands in the journal, written before it was answered."""
+    def _was_answered_by_daemon(self, before: Position | None) -> bool:
+        """Return whether the daemon handled the event: it writes the event to the journal before it answers."""
         return before is not None and any(
-            isinstance(record, EventRecord) and record.session == SESSION and record.road == "daemon"
+            isinstance(record, EventRecord) and record.session == SESSION and record.route == "daemon"
             for _, record in self._journal.read(before)
         )
 
-    def _is_daemon_wanted(self) -> bool:
-        return not self._stage.environ.get(NO_DAEMON_VARIABLE)
+    def _may_start_daemon(self) -> bool:
+        return not (self._context.daemon_hangs or self._context.environ.get(NO_DAEMON_VARIABLE))
 
-    def _comes(self) -> bool:
-        """Wait for the daemon that the first event has begun."""
-        deadline = monotonic() + _FOR_A_DAEMON
+    def _wait_for_daemon(self) -> bool:
+        """Wait for the daemon that the first event started, and return whether it answers."""
+        deadline = monotonic() + _DAEMON_TIMEOUT
         while monotonic() < deadline:
             if status_of(self._socket) is not None:
                 return True
@@ -178,16 +169,16 @@ class _Player:
         return False
 
 
-def _reason_not_to(hook: Hook, *, run_foreign: bool) -> str:
-    if hook.value.get("type") != "command":
+def _skip_reason(hook: InstalledHook, *, run_foreign: bool) -> str:
+    if not hook.argv:
         return "only the client can run it"
     if hook.event in _ONLY_BY_COMMAND and not (run_foreign and not hook.is_ours):
-        return "it makes or removes a worktree"
+        return "it creates or removes a worktree"
     if run_foreign:
         return ""
     if not hook.is_ours:
         return "it is not ours, and may do anything"
-    if own := _own_options(words_of(hook)):
+    if own := _own_options(hook.words):
         return f"{own[0]} runs hooks of your own, which may do anything"
     return ""
 
@@ -197,26 +188,18 @@ def _own_options(words: Sequence[str]) -> list[str]:
     return [word for word in rest if word not in {"--python", "--client"} or not next(rest, "")]
 
 
-def command_of(hook: Hook, project: str) -> list[str]:
-    """Give what the client starts: with `args` the program itself, else a shell."""
-    command, args = str(hook.value.get("command", "")), hook.value.get("args")
-    if not isinstance(args, list):
-        return ["/bin/sh", "-c", command]
-    return [word.replace("${CLAUDE_PROJECT_DIR}", project) for word in (command, *map(str, args))]
-
-
 def run_program(
     command: Sequence[str], payload: bytes, cwd: str, env: Mapping[str, str], seconds: float
 ) -> dict[str, Any]:
-    """Run a program with a payload on its stdin; it and its children are ended if it takes too long."""
+    """Run a program with a payload on its stdin; kill it and its children if it takes too long."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:  # no pipes: a child may keep one open
-        begun = perf_counter()
+        started_at = perf_counter()
         try:
-            process = subprocess.Popen(  # noqa: S603 - the person's own hook
+            process = subprocess.Popen(  # noqa: S603 - the user's own hook
                 command, stdin=subprocess.PIPE, stdout=out, stderr=err, cwd=cwd, env=env, start_new_session=True
             )
         except OSError as error:
-            return {"trouble": f"it cannot be started: {error.strerror}"}
+            return {"error": f"it cannot be started: {error.strerror}"}
         try:
             with suppress(BrokenPipeError):
                 process.stdin and process.stdin.write(payload)
@@ -224,13 +207,13 @@ def run_program(
                 process.stdin and process.stdin.close()
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            _end(process)
-            return {"trouble": f"it did not end within {seconds:g} s", "seconds": perf_counter() - begun}
-        taken = perf_counter() - begun
+            _kill(process)
+            return {"error": f"it did not end within {seconds:g} s", "seconds": perf_counter() - started_at}
+        taken = perf_counter() - started_at
         return {"exit_code": code, "seconds": taken, "stdout": _read(out), "stderr": _read(err)}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -238,10 +221,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _read(file: BinaryIO | Any) -> bytes:
     file.seek(0)
-    content: bytes = file.read(_MOST)
+    content: bytes = file.read(_MAX_OUTPUT)
     return content
 
 
-def own_and_foreign(hooks: Iterable[Hook], scopes: Sequence[str]) -> Iterator[Hook]:
-    """Choose what is run or listed: ours in the scopes that were asked about, and all of others."""
+def select_hooks(hooks: Iterable[InstalledHook], scopes: Sequence[str]) -> Iterator[InstalledHook]:
+    """Yield the hooks to run or list: ours in the requested scopes, and all of other programs."""
     yield from (hook for hook in hooks if not hook.is_ours or hook.scope in scopes or hook.scope == "managed")

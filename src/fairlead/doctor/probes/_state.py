@@ -1,6 +1,6 @@
-"""Looks at what is kept: the state folder, the spool, the journal, the databases and the daemon's last words.
+"""Finds out about the state folder, the spool, the journal, the databases and the daemon's log.
 
-Nothing is mended and nothing set aside: a daemon may have the same files open.
+Nothing is repaired or set aside: a daemon may have the same files open.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from urllib.parse import quote
 from fairlead.daemon import daemon_log_file
 from fairlead.doctor._facts import Database, State
 from fairlead.doctor.probes._daemon import entry
-from fairlead.journal import MAX_SPOOL_FILES, journal_folder, pending, spool_folder
+from fairlead.journal import MAX_SPOOL_FILES, count_spooled, journal_folder, spool_folder
 from fairlead.paths import state_folder
 
-_PATIENCE = 5.0
-"""Seconds for the look at all pages of the database; some 0.1 s per 100 MB."""
+_CHECK_TIMEOUT = 5.0
+"""Seconds for the check of all pages of a database, which takes about 0.1 s per 100 MB."""
 _STEPS = 10_000
-_TAIL = 4096
-_GOOD_NEWS = "fairlead: listening at "
+_LOG_TAIL = 4096
+_STARTED = "fairlead: listening at "
 
 
-def look_at_state() -> State:
-    """Look at the state folder."""
+def probe_state() -> State:
+    """Return the state of the state folder."""
     folder = state_folder()
     return State(
         folder=entry(folder),
-        unwritable=_unwritable(folder),
-        free=_free(folder),
+        write_error=_write_error(folder),
+        free_bytes=_free_bytes(folder),
         spooled=_count(spool_folder()),
-        most_spooled=MAX_SPOOL_FILES,
-        broken=_count(f"{spool_folder()}/broken"),
-        journal=_size(journal_folder()),
-        database=_database(f"{folder}/fairlead.db"),
+        max_spooled=MAX_SPOOL_FILES,
+        unreadable=_count(f"{spool_folder()}/broken"),
+        journal_bytes=_size(journal_folder()),
+        store=_database(f"{folder}/fairlead.db"),
         mail=_database(f"{folder}/mail.db"),
         log=daemon_log_file(),
-        last_words=_last_words(daemon_log_file()),
+        last_log_line=_last_log_line(daemon_log_file()),
     )
 
 
-def _unwritable(folder: str) -> str:
-    """Try it: rights alone do not say that a disk is read-only, or full."""
-    place = next(path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path))
+def _write_error(folder: str) -> str:
+    """Return why the folder cannot be written. It is tried: permissions say nothing of a read-only or full disk."""
+    existing = next(path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path))
     try:
-        with tempfile.NamedTemporaryFile(prefix=".doctor.", dir=place) as file:
-            file.write(bytes(_TAIL))
+        with tempfile.NamedTemporaryFile(prefix=".doctor.", dir=existing) as file:
+            file.write(bytes(_LOG_TAIL))
             file.flush()
     except OSError as error:
         return error.strerror or str(error)
     return ""
 
 
-def _free(folder: str) -> int | None:
+def _free_bytes(folder: str) -> int | None:
     for path in (Path(folder), *Path(folder).parents):
         with suppress(OSError):
             return shutil.disk_usage(path).free
@@ -66,7 +66,7 @@ def _free(folder: str) -> int | None:
 
 def _count(folder: str) -> int:
     try:
-        return pending(folder)
+        return count_spooled(folder)
     except OSError:
         return 0
 
@@ -80,42 +80,42 @@ def _size(folder: str) -> int:
     return size
 
 
-def _last_words(path: str) -> str:
-    """Give the last line of the log, unless it only says that a daemon began to listen."""
+def _last_log_line(path: str) -> str:
+    """Return the last line of the log, unless it only says that a daemon has started."""
     try:
         with Path(path).open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
             lines = file.read().decode(errors="replace").strip().splitlines()
     except OSError:
         return ""
-    return lines[-1].strip() if lines and not lines[-1].startswith(_GOOD_NEWS) else ""
+    return lines[-1].strip() if lines and not lines[-1].startswith(_STARTED) else ""
 
 
 # -- the databases ---------------------------------------------------------------------------------------
 
 
 def _database(file: str) -> Database:
-    aside = tuple(
-        sorted(str(path) for path in Path(file).parent.glob(f"{Path(file).name}.damaged-*") if _is_first(path))
+    set_aside = tuple(
+        sorted(str(path) for path in Path(file).parent.glob(f"{Path(file).name}.damaged-*") if _is_database(path))
     )
     if not os.path.lexists(file):
-        return Database(file, set_aside=aside)
+        return Database(file, set_aside=set_aside)
     from fairlead.store import HEAD_REVISION, known_revisions
 
-    revision, problem, is_whole = _look(file)
-    is_known = revision in {"", HEAD_REVISION} or revision in known_revisions()
-    return Database(file, True, revision, HEAD_REVISION, is_known, problem, is_whole, aside)  # noqa: FBT003 - it is there
+    revision, problem, was_checked = _check_database(file)
+    is_known_revision = revision in {"", HEAD_REVISION} or revision in known_revisions()
+    return Database(file, True, revision, HEAD_REVISION, is_known_revision, problem, was_checked, set_aside)  # noqa: FBT003 - it is there
 
 
-def _is_first(path: Path) -> bool:
+def _is_database(path: Path) -> bool:
     return not path.name.endswith(("-wal", "-shm", "-journal"))
 
 
-def _look(file: str) -> tuple[str, str, bool]:
-    """Give the revision, what is wrong, and whether all pages were looked at. Read-only, and for a while only."""
+def _check_database(file: str) -> tuple[str, str, bool]:
+    """Return the revision, what is wrong, and whether all pages were checked in time. Read-only."""
     from fairlead.store import REVISION_TABLE
 
-    deadline = monotonic() + _PATIENCE
+    deadline = monotonic() + _CHECK_TIMEOUT
     try:
         if Path(file).stat().st_size == 0:
             return "", "it is empty", True
@@ -123,13 +123,13 @@ def _look(file: str) -> tuple[str, str, bool]:
             connection.set_progress_handler(lambda: monotonic() > deadline, _STEPS)
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if REVISION_TABLE not in tables:
-                return "", "it is no database of Fairlead's" if tables else "", True
+                return "", "it is not a database of Fairlead" if tables else "", True
             row = connection.execute(f"SELECT version_num FROM {REVISION_TABLE}").fetchone()  # noqa: S608 - our own name
-            found = [str(line) for (line,) in connection.execute("PRAGMA quick_check(1)")]
+            problems = [str(line) for (line,) in connection.execute("PRAGMA quick_check(1)")]
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
             return "", "", False
         return "", str(error), True
     except (OSError, sqlite3.Error) as error:
         return "", str(error), True
-    return str(row[0]) if row else "", "" if found in ([], ["ok"]) else " ".join(found), True
+    return str(row[0]) if row else "", "" if problems in ([], ["ok"]) else " ".join(problems), True

@@ -1,1 +1,1 @@
-"""What a shell command does, worked out from its syntax tree without running it."""
+"""Analyses a shell command from its syntax tree, without running it."""

@@ -1,17 +1,17 @@
-"""Understand a shell command before it runs: what it runs, which files it touches, what nobody can tell.
+"""Analyses a shell command: what it runs, which files it accesses, and what is not known before it runs.
 
-Pure: nothing is run, and no file is looked at. The parser is loaded with the first command, not with the module.
+Runs nothing and opens no file. The parser is imported with the first command, not with the module.
 """
 
 from __future__ import annotations
 
-from fairlead.policy.bash._types import Analysis, FileUse, Simple
+from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
 
-__all__ = ["Analysis", "FileUse", "Simple", "analyse"]
+__all__ = ["Analysis", "FileAccess", "SimpleCommand", "analyse"]
 
 
 def analyse(command: str) -> Analysis:
-    """Take a command apart; never raises, whatever the text."""
-    from fairlead.policy.bash._interpreter import walk  # the parser costs some milliseconds
+    """Analyse a command. Never raises, whatever the text."""
+    from fairlead.policy.bash._interpreter import interpret  # importing the parser takes some milliseconds
 
-    return walk(command)
+    return interpret(command)

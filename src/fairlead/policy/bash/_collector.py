@@ -1,101 +1,105 @@
-"""Collects what a walk through a shell command finds, and puts paths where `cd` has led."""
+"""Collects the commands and files of an analysis, and resolves paths after `cd`."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
-from fairlead.policy.bash._types import Analysis, FileUse, Simple
+from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
 from fairlead.policy.bash._words import as_pattern, is_glob, is_unknown, plain
 
 if TYPE_CHECKING:
-    from fairlead.policy.bash.programs._calls import Use
+    from fairlead.policy.bash.programs._calls import Access
 
 _DEVICE: Final = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|zero|full|u?random|fd/\d+)")
 _OWN_FOLDER: Final = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(cwd|root)(?=/|$)")
 _VERBS: Final = {"read": "reads", "write": "writes", "create": "creates", "delete": "deletes", "move": "moves"}
-_MOST_PLACES: Final = 8
+_MAX_FOLDERS: Final = 8
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A folder in which a command may run."""
+class WorkingFolder(msgspec.Struct, frozen=True):
+    """A folder in which a command may run; `None` if it is not known."""
 
-    folder: str | None = "."
+    path: str | None = "."
     unless: str | None = None
-    """Only if this is no folder, because then `cd` fails."""
+    """It only runs there if this is not a folder, because `cd` to it then fails."""
 
 
-HERE: Final = (Place(),)
-NOWHERE: Final = (Place(None),)
+Folders: TypeAlias = tuple[WorkingFolder, ...]
+"""The folders in which a command may run: several, if a `cd` may fail."""
+START_FOLDERS: Final = (WorkingFolder(),)
+UNKNOWN_FOLDERS: Final = (WorkingFolder(None),)
 
 
 class Collector:
-    """The answer in the making."""
+    """Collects the result of an analysis."""
 
     def __init__(self) -> None:
-        self.commands: list[Simple] = []
-        self.files: dict[FileUse, None] = {}
-        self.moves = False
-        """Whether folders may come or go."""
+        self.commands: list[SimpleCommand] = []
+        self.files: dict[FileAccess, None] = {}
+        self._changes_folders = False
+        """Whether the command may create or remove folders."""
         self.unknown: dict[str, None] = {}
         self.unknown_reads: dict[str, None] = {}
 
-    def doubt(self, text: str) -> None:
-        """Note what cannot be understood."""
+    def add_unknown(self, text: str) -> None:
+        """Add what is not known before the command runs."""
         self.unknown[text] = None
 
-    def use(self, use: Use, program: str, places: tuple[Place, ...]) -> None:
-        """Note a file, once for each folder in which the command may run."""
-        word = use.word
+    def add_access(self, access: Access, program: str, folders: Folders) -> None:
+        """Add a file, once for each folder in which the command may run."""
+        word = access.word
         if is_unknown(word):
-            text = f"which file {program} {_VERBS[use.mode]} is only known when it runs: {plain(word)}"
-            (self.unknown_reads if use.mode == "read" else self.unknown)[text] = None
+            text = f"which file {program} {_VERBS[access.mode]} is only known when it runs: {plain(word)}"
+            (self.unknown_reads if access.mode == "read" else self.unknown)[text] = None
             return
-        path = path_of(word)
+        path = word_path(word)
         if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
             return
         if path[:2] == "~-":
-            self.doubt(f"which file {program} {_VERBS[use.mode]} depends on the folder before: {path}")
-        mode, below, if_exists, glob = use.mode, use.below, use.if_exists, is_glob(word)
-        self.moves |= mode not in {"read", "write"}
-        into = None if use.if_folder is None else path_of(use.if_folder)
-        for place in places:
-            at = place.folder
-            if_folder = None if into is None else join(at, into)
-            found = FileUse(join(at, path), mode, program, glob, below, at, if_folder, place.unless, if_exists)
-            self.files[found] = None
+            self.add_unknown(f"which file {program} {_VERBS[access.mode]} depends on the previous folder: {path}")
+        mode, below, if_exists, glob = access.mode, access.below, access.if_exists, is_glob(word)
+        self._changes_folders |= mode not in {"read", "write"}
+        target = None if access.if_folder is None else word_path(access.if_folder)
+        for folder in folders:
+            at = folder.path
+            if_folder = None if target is None else join_folder(at, target)
+            file = FileAccess(
+                join_folder(at, path), mode, program, glob, below, at, if_folder, folder.unless, if_exists
+            )
+            self.files[file] = None
 
     def result(self) -> Analysis:
-        """The answer."""
+        """Return the result."""
         return Analysis(
-            tuple(dict.fromkeys(self.commands)), self._settled(), tuple(self.unknown), tuple(self.unknown_reads)
+            tuple(dict.fromkeys(self.commands)), self._files(), tuple(self.unknown), tuple(self.unknown_reads)
         )
 
-    def _settled(self) -> tuple[FileUse, ...]:
-        """Drop conditions on folders that the command itself makes or removes."""
-        if not self.moves:
+    def _files(self) -> tuple[FileAccess, ...]:
+        """Return the files, without conditions on folders that the command itself creates or removes."""
+        if not self._changes_folders:
             return tuple(self.files)
-        made = {use.path for use in self.files if use.mode == "create"}
-        gone = {use.path for use in self.files if use.mode in {"delete", "move"}}
+        created = {file.path for file in self.files if file.mode == "create"}
+        removed = {file.path for file in self.files if file.mode in {"delete", "move"}}
         return tuple(
             msgspec.structs.replace(
-                use,
-                if_folder=None if use.if_folder in made else use.if_folder,
-                unless_folder=None if use.unless_folder in gone else use.unless_folder,
+                file,
+                if_folder=None if file.if_folder in created else file.if_folder,
+                unless_folder=None if file.unless_folder in removed else file.unless_folder,
             )
-            for use in self.files
+            for file in self.files
         )
 
 
-def path_of(word: str) -> str:
-    """The path that a word names, or the pattern."""
+def word_path(word: str) -> str:
+    """Return the path that a word names, or the pattern."""
     if word.isascii() and word[:1] not in {"~", "/"}:
         return word  # nothing in it was quoted
     path = as_pattern(word) if is_glob(word) else plain(word)
     if path[:1] == "~" and word[0] != "~":
-        return f"./{path}"  # a quoted tilde is a name
+        return f"./{path}"  # a quoted tilde is literal
     if path[:2] == "~+":
         return "." + path[2:]
     if path.startswith("/proc/"):
@@ -104,27 +108,27 @@ def path_of(word: str) -> str:
     return path
 
 
-def join(folder: str | None, path: str) -> str:
-    """A path as seen from where the whole command starts."""
+def join_folder(folder: str | None, path: str) -> str:
+    """Return a path relative to the folder in which the whole command starts."""
     if folder in {None, "."} or path[:1] in {"/", "~"}:
         return path
     return f"{folder}/{path}"
 
 
-def enter(places: tuple[Place, ...], word: str) -> tuple[Place, ...]:
-    """Where `cd word` leads."""
+def change_folder(folders: Folders, word: str) -> Folders:
+    """Return the folders after `cd word`."""
     if is_unknown(word) or is_glob(word):
-        return NOWHERE
-    path = path_of(word).rstrip("/") or "/"
+        return UNKNOWN_FOLDERS
+    path = word_path(word).rstrip("/") or "/"
     if path[0] in {"/", "~"}:
-        return (Place(path),)
-    return tuple(Place(None if p.folder is None else join(p.folder, path), p.unless) for p in places)
+        return (WorkingFolder(path),)
+    return tuple(WorkingFolder(None if at.path is None else join_folder(at.path, path), at.unless) for at in folders)
 
 
-def merge(first: tuple[Place, ...], second: tuple[Place, ...], unless: str | None = None) -> tuple[Place, ...]:
-    """Both sets of places; those of the second only if `unless` is no folder."""
+def merge_folders(first: Folders, second: Folders, unless: str | None = None) -> Folders:
+    """Return both sets of folders; those of the second only if `unless` is not a folder."""
     if first == second:
         return first
-    known = {place.folder for place in first}
-    both = (*first, *(Place(p.folder, p.unless or unless) for p in second if p.folder not in known))
-    return both if len(both) <= _MOST_PLACES else NOWHERE
+    known = {at.path for at in first}
+    both = (*first, *(WorkingFolder(at.path, at.unless or unless) for at in second if at.path not in known))
+    return both if len(both) <= _MAX_FOLDERS else UNKNOWN_FOLDERS

@@ -1,15 +1,15 @@
-"""Simple commands: their words, what they set in the shell, and what their programs do."""
+"""Analyses simple commands: their words, what they change in the shell, and the effects of their programs."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fairlead.policy.bash._collector import NOWHERE, enter, join, path_of
+from fairlead.policy.bash._collector import UNKNOWN_FOLDERS, change_folder, join_folder, word_path
 from fairlead.policy.bash._expansion import WORDS, Expander, Scope
-from fairlead.policy.bash._types import Simple
-from fairlead.policy.bash._words import is_glob, is_unknown, plain, store
-from fairlead.policy.bash.programs._calls import Call, Effect, Run, Script, Use, basename
+from fairlead.policy.bash._types import SimpleCommand
+from fairlead.policy.bash._words import as_value, is_glob, is_unknown, plain
+from fairlead.policy.bash.programs._calls import Access, Effect, ProgramCall, RunCommand, RunScript, basename
 from fairlead.policy.bash.programs._table import PROGRAMS, any_program
 
 if TYPE_CHECKING:
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 _VERSION: Final = re.compile(r"[\d.]+$")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)(?:\[[^]]*\])?(\+?)=(.*)", re.DOTALL)
 _SETTERS: Final = {"read", "mapfile", "readarray", "getopts", "printf", "let", "unset", "wait"}
-_ENTERING: Final = frozenset({"cd", "pushd", "chdir"})
-_OWN: Final = _ENTERING | _SETTERS | {"popd", "source", "."}
+_CHANGE_FOLDER: Final = frozenset({"cd", "pushd", "chdir"})
+_BUILTINS: Final = _CHANGE_FOLDER | _SETTERS | {"popd", "source", "."}
 """Commands that change the shell itself."""
 _SAME_SHELL: Final = {"eval", "trap"}
-_MOST_VALUES: Final = 64
-_DEEPEST_RUN: Final = 12
+_MAX_VALUES: Final = 64
+_MAX_RUN_DEPTH: Final = 12
 REDIRECTS: Final = {"file_redirect", "heredoc_redirect", "herestring_redirect"}
 
 
-class TooMuch(Exception):
-    """The command is larger than anybody means."""
+class TooComplex(Exception):
+    """The command is too long or nested too deep."""
 
 
 class Input(NamedTuple):
-    """What a command reads, and words that the parser found behind a redirection."""
+    """The input of a command, and arguments that the parser places behind a redirection."""
 
     text: str | None = None
     piped: bool = False
@@ -46,35 +46,35 @@ class Input(NamedTuple):
 NO_INPUT: Final = Input()
 
 
-class Commands(Expander):
-    """Knows what a simple command does; a subclass walks the scripts inside it."""
+class CommandAnalyser(Expander):
+    """Analyses simple commands; a subclass walks the scripts that they run."""
 
-    def __init__(self, source: bytes, record: Collector, scope: Scope) -> None:
+    def __init__(self, source: bytes, collector: Collector, scope: Scope) -> None:
         super().__init__(source, scope)
-        self.record = record
+        self.collector = collector
         self.runs = 0
 
     def script(self, text: str, *, same_shell: bool) -> None:
-        """Walk a text that the command runs as a script."""
+        """Walk a script that the command runs."""
         raise NotImplementedError
 
-    def statement(self, node: Node, given: Input = NO_INPUT) -> None:
-        """Walk any statement."""
+    def statement(self, node: Node, stdin: Input = NO_INPUT) -> None:
+        """Walk a statement."""
         raise NotImplementedError
 
-    def redirected(self, redirects: list[Node], given: Input) -> Input:
-        """Note the files of redirections, and give what the command reads."""
+    def redirected(self, redirects: list[Node], stdin: Input) -> Input:
+        """Collect the files of redirections; return the input of the command."""
         raise NotImplementedError
 
-    def command(self, node: Node, given: Input) -> None:
-        """One simple command, with assignments and redirections before and after it."""
+    def command(self, node: Node, stdin: Input) -> None:
+        """Analyse a simple command, with assignments and redirections before and after it."""
         words = self.plain_words(node)
         if words is None:
-            self._expanded(node, given)
+            self._expand_command(node, stdin)
         else:
-            self.call(words + self.words(given.words) if given.words else words, given)
+            self.call(words + self.words(stdin.words) if stdin.words else words, stdin)
 
-    def _expanded(self, node: Node, given: Input) -> None:
+    def _expand_command(self, node: Node, stdin: Input) -> None:
         words, redirects, assignments = [], [], []
         for child in node.children:
             kind = child.type
@@ -86,100 +86,100 @@ class Commands(Expander):
                 assignments.append(child)
             elif kind == "ERROR":
                 words += [inner for inner in child.children if inner.type in WORDS]
-            elif child.child_count:  # `time (…)`: to the parser, an argument
+            elif child.child_count:  # the parser takes the subshell of `time (…)` for an argument
                 self.statement(child)
         if redirects:
-            given = self.redirected(redirects, given)
+            stdin = self.redirected(redirects, stdin)
         if not assignments:
-            self.call(self.words([*words, *given.words]), given)
+            self.call(self.words([*words, *stdin.words]), stdin)
             return
-        kept = self.scope.variables
-        self.scope.variables = dict(kept)
+        saved = self.scope.variables
+        self.scope.variables = dict(saved)
         for assignment in assignments:
-            self.assignment(assignment, given)
-        self.call(self.words([*words, *given.words]), given)
-        self.scope.variables = kept
+            self.assignment(assignment, stdin)
+        self.call(self.words([*words, *stdin.words]), stdin)
+        self.scope.variables = saved
 
-    def call(self, words: list[str], given: Input) -> None:
-        """Run the words, as far as that can be thought."""
+    def call(self, words: list[str], stdin: Input) -> None:
+        """Collect the effects of a command."""
         if not words:
             return
         program = words[0]
-        self.record.commands.append(Simple(tuple(words if "".join(words).isascii() else map(plain, words))))
+        self.collector.commands.append(SimpleCommand(tuple(words if "".join(words).isascii() else map(plain, words))))
         handler = PROGRAMS.get(program)
         args = words[1:]
         if handler is None:
             if is_unknown(program) or is_glob(program):
                 if plain(program) not in {"[", "[["}:
-                    self.record.doubt(f"which program runs is only known when it runs: {plain(program)}")
+                    self.collector.add_unknown(f"which program runs is only known when it runs: {plain(program)}")
                 return
             program = basename(plain(program))
             handler = PROGRAMS.get(program)
-        if program in _OWN:
-            self._in_shell(program, args)
+        if program in _BUILTINS:
+            self._apply_builtin(program, args)
         if handler is None and program[-1:].isdigit():
             program = _VERSION.sub("", program)
             handler = PROGRAMS.get(program)
-        effects = (handler or any_program)(Call(program, args, given.text, given.piped))
+        effects = (handler or any_program)(ProgramCall(program, args, stdin.text, stdin.piped))
         if effects:
-            self._effects(effects, program, given)
+            self._effects(effects, program, stdin)
 
-    def _effects(self, effects: Iterable[Effect], program: str, given: Input) -> None:
+    def _effects(self, effects: Iterable[Effect], program: str, stdin: Input) -> None:
         for effect in effects:
-            if isinstance(effect, Use):
-                self.record.use(effect, program, self.scope.places)
-            elif isinstance(effect, Run):
-                self._run(effect, given)
-            elif isinstance(effect, Script):
+            if isinstance(effect, Access):
+                self.collector.add_access(effect, program, self.scope.folders)
+            elif isinstance(effect, RunCommand):
+                self._run(effect, stdin)
+            elif isinstance(effect, RunScript):
                 self.script(effect.text, same_shell=program in _SAME_SHELL)
             else:
-                self.record.doubt(effect.text)
+                self.collector.add_unknown(effect.text)
 
-    def _run(self, run: Run, given: Input) -> None:
+    def _run(self, run: RunCommand, stdin: Input) -> None:
         self.runs += 1
-        if self.runs > _DEEPEST_RUN:
-            raise TooMuch
-        kept = self.scope.fork()
+        if self.runs > _MAX_RUN_DEPTH:
+            raise TooComplex
+        saved = self.scope.enter_subshell()
         if run.folder is not None:
-            self.scope.places = enter(self.scope.places, run.folder)
-        self.call(run.words, given)
-        self.scope.back(kept)
+            self.scope.folders = change_folder(self.scope.folders, run.folder)
+        self.call(run.words, stdin)
+        self.scope.leave_subshell(saved)
         self.runs -= 1
 
-    def _in_shell(self, program: str, args: list[str]) -> None:
-        """What the shell's own commands change in it."""
-        if program in _ENTERING:
-            self._enter(
+    def _apply_builtin(self, program: str, args: list[str]) -> None:
+        """Apply a command that changes the shell itself."""
+        if program in _CHANGE_FOLDER:
+            self._change_folder(
                 [arg for arg in args if arg == "-" or not arg.startswith(("-", "+"))], pushed=program == "pushd"
             )
         elif program == "popd":
-            self.scope.places = self.scope.stack.pop() if self.scope.stack else NOWHERE
+            self.scope.folders = self.scope.stack.pop() if self.scope.stack else UNKNOWN_FOLDERS
         elif program in _SETTERS:
-            self._forget(args)
+            self._set_unknown(args)
         elif program in {"source", "."}:
-            self._forget(list(self.scope.variables))
+            self._set_unknown(list(self.scope.variables))
 
-    def _enter(self, targets: list[str], *, pushed: bool) -> None:
-        scope, before = self.scope, self.scope.places
+    def _change_folder(self, targets: list[str], *, pushed: bool) -> None:
+        scope, before = self.scope, self.scope.folders
         if pushed:
             scope.stack.append(before)
         target = targets[0] if targets else "~"
         if target == "-":
-            scope.places = scope.previous or NOWHERE
+            scope.folders = scope.previous or UNKNOWN_FOLDERS
         else:
-            scope.places = enter(before, target)
-            scope.entered = join(before[0].folder, path_of(target)) if len(before) == 1 else None
+            scope.folders = change_folder(before, target)
+            scope.entered = join_folder(before[0].path, word_path(target)) if len(before) == 1 else None
         scope.previous = before
 
-    def _forget(self, names: list[str]) -> None:
+    def _set_unknown(self, names: list[str]) -> None:
         for name in names:
             if plain(name).isidentifier():
                 self.scope.variables[plain(name)] = None
 
     def assignment(self, node: Node, _: Input) -> None:
-        """`NAME=value`, remembered if it is known."""
+        """Apply `NAME=value`."""
         name = node.children[0]
-        self.inside(name)
+        self.walk_substitutions(name)
         while name.type == "subscript":
             name = name.children[0]
         sign, rest = node.children[1].type, node.children[2:]
@@ -192,29 +192,29 @@ class Commands(Expander):
     def _assign(self, name: str, words: list[str], *, added: bool | None, indexed: bool) -> None:
         variables = self.scope.variables
         old = variables.get(name, ())
-        new: tuple[str, ...] | None = tuple(map(store, words))
+        new: tuple[str, ...] | None = tuple(map(as_value, words))
         if any(map(is_unknown, words)) or (added and not indexed and not old):
             new = None
         elif added and not indexed:
             new = tuple(value + text for value in old or () for text in new or ())
-        elif (indexed and added is not None) or not self.scope.sure:
+        elif (indexed and added is not None) or not self.scope.certain:
             new = None if old is None else tuple(dict.fromkeys(old + (new or ())))
-        variables[name] = new if new is not None and len(new) <= _MOST_VALUES else None
+        variables[name] = new if new is not None and len(new) <= _MAX_VALUES else None
 
-    def declaration(self, node: Node, given: Input) -> None:
-        """`export NAME=value`, `declare`, `local`, `readonly`, `unset`."""
+    def declaration(self, node: Node, stdin: Input) -> None:
+        """Apply `export NAME=value`, `declare`, `local`, `readonly` or `unset`."""
         words = [self.text(node.children[0])]
         for child in node.children[1:]:
             if child.type == "variable_assignment":
-                self.assignment(child, given)
+                self.assignment(child, stdin)
                 words.append(self.text(child))
             elif child.type in WORDS:
                 words += self.words([child])
             else:
                 words.append(self.text(child))
-        self.record.commands.append(Simple(tuple(map(plain, words))))
+        self.collector.commands.append(SimpleCommand(tuple(map(plain, words))))
         if words[0] == "unset" or any(word.startswith("-") and "n" in word for word in words):
-            self._forget([word.partition("=")[0] for word in words[1:]])
+            self._set_unknown([word.partition("=")[0] for word in words[1:]])
         for match in filter(None, map(_ASSIGNED.fullmatch, words[1:])):
             if match[1] not in self.scope.variables:
                 self._assign(match[1], [match[3]], added=match[2] == "+", indexed=False)

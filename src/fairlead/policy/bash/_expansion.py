@@ -1,26 +1,35 @@
-"""From nodes of the tree to words: quotes removed, variables and braces expanded, substitutions walked."""
+"""Expands nodes of the syntax tree to words: quotes, variables, braces, substitutions."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fairlead.policy.bash._collector import HERE, Place
-from fairlead.policy.bash._words import NOTHING, ansi_c, bare, expand, fields, in_quotes, quote, unknown
+from fairlead.policy.bash._collector import START_FOLDERS, Folders
+from fairlead.policy.bash._words import (
+    EMPTY,
+    ansi_c,
+    double_quoted,
+    expand_values,
+    quote,
+    split_fields,
+    unknown,
+    unquoted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tree_sitter import Node
 
-    Kept: TypeAlias = tuple[
-        tuple[Place, ...],
-        tuple[Place, ...] | None,
-        list[tuple[Place, ...]],
+    SavedScope: TypeAlias = tuple[
+        Folders,
+        Folders | None,
+        list[Folders],
         dict[str, tuple[str, ...] | None],
         bool,
     ]
-    """What a shell knew before another began."""
+    """The state of a shell before it started a subshell."""
 
 WORDS: Final = frozenset(
     {
@@ -33,72 +42,72 @@ WORDS: Final = frozenset(
 
 _LIVE: Final = {"simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"}
 _is_simple: Final = re.compile(rb"[!#-&(-Z^-z|~]+").fullmatch
-"""Whether source is its own value: no quote, no backslash, no brackets, no braces."""
+"""Whether a word is literal: no quote, no backslash, no brackets, no braces."""
 _PLAIN: Final = re.sub(rb"[^\w./:=@%+,*?~^ \t-]", b"", bytes(range(128)))
-"""What a command without quotes is made of, if its words are their own values."""
+"""The characters of commands in which every word is literal."""
 _IN_ARGUMENTS: Final = frozenset("=*?^")
-"""Characters that mean more in the first word than in the others."""
+"""Characters that are special in the first word of a command, but not in the others."""
 _is_plain_command: Final = re.compile(
     rb"""[\w./:@%+,~-]+(?:[ \t]+(?:[\w./:=@%+,*?~^-]+|"[^"$`\\]*"|'[^']*'))*"""
 ).fullmatch
-"""Whether a command is words and whole quoted words alone: nothing to expand, and no assignment before it."""
+"""Whether a command consists of literal and quoted words alone: nothing to expand, no assignment before it."""
 _TOKENS: Final = re.compile(r"""[^\s"']+|"[^"]*"|'[^']*'""")
 _NUMBERS: Final = dict.fromkeys(("?", "$", "#", "!", "RANDOM", "SECONDS", "UID", "EUID", "LINENO", "PPID"), ("*",))
-_GIVEN: Final[dict[str, tuple[str, ...]]] = {"HOME": ("~",), "PWD": (".",), **_NUMBERS}
-"""What the shell itself sets: two folders in symbols, and numbers, of which any pattern is a fair picture."""
-_PRINTED: Final = (
+_PRESET: Final[dict[str, tuple[str, ...]]] = {"HOME": ("~",), "PWD": (".",), **_NUMBERS}
+"""Variables that the shell sets: two folders, and numbers, for which the pattern `*` stands."""
+_KNOWN_OUTPUT: Final = (
     (re.compile(r"pwd(?: -[LP])?"), "."),
     (re.compile(r"date(?: -u)?(?: ['\"]?\+[%\w:-]+['\"]?)?|nproc|id -u|git rev-parse (?:--short )?HEAD"), "*"),
-    (re.compile(r"mktemp(?: -[dq]+)?"), "/tmp/*"),  # noqa: S108  # what mktemp prints
+    (re.compile(r"mktemp(?: -[dq]+)?"), "/tmp/*"),  # noqa: S108  # the output of mktemp
 )
-"""Commands whose output is known well enough to be part of a path."""
+"""Commands whose output is known well enough to be used in a path."""
 _PARAMETER: Final = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[[@*\d]+\])?")
-_SETTING: Final = re.compile(r"([A-Za-z_]\w*):?=")
+_ASSIGNING: Final = re.compile(r"([A-Za-z_]\w*):?=")
 
 
 class Scope:
-    """What a shell knows while it runs: its folder and its variables."""
+    """The state of a shell: its folder and its variables."""
 
     def __init__(self) -> None:
-        self.places: tuple[Place, ...] = HERE
-        self.previous: tuple[Place, ...] | None = None
-        self.stack: list[tuple[Place, ...]] = []
+        self.folders: Folders = START_FOLDERS
+        self.previous: Folders | None = None
+        self.stack: list[Folders] = []
         self.variables: dict[str, tuple[str, ...] | None] = {}
-        """The values that each may have; `None` if only the running shell knows."""
+        """The values that each may have; `None` if they are only known when the command runs."""
         self.entered: str | None = None
         """The folder of the last `cd`."""
-        self.sure = True
-        """Whether the statement is certainly reached: an assignment then replaces what was there."""
+        self.certain = True
+        """Whether the statement certainly runs: an assignment then replaces earlier values."""
         self.statements = 0
 
-    def fork(self) -> Kept:
-        """Begin a shell of its own; what was known before it is for `back`."""
-        kept = self.places, self.previous, self.stack, self.variables, self.sure
+    def enter_subshell(self) -> SavedScope:
+        """Start a subshell; return the state for `leave_subshell`."""
+        saved = self.folders, self.previous, self.stack, self.variables, self.certain
         self.stack, self.variables = list(self.stack), dict(self.variables)
-        return kept
+        return saved
 
-    def back(self, kept: Kept) -> None:
-        """Forget what was set since, and where `cd` led."""
-        self.places, self.previous, self.stack, self.variables, self.sure = kept
+    def leave_subshell(self, saved: SavedScope) -> None:
+        """End a subshell: restore the variables and the folder."""
+        self.folders, self.previous, self.stack, self.variables, self.certain = saved
 
 
 class Expander:
-    """Gives the words of one text; a subclass walks the commands inside them."""
+    """Expands the words of one script; a subclass walks the commands in substitutions."""
 
     def __init__(self, source: bytes, scope: Scope) -> None:
         self.source = source
         self.scope = scope
 
-    def apart(self, node: Node) -> None:
-        """Walk the commands inside a substitution."""
+    def subshell(self, node: Node) -> None:
+        """Walk the commands of a substitution."""
         raise NotImplementedError
 
     def text(self, node: Node) -> str:
-        """The source of a node."""
+        """Return the source of a node."""
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def plain_words(self, node: Node) -> list[str] | None:
-        """The words of a command in which nothing is expanded, without a look at the tree: the fast road."""
+        """Return the words of a command without expansions, from its source: faster than from the tree."""
         source = self.source[node.start_byte : node.end_byte]
         if not source.translate(None, _PLAIN):
             words = source.decode().split()
@@ -106,22 +115,22 @@ class Expander:
         if not _is_plain_command(source):
             return None
         tokens = _TOKENS.findall(source.decode("utf-8", "replace"))
-        return [quote(token[1:-1]).replace(NOTHING, "") if token[0] in "'\"" else token for token in tokens]
+        return [quote(token[1:-1]).replace(EMPTY, "") if token[0] in "'\"" else token for token in tokens]
 
     def words(self, nodes: Iterable[Node]) -> list[str]:
-        """The words that these nodes make; nodes without a blank between them are one word."""
-        found: list[str] = []
+        """Return the words of some nodes; nodes without a blank between them are one word."""
+        words: list[str] = []
         for group in self.groups(nodes):
             if len(group) == 1:
                 source = self._literal(group[0])
                 if source is not None:
-                    found.append(source.decode())
+                    words.append(source.decode())
                     continue
-            found += fields("".join([self.piece(node, quoted=False) for node in group]))
-        return found
+            words += split_fields("".join([self.piece(node, quoted=False) for node in group]))
+        return words
 
     def _literal(self, node: Node) -> bytes | None:
-        """The source of a word that means itself: most do, and they are the fast road."""
+        """Return the source of a literal word, which needs no expansion: most are."""
         if node.type == "command_name":
             node = node.children[0]
         if node.type not in {"word", "number"}:
@@ -130,28 +139,28 @@ class Expander:
         return source if _is_simple(source) else None
 
     def groups(self, nodes: Iterable[Node]) -> list[list[Node]]:
-        """The nodes of each word: between two words is a blank, and not only a broken line."""
-        found: list[list[Node]] = []
+        """Return the nodes of each word. Words are separated by a blank; a continued line does not separate them."""
+        groups: list[list[Node]] = []
         end = -1
         for node in nodes:
             start = node.start_byte
-            if found and (start == end or not self.source[end:start].replace(b"\\\n", b"")):
-                found[-1].append(node)
+            if groups and (start == end or not self.source[end:start].replace(b"\\\n", b"")):
+                groups[-1].append(node)
             else:
-                found.append([node])
+                groups.append([node])
             end = node.end_byte
-        return found
+        return groups
 
     def joined(self, nodes: Iterable[Node]) -> str:
-        """These nodes as one word that is neither split nor expanded by braces."""
-        return "".join([self.piece(node, quoted=False) for node in nodes]).replace(NOTHING, "")
+        """Return some nodes as one word, without splitting or brace expansion."""
+        return "".join([self.piece(node, quoted=False) for node in nodes]).replace(EMPTY, "")
 
     def piece(self, node: Node, *, quoted: bool) -> str:
-        """One part of a word."""
+        """Return one part of a word."""
         text = self.text(node)
         match node.type:
             case "word" | "number":
-                value = bare(text)
+                value = unquoted(text)
             case "raw_string":
                 value = quote(text[1:-1])
             case "ansi_c_string":
@@ -167,7 +176,7 @@ class Expander:
         return value
 
     def _string(self, node: Node) -> str:
-        """Between double quotes; the parser drops some blanks, so the text comes from the source."""
+        """Return text in double quotes, from the source: the parser drops some blanks."""
         if node.type == "translated_string":
             node = node.children[-1]
         at, parts = node.start_byte + 1, []
@@ -176,10 +185,10 @@ class Expander:
                 parts += [self._quoted(at, child.start_byte), self.piece(child, quoted=True)]
                 at = child.end_byte
         parts.append(self._quoted(at, node.end_byte - 1))
-        return "".join(parts) or NOTHING
+        return "".join(parts) or EMPTY
 
     def _quoted(self, start: int, end: int) -> str:
-        return in_quotes(self.source[start:end].decode("utf-8", "replace")) if start < end else ""
+        return double_quoted(self.source[start:end].decode("utf-8", "replace")) if start < end else ""
 
     def _expansion(self, node: Node, kind: str, text: str, *, quoted: bool) -> str:
         match kind:
@@ -188,50 +197,50 @@ class Expander:
             case "expansion":
                 value = self._parameter(node, text, quoted=quoted)
             case "command_substitution":
-                self.apart(node)
-                value = _printed(text)
+                self.subshell(node)
+                value = _output(text)
             case "process_substitution":
-                self.apart(node)
+                self.subshell(node)
                 value = "/dev/fd/63"
             case "arithmetic_expansion":
-                self.inside(node)
+                self.walk_substitutions(node)
                 value = "*"
             case "extglob_pattern" if "(" in text:
                 value = unknown(text)
             case _:
-                value = bare(text)
+                value = unquoted(text)
         return value
 
     def _variable(self, name: str, source: str, *, quoted: bool) -> str:
         variables = self.scope.variables
-        values = variables.get(name, ()) if name in variables else _GIVEN.get(name)
+        values = variables.get(name, ()) if name in variables else _PRESET.get(name)
         if not values or (not quoted and "IFS" in variables):
             return unknown(source)
-        return expand(values, quoted=quoted)
+        return expand_values(values, quoted=quoted)
 
     def _parameter(self, node: Node, text: str, *, quoted: bool) -> str:
-        self.inside(node)
+        self.walk_substitutions(node)
         inner = text[2:-1]
         match = _PARAMETER.fullmatch(inner)
         if match is not None:
             return self._variable(match[1], text, quoted=quoted)
-        setting = _SETTING.match(inner)
-        if setting is not None:
-            self.scope.variables[setting[1]] = None
+        assigned = _ASSIGNING.match(inner)
+        if assigned is not None:
+            self.scope.variables[assigned[1]] = None
         return "*" if inner[:1] == "#" else unknown(text)
 
-    def inside(self, node: Node) -> None:
-        """Walk the substitutions below a node."""
+    def walk_substitutions(self, node: Node) -> None:
+        """Walk the substitutions inside a node."""
         for child in node.children:
             if child.type in {"command_substitution", "process_substitution"}:
-                self.apart(child)
+                self.subshell(child)
             elif child.child_count:
-                self.inside(child)
+                self.walk_substitutions(child)
 
 
-def _printed(source: str) -> str:
+def _output(source: str) -> str:
     inner = source[2:-1] if source[:2] == "$(" else source[1:-1]
-    for pattern, value in _PRINTED:
+    for pattern, value in _KNOWN_OUTPUT:
         if pattern.fullmatch(inner.strip()):
             return value
     return unknown(source)

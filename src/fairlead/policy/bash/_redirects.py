@@ -1,14 +1,14 @@
-"""Redirections: the files they open, and the text that here-documents give a command to read."""
+"""Analyses redirections: the files that they open, and the text of here-documents."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._commands import NO_INPUT, Commands, Input
+from fairlead.policy.bash._commands import NO_INPUT, CommandAnalyser, Input
 from fairlead.policy.bash._expansion import WORDS
 from fairlead.policy.bash._words import plain
-from fairlead.policy.bash.programs._calls import Use
+from fairlead.policy.bash.programs._calls import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 _SUBSTITUTION: Final = re.compile(r"\$\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|`([^`]*)`")
 _is_plain_output: Final = re.compile(rb"\d*>(?:&\d+|[>|]?[ \t]*([\w./:@%+,-]+))").fullmatch
-"""Whether a redirection is `2>&1`, or puts out to a file whose name is its own value: nearly all are."""
+"""Whether a redirection is `2>&1`, or writes to a file with a literal name: nearly all are."""
 _is_number: Final = re.compile(r"\d+-?|-").fullmatch
 
 
-class Redirects(Commands):
-    """Knows what redirections open."""
+class RedirectAnalyser(CommandAnalyser):
+    """Analyses redirections."""
 
-    def redirected(self, redirects: list[Node], given: Input) -> Input:
-        """Note the files of redirections, and give what the command reads."""
+    def redirected(self, redirects: list[Node], stdin: Input) -> Input:
+        """Collect the files of redirections; return the input of the command."""
         self.redirect_all(redirects)
-        return self.input(redirects, given)
+        return self.input(redirects, stdin)
 
-    def input(self, redirects: Iterable[Node], given: Input) -> Input:
-        """What the redirections give a command to read, and the words that stand behind them."""
-        text, piped, words = given.text, given.piped, list(given.words)
+    def input(self, redirects: Iterable[Node], stdin: Input) -> Input:
+        """Return the input of a command after redirections, and the arguments behind them."""
+        text, piped, words = stdin.text, stdin.piped, list(stdin.words)
         for redirect in redirects:
             kind = redirect.type
             if kind == "herestring_redirect":
@@ -47,7 +47,7 @@ class Redirects(Commands):
         return Input(text, piped, tuple(words))
 
     def heredoc(self, node: Node) -> str:
-        """The text of a here-document; commands inside it are walked."""
+        """Return the text of a here-document; walk the commands in it."""
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
         text = "" if body is None else self.text(body)
@@ -56,17 +56,17 @@ class Redirects(Commands):
         return text
 
     def _substitutions(self, text: str) -> None:
-        """Commands in a here-document; the parser does not find them all."""
-        live = re.sub(r"\\.", "", text) if "\\" in text else text
-        if "$(" not in live and "`" not in live:
+        """Walk the commands in a here-document; the parser does not find all of them."""
+        unescaped = re.sub(r"\\.", "", text) if "\\" in text else text
+        if "$(" not in unescaped and "`" not in unescaped:
             return
-        for dollar, backtick in _SUBSTITUTION.findall(live):
+        for dollar, backtick in _SUBSTITUTION.findall(unescaped):
             self.script(dollar or backtick, same_shell=False)
-        if "$(" in _SUBSTITUTION.sub("", live):
-            self.record.doubt("a command inside a here-document is not understood")
+        if "$(" in _SUBSTITUTION.sub("", unescaped):
+            self.collector.add_unknown("a command in a here-document cannot be parsed")
 
     def redirect_all(self, redirects: Iterable[Node]) -> None:
-        """Note the files of redirections, those behind a here-document too."""
+        """Collect the files of redirections, also of those behind a here-document."""
         for redirect in redirects:
             if redirect.type == "file_redirect":
                 self.redirect(redirect, NO_INPUT)
@@ -74,11 +74,11 @@ class Redirects(Commands):
                 self.redirect_all(redirect.children)
 
     def redirect(self, node: Node, _: Input) -> None:
-        """Note the file of one redirection."""
+        """Collect the file of a redirection."""
         output = _is_plain_output(self.source[node.start_byte : node.end_byte])
         if output:
             if output[1]:
-                self.record.use(Use("write", output[1].decode()), ">", self.scope.places)
+                self.collector.add_access(Access("write", output[1].decode()), ">", self.scope.folders)
             return
         targets = self.groups(child for child in node.children if child.type in WORDS)
         signs = {child.type for child in node.children}
@@ -86,6 +86,6 @@ class Redirects(Commands):
             return
         for word in self.words(targets[0]):
             if "<" in signs:
-                self.record.use(Use("read", word), "<", self.scope.places)
+                self.collector.add_access(Access("read", word), "<", self.scope.folders)
             if "<" not in signs or "ERROR" in signs:
-                self.record.use(Use("write", word), ">", self.scope.places)
+                self.collector.add_access(Access("write", word), ">", self.scope.folders)

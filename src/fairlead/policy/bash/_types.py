@@ -1,4 +1,4 @@
-"""What is known about a shell command before it runs."""
+"""The result of the analysis of a shell command."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ import msgspec
 from fairlead.policy.bash.programs._calls import Mode  # msgspec reads the annotation
 
 
-class Simple(msgspec.Struct, frozen=True):
+class SimpleCommand(msgspec.Struct, frozen=True):
     """A simple command: a program and its arguments, without quotes, redirections and assignments."""
 
     words: tuple[str, ...]
 
     @property
     def program(self) -> str:
-        """The program's name without its folder: `rm` for `/bin/rm`."""
+        """The name of the program without its folder: `rm` for `/bin/rm`."""
         return self.words[0].rpartition("/")[2] if self.words else ""
 
     @property
     def text(self) -> str:
-        """The words joined by one blank, for a rule's pattern."""
+        """The words joined by one blank, which the pattern of a rule matches."""
         return " ".join(self.words)
 
 
-class FileUse(msgspec.Struct, frozen=True):
-    """A file that the command touches, as far as can be said without looking at the disk."""
+class FileAccess(msgspec.Struct, frozen=True):
+    """A file that the command accesses, as far as is known without looking at the disk."""
 
     path: str
-    """Relative to where the whole command starts, unless `folder` is `None`. `~` stays `~`."""
+    """Relative to the folder in which the command starts, unless `folder` is `None`. `~` is not expanded."""
     mode: Mode
     program: str
-    """Who does it; `>` for a redirection."""
+    """The program that accesses it; `>` for a redirection."""
     glob: bool = False
     """The path is a pattern (`*`, `?`, `[…]`, `**` for folders of any depth)."""
     below: bool = False
-    """What lies below the path is meant too."""
+    """Whether what lies below the path is accessed too."""
     folder: str | None = "."
-    """Where the command runs, as far as `cd` tells; `None` if that is only known when it runs."""
+    """The folder in which the program runs, after `cd`; `None` if it is only known when it runs."""
     if_folder: str | None = None
-    """It happens only if this path is a folder: `cp a b` writes `b/a`."""
+    """The access only happens if this path is a folder: `cp a b` writes `b/a`."""
     unless_folder: str | None = None
-    """It happens only if this path is no folder: `cd b; rm a` removes `a` here."""
+    """The access only happens if this path is not a folder: `cd b; rm a` removes `a` in the first folder."""
     if_exists: bool = False
-    """It happens only if the path exists: the word may be no path, as in `git checkout main`."""
+    """The access only happens if the path exists: the word may not be a path, as in `git checkout main`."""
 
     @property
-    def placed(self) -> bool:
-        """Whether it is known where the path begins."""
+    def is_located(self) -> bool:
+        """Whether the folder of the path is known."""
         return self.folder is not None or self.path.startswith(("/", "~"))
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """What a shell command runs and touches, and what nobody can tell."""
+    """What a shell command runs and accesses, and what is not known before it runs."""
 
-    commands: tuple[Simple, ...] = ()
-    files: tuple[FileUse, ...] = ()
+    commands: tuple[SimpleCommand, ...] = ()
+    files: tuple[FileAccess, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Each thing that cannot be understood, in words for a person."""
+    """What is not known, each as text for the user."""
     unknown_reads: tuple[str, ...] = ()
-    """The same for files that are read, which matters only where reading is guarded."""
+    """The same for files that are read, which only matters if there are rules on reading."""

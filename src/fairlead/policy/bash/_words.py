@@ -1,7 +1,7 @@
-"""Words of a shell as marked text: what was quoted, what is unknown, what braces and globs make of it.
+"""Words of a shell command as marked text, which keeps what was quoted and what is not known.
 
-A marked text is the word after quote removal. Characters that quoting has made harmless are moved to a private
-plane of Unicode, and what only the running shell knows stands between `OPEN` and `CLOSE`, as it was written.
+A marked text is a word after quote removal. Special characters that were quoted are moved to a private plane of
+Unicode; a part that is only known when the command runs is between `OPEN` and `CLOSE`, as it was written.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final
 PLANE: Final = 0x100000
 OPEN: Final = chr(PLANE + 0xF000)
 CLOSE: Final = chr(PLANE + 0xF001)
-NOTHING: Final = chr(PLANE + 0xF002)
-"""Stands for an empty quoted text, so that `""` stays a word and an unset variable does not."""
+EMPTY: Final = chr(PLANE + 0xF002)
+"""An empty quoted text, so that `""` stays a word and an unset variable does not."""
 
 _SPECIAL: Final = "*?[]{},~ \t\n"
 _QUOTE: Final = {ord(c): chr(PLANE + ord(c)) for c in _SPECIAL}
-_UNQUOTE: Final = {PLANE + ord(c): c for c in _SPECIAL} | dict.fromkeys(map(ord, (OPEN, CLOSE, NOTHING)), "")
+_UNQUOTE: Final = {PLANE + ord(c): c for c in _SPECIAL} | dict.fromkeys(map(ord, (OPEN, CLOSE, EMPTY)), "")
 _LITERAL_GLOB: Final = {PLANE + ord(c): f"[{c}]" for c in "*?["}
 _IN_VALUE: Final = {ord(c): chr(PLANE + ord(c)) for c in "{},"}
 _QUOTED_VALUE: Final = {ord(c): chr(PLANE + ord(c)) for c in " \t\n"}
-_BARE_VALUE: Final = {PLANE + ord(c): c for c in "*?[] \t\n"}
+_UNQUOTED_VALUE: Final = {PLANE + ord(c): c for c in "*?[] \t\n"}
 _BACKSLASH: Final = re.compile(r"\\(\n|.|$)", re.DOTALL)
 _BACKSLASH_IN_QUOTES: Final = re.compile(r'\\([\n"\\$`])')
 _ANSI_C: Final = re.compile(
@@ -31,47 +31,47 @@ _ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "
 _RANGE: Final = re.compile(r"(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])(?:\.\.(-?\d{1,9}))?")
 _SIMPLE: Final = re.compile(r"[!-z|}~]+")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
-MOST_WORDS: Final = 256
+MAX_WORDS: Final = 256
 _LAST_CHARACTER: Final = 0x10FFFF
 _FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
 
 
 class TooManyWords(Exception):
-    """Braces that make more words than anybody means."""
+    """Braces expand to more than `MAX_WORDS` words."""
 
 
 def quote(text: str) -> str:
-    """Take its special meaning from every character."""
-    return text.translate(_QUOTE) if text else NOTHING
+    """Quote every special character of a text."""
+    return text.translate(_QUOTE) if text else EMPTY
 
 
 def unknown(source: str) -> str:
-    """A text that only the running shell knows, remembered as it was written."""
+    """Return a text that is only known when the command runs; `source` is how it was written."""
     return OPEN + source.translate(_QUOTE) + CLOSE
 
 
 def is_unknown(word: str) -> bool:
-    """Whether a part of the word is known to nobody before the command runs."""
+    """Return whether a part of the word is only known when the command runs."""
     return OPEN in word
 
 
 def is_glob(word: str) -> bool:
-    """Whether the shell would look for files that match the word."""
+    """Return whether the shell would expand the word to files."""
     return "*" in word or "?" in word or "[" in word
 
 
 def plain(word: str) -> str:
-    """The word as the program gets it."""
+    """Return the word as the program receives it."""
     return word if word.isascii() else word.translate(_UNQUOTE)
 
 
 def as_pattern(word: str) -> str:
-    """The word as a file pattern, in which quoted `*`, `?` and `[` mean themselves."""
+    """Return the word as a file pattern, in which quoted `*`, `?` and `[` are literal."""
     return plain(word.translate(_LITERAL_GLOB))
 
 
-def bare(source: str) -> str:
-    """An unquoted piece of source: a backslash quotes the next character."""
+def unquoted(source: str) -> str:
+    """Return source outside of quotes, where a backslash quotes the next character."""
     return _BACKSLASH.sub(_escaped, source) if "\\" in source else source
 
 
@@ -80,15 +80,15 @@ def _escaped(match: re.Match[str]) -> str:
     return "" if character == "\n" else character.translate(_QUOTE)
 
 
-def in_quotes(source: str) -> str:
-    """A piece of source between double quotes."""
+def double_quoted(source: str) -> str:
+    """Return source between double quotes."""
     if "\\" in source:
         source = _BACKSLASH_IN_QUOTES.sub(lambda m: "" if m[1] == "\n" else m[1], source)
     return source.translate(_QUOTE)
 
 
 def ansi_c(source: str) -> str:
-    r"""The text of `$'…'`, where `\x2e` is a dot."""
+    r"""Return the text of `$'…'`, where `\x2e` is a dot."""
     return quote(unescape(source).partition("\0")[0])
 
 
@@ -108,49 +108,49 @@ def _unescaped(match: re.Match[str]) -> str:
     return _ANSI_LETTERS.get(match[6], match[6])
 
 
-def store(word: str) -> str:
-    """A word as the value of a variable: braces in it mean nothing any more."""
+def as_value(word: str) -> str:
+    """Return a word as the value of a variable, in which braces are literal."""
     return word.translate(_IN_VALUE)
 
 
-def expand(values: tuple[str, ...], *, quoted: bool) -> str:
-    """The values that a variable may have, as braces: each is one possible word."""
-    table = _QUOTED_VALUE if quoted else _BARE_VALUE
+def expand_values(values: tuple[str, ...], *, quoted: bool) -> str:
+    """Return the possible values of a variable as braces, which expand to one word for each."""
+    table = _QUOTED_VALUE if quoted else _UNQUOTED_VALUE
     texts = [value.translate(table) for value in values]
     if len(texts) == 1:
-        return texts[0] or (NOTHING if quoted else "")
+        return texts[0] or (EMPTY if quoted else "")
     return "{" + ",".join(texts) + "}"
 
 
-def fields(text: str) -> list[str]:
-    """What one word of source becomes: braces expanded, unquoted values split at blanks."""
+def split_fields(text: str) -> list[str]:
+    """Return the words that one word of source expands to: braces expanded, unquoted values split at blanks."""
     if _SIMPLE.fullmatch(text):
         return [text]
-    return [field.replace(NOTHING, "") for word in braces(text) for field in _BLANKS.split(word) if field]
+    return [field.replace(EMPTY, "") for word in expand_braces(text) for field in _BLANKS.split(word) if field]
 
 
-def braces(text: str) -> list[str]:
-    """Expand `{a,b}` and `{1..3}`, to at most `MOST_WORDS` words."""
+def expand_braces(text: str) -> list[str]:
+    """Expand `{a,b}` and `{1..3}`. Raises `TooManyWords` above `MAX_WORDS`."""
     start = text.find("{")
     while start >= 0:
-        found = _alternatives(text, start)
-        if found is not None:
-            options, end = found
+        alternatives = _alternatives(text, start)
+        if alternatives is not None:
+            options, end = alternatives
             return _product(text[:start], options, text[end:])
         start = text.find("{", start + 1)
     return [text]
 
 
 def _product(before: str, options: list[str], rest: str) -> list[str]:
-    after = braces(rest)
-    middle = [word for option in options for word in braces(option)]
-    if len(after) * len(middle) > MOST_WORDS:
+    after = expand_braces(rest)
+    middle = [word for option in options for word in expand_braces(option)]
+    if len(after) * len(middle) > MAX_WORDS:
         raise TooManyWords
     return [before + word + end for word in middle for end in after]
 
 
 def _alternatives(text: str, start: int) -> tuple[list[str], int] | None:
-    """The parts between the brace at `start` and its partner, and where that ends; `None` if it is just a brace."""
+    """Return the parts between a brace and its closing brace, and its end; `None` if the brace is literal."""
     depth, begin, parts = 0, start + 1, []
     for at in range(start, len(text)):
         character = text[at]
@@ -175,7 +175,7 @@ def _range(text: str) -> list[str] | None:
     letters = match[1].isalpha()
     first, last = (ord(match[1]), ord(match[2])) if letters else (int(match[1]), int(match[2]))
     step = abs(int(match[3] or 1)) or 1
-    if abs(last - first) // step > MOST_WORDS:
+    if abs(last - first) // step > MAX_WORDS:
         raise TooManyWords
     numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
     return [chr(number) if letters else str(number) for number in numbers]

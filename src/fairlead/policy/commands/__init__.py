@@ -1,1 +1,1 @@
-"""The commands that an event asks for, as plans: data that another process carries out."""
+"""The commands that an event runs, as a plan; their environment. Runs nothing."""

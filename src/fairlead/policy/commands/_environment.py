@@ -1,21 +1,22 @@
-"""The variables that a command is given: each as `FAIRLEAD_X` and, for scripts that exist, as `CONCLAUDE_X`.
+"""The environment variables of a command: each as `FAIRLEAD_X` and, for existing scripts, as `CONCLAUDE_X`.
 
-Knows events, no files and no processes. A value that cannot be a variable, or is too large for one, is left out:
-the payload is on the command's stdin, whole.
+Knows events, no files and no processes. A value that cannot be a variable, or is too large for one, is left out: the
+whole payload is on the command's stdin.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairlead.clients import client_or_default
 from fairlead.events import Event, PostToolBatch, PostToolUse, SubagentStart, ToolEvent, encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIXES = ("FAIRLEAD_", "CONCLAUDE_")
-MAX_VALUE = 32 * 1024
-"""Bytes. The system refuses to start a program with one variable above 128 KiB (Linux), or 1 MB of all (macOS)."""
+MAX_VALUE_BYTES = 32 * 1024
+"""The system refuses to start a program with a variable above 128 KiB (Linux), or 1 MB in all (macOS)."""
 
 _ALWAYS = {"SESSION_ID": "session_id", "TRANSCRIPT_PATH": "transcript_path", "HOOK_EVENT": "event_name", "CWD": "cwd"}
 _AGENT = {
@@ -74,62 +75,59 @@ _COMPUTED = (
     *("CONFIG_DIR", "PAYLOAD_JSON", "FILE_PATH", "SLASH_COMMAND", "SLASH_COMMAND_ARGS", "TOOL_INPUT"),
     *("TOOL_OUTPUT", "TOOL_TIMESTAMP", "TOOL_BATCH_SIZE", "TOOL_BATCH_NAMES"),
 )
-OURS = frozenset(
+ALL_VARIABLES = frozenset(
     prefix + name
     for prefix in PREFIXES
     for name in (*_ALWAYS, *_AGENT, *_TOOL, *_COMPUTED, *(name for names in _BY_EVENT.values() for name in names))
 )
-"""Every variable that some event sets. One that was inherited is another event's, and is not passed on."""
+"""Every variable that some event sets. An inherited one belongs to another event, and is not passed on."""
 
 
-def variables(event: Event, **more: str | None) -> dict[str, str]:
-    """Give what the event says, under both prefixes; what it does not say is left out."""
+def event_variables(event: Event, **more: str | None) -> dict[str, str]:
+    """Return the variables of an event under both prefixes, without those that it does not set."""
     fields = {**_ALWAYS, **_AGENT, **_BY_EVENT.get(event.event_name, {})}
-    found: dict[str, Any] = {name: getattr(event, field, None) for name, field in fields.items()}
+    values: dict[str, Any] = {name: getattr(event, field, None) for name, field in fields.items()}
     if isinstance(event, SubagentStart):
-        found["AGENT_TRANSCRIPT_PATH"] = event.agent_transcript
+        values["AGENT_TRANSCRIPT_PATH"] = client_or_default(event.client).agent_transcript(event) or None
     if isinstance(event, ToolEvent):
-        found |= _of_tool(event)
+        values |= _tool_values(event)
     if isinstance(event, PostToolBatch):
-        found |= _of_batch(event)
-    return prefixed({**found, **more})
+        values |= _batch_values(event)
+    return _with_prefixes({**values, **more})
 
 
 def command_environment(
-    given: Mapping[str, str], inherited: Mapping[str, str], folder: str, payload: bytes
+    own: Mapping[str, str], inherited: Mapping[str, str], folder: str, payload: bytes
 ) -> dict[str, str]:
-    """Give a command's whole environment: the caller's, and ours for a command of the file in `folder`."""
-    kept = {name: value for name, value in inherited.items() if name not in OURS}
-    small = payload if len(payload) <= MAX_VALUE else b""
-    own = prefixed({"CONFIG_DIR": folder, "PAYLOAD_JSON": small.decode(errors="replace") or None})
-    return {**kept, **given, **own}
+    """Return the environment of a command: the caller's, the plan's (`own`), and that of the file in `folder`."""
+    kept = {name: value for name, value in inherited.items() if name not in ALL_VARIABLES}
+    small = payload if len(payload) <= MAX_VALUE_BYTES else b""
+    more = _with_prefixes({"CONFIG_DIR": folder, "PAYLOAD_JSON": small.decode(errors="replace") or None})
+    return {**kept, **own, **more}
 
 
-def prefixed(values: Mapping[str, Any]) -> dict[str, str]:
-    """Write values as variables under both prefixes, without those that cannot be one."""
+def _with_prefixes(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return values as variables under both prefixes, without those that cannot be one."""
     texts = {name: _text(value) for name, value in values.items() if value is not None}
     return {prefix + name: text for name, text in texts.items() if _fits(text) for prefix in PREFIXES}
 
 
-def file_of(event: ToolEvent) -> str | None:
-    """Name the file that a tool call is about, if it is about one."""
-    for key in ("file_path", "notebook_path"):
-        if isinstance(path := event.tool_input.get(key), str):
-            return path
-    return None
+def _file_path(event: ToolEvent) -> str | None:
+    """Return the file of a tool call, if it has one."""
+    return client_or_default(event.client).file_of(event.tool_input)
 
 
-def _of_tool(event: ToolEvent) -> dict[str, Any]:
-    found: dict[str, Any] = {name: getattr(event, field) for name, field in _TOOL.items()}
-    found["FILE_PATH"] = file_of(event)
+def _tool_values(event: ToolEvent) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(event, field) for name, field in _TOOL.items()}
+    values["FILE_PATH"] = _file_path(event)
     if isinstance(event, PostToolUse):
-        found["TOOL_INPUT"] = encode_json(event.tool_input)
-        found["TOOL_OUTPUT"] = encode_json(event.tool_response)
-        found["TOOL_TIMESTAMP"] = event.timestamp.isoformat() if event.timestamp else None
-    return found
+        values["TOOL_INPUT"] = encode_json(event.tool_input)
+        values["TOOL_OUTPUT"] = encode_json(event.tool_response)
+        values["TOOL_TIMESTAMP"] = event.timestamp.isoformat() if event.timestamp else None
+    return values
 
 
-def _of_batch(event: PostToolBatch) -> dict[str, Any]:
+def _batch_values(event: PostToolBatch) -> dict[str, Any]:
     calls = event.tool_calls or []
     names = [str(call.get("tool_name", "")) for call in calls if isinstance(call, dict)]
     return {"TOOL_BATCH_SIZE": len(calls), "TOOL_BATCH_NAMES": ",".join(names)}
@@ -142,8 +140,8 @@ def _text(value: Any) -> str:
 
 
 def _fits(text: str) -> bool:
-    """Tell whether the system takes it: not too long, no NUL, no half of a surrogate pair."""
+    """Return whether the system accepts a value: not too long, no NUL, no lone surrogate."""
     try:
-        return len(text.encode()) <= MAX_VALUE and "\0" not in text
+        return len(text.encode()) <= MAX_VALUE_BYTES and "\0" not in text
     except UnicodeEncodeError:
         return False

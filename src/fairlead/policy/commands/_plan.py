@@ -1,4 +1,4 @@
-"""What a plan is: commands to run, as data that can travel from the process that decides to the one that acts."""
+"""The types of a plan: commands to run, as data that is sent from the process that decides to the one that runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import msgspec
 OnFailure: TypeAlias = Literal["block-first", "never", "block-on-2"]
 """What a failing command does.
 
-block-first  the first failure, of any kind, blocks, and the rest is not run
-block-on-2   exit code 2 blocks, and the rest is not run; any other failure is logged
-never        all are run; a failure is logged
+block-first  the first failure of any kind blocks, and the remaining commands do not run
+block-on-2   exit code 2 blocks, and the remaining commands do not run; any other failure is logged
+never        all commands run; a failure is logged
 """
 
 Shown: TypeAlias = Literal["model", "person", "log"]
-"""Where the output goes that commands are asked to show: to the model as context, to the person as a message, or
-to stderr alone (at `Stop` context would keep the agent going; at `PreCompact` it would change the summary)."""
+"""Where the output of commands is shown: to the model as context, to the user as a message, or on stderr alone.
+
+On stderr because at `Stop` context would keep the agent going, and at `PreCompact` it would change the summary."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -24,7 +25,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     run: str
     folder: str
-    """Of the policy file: what `when` is relative to."""
+    """The folder of the policy file, which `when` is relative to."""
     cwd: str
     shell: str = "bash"
     timeout: float | None = None
@@ -35,14 +36,16 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_output_lines: int | None = None
     notify: bool = False
     pattern: str | None = None
-    """The key of the file that brought it."""
+    """The pattern of the command in the policy file."""
     when: tuple[str, ...] = ()
+    loose_when: bool = False
+    """In `when`, `*` also matches slashes, as in conclaude."""
     observes: bool = False
-    """It never blocks, whatever the plan says."""
+    """It never blocks, whatever `on_failure` is."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """All that an event asks for. An empty one asks for nothing."""
+    """What is to be done for an event; nothing, if it is empty."""
 
     event_name: str
     session_id: str
@@ -52,14 +55,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parallel: bool = False
     env: dict[str, str] = {}
     context: str | None = None
-    """Text for the model, whatever the commands say."""
+    """Text for the model, independent of the commands."""
     log: tuple[str, ...] = ()
     """Lines for stderr."""
     infinite: str | None = None
-    """What keeps the agent going when all is well."""
+    """The message that keeps the agent going if all commands pass."""
     max_blocks: int = 0
-    """So many blocks in a row, then the agent may stop; 0 is no limit."""
+    """The most blocks in a row; then the agent may stop. 0 is no limit."""
     first_stop: bool | None = None
-    """No block came before in this turn; `None` if the client does not say."""
+    """Whether no block came before in this turn; `None` if the client does not send it."""
     gives_path: bool = False
-    """The command's last line is the path of the worktree that it made."""
+    """The last line of the output is the path of the worktree that the command created."""

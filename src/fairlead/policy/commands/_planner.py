@@ -1,6 +1,6 @@
-"""Which commands an event asks for: a plan, which is data, and is run elsewhere.
+"""Plans the commands of an event.
 
-Nothing is run here, and nothing read but the files that a prompt's context names. Layers come nearest first.
+Runs nothing, and reads only the files that the context of a prompt names. Layers come nearest first.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import msgspec
 
 from fairlead.events import ConfigChange, Event, MessageDisplay, Stop, SubagentStart, SubagentStop, UserPromptSubmit
 from fairlead.policy.commands import _prompts
-from fairlead.policy.commands._environment import variables
+from fairlead.policy.commands._environment import event_variables
 from fairlead.policy.commands._plan import OnFailure, Plan, Shown, Step
-from fairlead.policy.config._merge import merged
+from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.config._types import Command, ListSection, PatternSection, Policy
 
 if TYPE_CHECKING:
@@ -24,86 +24,85 @@ if TYPE_CHECKING:
     from fairlead.policy.config._types import ByPattern, Layer
 
 WORKTREE_TIMEOUT = 60.0
-CONTINUE = "continue working on the task"
-"""Says that the agent shall go on, where the file has no words for it."""
+DEFAULT_INFINITE_MESSAGE = "continue working on the task"
 
 
-class _Kind(msgspec.Struct, frozen=True):
-    """How an event is planned: its section, what its patterns are matched against, and what a failure does."""
+class _EventKind(msgspec.Struct, frozen=True):
+    """How an event is planned: its section, the field that patterns match, and what a failure does."""
 
     section: str
     subject: str | None = None
     on_failure: OnFailure = "never"
     shown: Shown = "person"
-    speaks: bool = False
-    """There may be something to say even without a command."""
+    always: bool = False
+    """Plan it even without a command: there may be a log line, a context or a message."""
 
 
-_KINDS: dict[str, _Kind] = {
-    "Stop": _Kind("stop", None, "block-first", "log", speaks=True),
-    "StopFailure": _Kind("stop_failure"),
-    "SubagentStart": _Kind("subagent_start", "agent_type", "never", "model", speaks=True),
-    "SubagentStop": _Kind("subagent_stop", "agent_type", speaks=True),
-    "PostToolUse": _Kind("post_tool_use", "tool_name", "never", "model"),
-    "PostToolUseFailure": _Kind("post_tool_use_failure", "tool_name", "never", "model"),
-    "PostToolBatch": _Kind("post_tool_batch", None, "never", "model"),
-    "PermissionDenied": _Kind("permission_denied", "tool_name"),
-    "UserPromptExpansion": _Kind("user_prompt_expansion", "command_name", "never", "model"),
-    "SessionStart": _Kind("session_start", "source", "never", "model"),
-    "SessionEnd": _Kind("session_end", "reason", "never", "log"),
-    "Setup": _Kind("setup", "trigger", "block-on-2", "model"),
-    "Notification": _Kind("notification", "notification_type"),
-    "TeammateIdle": _Kind("teammate_idle", "teammate_name", "block-on-2"),
-    "TaskCreated": _Kind("task_created", "task_subject"),
-    "TaskCompleted": _Kind("task_completed", "task_subject", "block-on-2"),
-    "PreCompact": _Kind("pre_compact", "trigger", "block-on-2", "log"),
-    "PostCompact": _Kind("post_compact", "trigger"),
-    "ConfigChange": _Kind("config_change", "source", "block-on-2"),
-    "CwdChanged": _Kind("cwd_changed", "new_cwd"),
-    "FileChanged": _Kind("file_changed", "file_path"),
-    "InstructionsLoaded": _Kind("instructions_loaded", "memory_type"),
-    "Elicitation": _Kind("elicitation", "mcp_server_name"),
-    "ElicitationResult": _Kind("elicitation_result", "mcp_server_name"),
-    "WorktreeRemove": _Kind("worktree_remove", "worktree_path", "block-on-2"),
-    "MessageDisplay": _Kind("message_display", None, "never", "log"),
+_KINDS: dict[str, _EventKind] = {
+    "Stop": _EventKind("stop", None, "block-first", "log", always=True),
+    "StopFailure": _EventKind("stop_failure"),
+    "SubagentStart": _EventKind("subagent_start", "agent_type", "never", "model", always=True),
+    "SubagentStop": _EventKind("subagent_stop", "agent_type", always=True),
+    "PostToolUse": _EventKind("post_tool_use", "tool_name", "never", "model"),
+    "PostToolUseFailure": _EventKind("post_tool_use_failure", "tool_name", "never", "model"),
+    "PostToolBatch": _EventKind("post_tool_batch", None, "never", "model"),
+    "PermissionDenied": _EventKind("permission_denied", "tool_name"),
+    "UserPromptExpansion": _EventKind("user_prompt_expansion", "command_name", "never", "model"),
+    "SessionStart": _EventKind("session_start", "source", "never", "model"),
+    "SessionEnd": _EventKind("session_end", "reason", "never", "log"),
+    "Setup": _EventKind("setup", "trigger", "block-on-2", "model"),
+    "Notification": _EventKind("notification", "notification_type"),
+    "TeammateIdle": _EventKind("teammate_idle", "teammate_name", "block-on-2"),
+    "TaskCreated": _EventKind("task_created", "task_subject"),
+    "TaskCompleted": _EventKind("task_completed", "task_subject", "block-on-2"),
+    "PreCompact": _EventKind("pre_compact", "trigger", "block-on-2", "log"),
+    "PostCompact": _EventKind("post_compact", "trigger"),
+    "ConfigChange": _EventKind("config_change", "source", "block-on-2"),
+    "CwdChanged": _EventKind("cwd_changed", "new_cwd"),
+    "FileChanged": _EventKind("file_changed", "file_path"),
+    "InstructionsLoaded": _EventKind("instructions_loaded", "memory_type"),
+    "Elicitation": _EventKind("elicitation", "mcp_server_name"),
+    "ElicitationResult": _EventKind("elicitation_result", "mcp_server_name"),
+    "WorktreeRemove": _EventKind("worktree_remove", "worktree_path", "block-on-2"),
+    "MessageDisplay": _EventKind("message_display", None, "never", "log"),
 }
-"""Event → how it is planned. UserPromptSubmit and WorktreeCreate have sections of a form of their own."""
+"""Event → how it is planned. UserPromptSubmit and WorktreeCreate have special sections."""
 
-_Found: TypeAlias = "list[tuple[Layer, str | None, Command]]"
+_Commands: TypeAlias = "list[tuple[Layer, str | None, Command]]"
 
 
-def plan(event: Event, layers: tuple[Layer, ...], *, read: _prompts.Read = _prompts.read_inside) -> Plan:
-    """Say what is to be run for an event. Without a command that matches, the plan has no steps."""
+def plan_commands(event: Event, layers: tuple[Layer, ...], *, read: _prompts.ReadFile = _prompts.read_inside) -> Plan:
+    """Return the plan of an event. Without a command that matches, it has no steps."""
     if isinstance(event, UserPromptSubmit):
         return _for_prompt(event, layers, read)
     if event.event_name == "WorktreeCreate":
         return _for_worktree(event, layers)
     kind = _KINDS.get(event.event_name)
-    if kind is None or not (kind.speaks or any(_has_commands(layer.policy, kind) for layer in layers)):
+    if kind is None or not (kind.always or any(_has_commands(layer.policy, kind) for layer in layers)):
         return Plan(event_name=event.event_name, session_id=event.session_id)
-    found = _found(event, layers, kind)
+    commands = _matching_commands(event, layers, kind)
     return _plan(
         event,
-        tuple(_step(layer, pattern, command) for layer, pattern, command in found),
+        tuple(_step(layer, pattern, command) for layer, pattern, command in commands),
         on_failure="never" if _is_managed(event) else kind.on_failure,
         shown=kind.shown,
-        log=_log(event, layers, kind, found),
-        **_of_stop(event, layers),
-        **_of_start(event, layers),
+        log=_log(event, layers, kind, commands),
+        **_stop_fields(event, layers),
+        **_subagent_start_fields(event, layers),
     )
 
 
 def _plan(event: Event, steps: tuple[Step, ...], **rest: Any) -> Plan:
     extra = rest.pop("more_env", {})
-    env = variables(event, **extra) if steps else {}
+    env = event_variables(event, **extra) if steps else {}
     return Plan(event_name=event.event_name, session_id=event.session_id, steps=steps, env=env, **rest)
 
 
-def matching(commands: Iterable[str], subjects: tuple[str, ...]) -> Iterator[str]:
-    """Give the patterns that match one of the subjects: `*` first, then the others in the order of the file.
+def matching_patterns(commands: Iterable[str], subjects: tuple[str, ...]) -> Iterator[str]:
+    """Yield the patterns that match one of the subjects: `*` first, then the others in the order of the file.
 
-    A pattern is matched as a whole: `*` (any text, `/` too), `?`, `[...]`, `[!...]`. `*` alone matches even where
-    there is no subject.
+    A pattern matches the whole subject: `*` (any text, `/` too), `?`, `[...]`, `[!...]`. `*` alone matches even
+    without a subject.
     """
     patterns = list(commands)
     if "*" in patterns:
@@ -113,8 +112,8 @@ def matching(commands: Iterable[str], subjects: tuple[str, ...]) -> Iterator[str
             yield pattern
 
 
-class Considered(msgspec.Struct, frozen=True):
-    """A pattern that an event's subject was held against."""
+class PatternCheck(msgspec.Struct, frozen=True):
+    """A pattern, and whether it matched the subjects of an event."""
 
     file: str
     section: str
@@ -123,8 +122,8 @@ class Considered(msgspec.Struct, frozen=True):
     subjects: tuple[str, ...]
 
 
-def patterns_of(event: Event, layers: tuple[Layer, ...]) -> Iterator[Considered]:
-    """Give the patterns of an event's section, also those that do not match, in the order of the files."""
+def check_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[PatternCheck]:
+    """Yield the patterns of an event's section, whether they match or not, in the order of the files."""
     kind = _KINDS.get(event.event_name)
     if kind is None:
         return
@@ -132,27 +131,29 @@ def patterns_of(event: Event, layers: tuple[Layer, ...]) -> Iterator[Considered]
     for layer in layers:
         section = getattr(layer.policy, kind.section)
         patterns = section.commands if isinstance(section, PatternSection) else {}
-        found = set(matching(patterns, subjects))
+        matched = set(matching_patterns(patterns, subjects))
         for pattern in patterns:
-            yield Considered(layer.file, name, pattern, pattern in found, subjects)
+            yield PatternCheck(layer.file, name, pattern, pattern in matched, subjects)
 
 
 # -- which commands ------------------------------------------------------------------------------------
 
 
-def _found(event: Event, layers: tuple[Layer, ...], kind: _Kind) -> _Found:
+def _matching_commands(event: Event, layers: tuple[Layer, ...], kind: _EventKind) -> _Commands:
     return [
         (layer, pattern, command)
         for layer in layers
-        for pattern, command in _of_section(getattr(layer.policy, kind.section), event, kind, layer.policy)
+        for pattern, command in _section_commands(getattr(layer.policy, kind.section), event, kind, layer.policy)
     ]
 
 
-def _has_commands(policy: Policy, kind: _Kind) -> bool:
+def _has_commands(policy: Policy, kind: _EventKind) -> bool:
     return bool(getattr(policy, kind.section).commands)
 
 
-def _of_section(section: Any, event: Event, kind: _Kind, policy: Policy) -> Iterator[tuple[str | None, Command]]:
+def _section_commands(
+    section: Any, event: Event, kind: _EventKind, policy: Policy
+) -> Iterator[tuple[str | None, Command]]:
     if isinstance(section, ListSection):
         if not (isinstance(event, MessageDisplay) and _is_partial(event, policy)):
             yield from ((None, command) for command in section.commands)
@@ -164,11 +165,11 @@ def _of_section(section: Any, event: Event, kind: _Kind, policy: Policy) -> Iter
 
 
 def _by_pattern(commands: ByPattern, subjects: tuple[str, ...]) -> Iterator[tuple[str, Command]]:
-    return ((pattern, command) for pattern in matching(commands, subjects) for command in commands[pattern])
+    return ((pattern, command) for pattern in matching_patterns(commands, subjects) for command in commands[pattern])
 
 
-def _subjects(event: Event, kind: _Kind) -> tuple[str, ...]:
-    """Name what patterns are matched against; a subagent by its type as well as by its id."""
+def _subjects(event: Event, kind: _EventKind) -> tuple[str, ...]:
+    """Return what patterns are matched with: of a subagent its type and its id."""
     names = [getattr(event, kind.subject, None)] if kind.subject else []
     if isinstance(event, SubagentStart | SubagentStop):
         names.insert(0, event.agent_id)
@@ -180,7 +181,7 @@ def _is_partial(event: MessageDisplay, policy: Policy) -> bool:
 
 
 def _is_managed(event: Event) -> bool:
-    """Settings that an organisation sets are applied whatever a hook says."""
+    """Return whether an organisation's settings changed: the client applies them whatever a hook answers."""
     return isinstance(event, ConfigChange) and event.source == "policy_settings"
 
 
@@ -200,38 +201,39 @@ def _step(layer: Layer, pattern: str | None, command: Command, *, observes: bool
         notify=command.notify_per_command or False,
         pattern=pattern,
         when=(when,) if isinstance(when, str) else tuple(when),
+        loose_when=bool(when) and layer.is_conclaude,
         observes=observes,
     )
 
 
-# -- what else an event asks for -----------------------------------------------------------------------
+# -- other parts of a plan -----------------------------------------------------------------------------
 
 
-def _of_stop(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
-    """Give what all files together say about the end of a turn."""
+def _stop_fields(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
+    """Return the fields of a plan for the end of a turn, from all files."""
     if not isinstance(event, Stop):
         return {}
-    section = merged(layers).stop
+    section = merge_layers(layers).stop
     return {
         "parallel": section.parallel,
         "max_blocks": section.max_blocks,
-        "infinite": (section.infinite_message or CONTINUE) if section.infinite else None,
+        "infinite": (section.infinite_message or DEFAULT_INFINITE_MESSAGE) if section.infinite else None,
         "first_stop": None if event.stop_hook_active is None else not event.stop_hook_active,
     }
 
 
-def _of_start(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
-    """Give the text that a subagent is given at its start."""
+def _subagent_start_fields(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
+    """Return the context of a subagent that starts."""
     if not isinstance(event, SubagentStart):
         return {}
     subjects = (event.agent_id, event.agent_type)
     contexts = [layer.policy.subagent_start.context for layer in layers]
-    texts = [context[pattern] for context in contexts for pattern in matching(context, subjects)]
+    texts = [context[pattern] for context in contexts for pattern in matching_patterns(context, subjects)]
     return {"context": "\n\n".join(texts) or None}
 
 
-def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _prompts.Read) -> Plan:
-    """Plan a prompt: commands for it only watch; those for its slash command may block it."""
+def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _prompts.ReadFile) -> Plan:
+    """Plan a prompt: its commands never block; those for its slash command may."""
     if not event.prompt.strip():
         return Plan(event_name=event.event_name, session_id=event.session_id)
     slash = _prompts.slash_command(event.prompt)
@@ -242,7 +244,7 @@ def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _promp
         if command.pattern is None
         or _prompts.matches(command.pattern, event.prompt, case_insensitive=command.case_insensitive)
     ]
-    steps += [_step(*found) for found in (_for_slash(slash.name, layers) if slash else ())]
+    steps += [_step(*command) for command in (_for_slash(slash.name, layers) if slash else ())]
     return _plan(
         event,
         tuple(steps),
@@ -254,8 +256,8 @@ def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _promp
     )
 
 
-def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Found:
-    """Find the commands for a slash command; a pattern may be written with its slash."""
+def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Commands:
+    """Return the commands for a slash command; a pattern may be written with its slash."""
     return [
         (layer, pattern, command)
         for layer in layers
@@ -265,7 +267,7 @@ def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Found:
 
 
 def _for_worktree(event: Event, layers: tuple[Layer, ...]) -> Plan:
-    """Plan the one command that makes a worktree: the nearest file's."""
+    """Plan the command that creates a worktree: that of the nearest file."""
     for layer in layers:
         section = layer.policy.worktree_create
         if section.command:
@@ -275,16 +277,16 @@ def _for_worktree(event: Event, layers: tuple[Layer, ...]) -> Plan:
     return Plan(event_name=event.event_name, session_id=event.session_id)
 
 
-# -- what is logged ------------------------------------------------------------------------------------
+# -- log lines ----------------------------------------------------------------------------------------
 
 
-def _log(event: Event, layers: tuple[Layer, ...], kind: _Kind, found: _Found) -> tuple[str, ...]:
+def _log(event: Event, layers: tuple[Layer, ...], kind: _EventKind, commands: _Commands) -> tuple[str, ...]:
     if not isinstance(event, SubagentStart | SubagentStop):
-        return (_processing(event),) if found and not isinstance(event, MessageDisplay) else ()
-    kind_of_agent = f", subagent_type={event.agent_type}" if event.agent_type else ""
-    lines = [f"{_processing(event)}, agent_id={event.agent_id}{kind_of_agent}"]
+        return (_processing(event),) if commands and not isinstance(event, MessageDisplay) else ()
+    agent_type = f", subagent_type={event.agent_type}" if event.agent_type else ""
+    lines = [f"{_processing(event)}, agent_id={event.agent_id}{agent_type}"]
     if any(_has_commands(layer.policy, kind) for layer in layers):
-        patterns = dict.fromkeys(pattern for _, pattern, _ in found if pattern)
+        patterns = dict.fromkeys(pattern for _, pattern, _ in commands if pattern)
         names = ", ".join(f'"{pattern}"' for pattern in patterns)
         outcome = f"matched patterns: [{names}]" if patterns else "did not match any configured patterns"
         lines.append(f"Agent '{event.agent_id}' {outcome}")

@@ -1,4 +1,4 @@
-"""Keeps what each policy file said when it was last right: read faster than YAML, and there when the file breaks."""
+"""Caches each policy file as it was when last valid: faster to read than YAML, and there when the file breaks."""
 
 from __future__ import annotations
 
@@ -14,53 +14,54 @@ import msgspec
 Stamp = tuple[int, ...]
 
 _VERSION = f"{sys.modules['fairlead'].__version__} {sys.version_info[:2]}"  # only the command line may import the top
-TRUSTED_AGE = 100_000_000
-"""In nanoseconds. Two changes within one tick of the disk's clock leave the same stamp, so a young file has none."""
+MIN_AGE = 100_000_000
+"""In nanoseconds. Two changes within one tick of the disk's clock leave the same stamp, so a younger file has none."""
 
 
 class CachedPolicy(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept of one file."""
+    """One cached file."""
 
     version: str
     file: str
     stamp: Stamp
     document: dict[str, Any]
-    tried: bool = False
-    """A person has only had it checked: no event was decided by it, so it does not hold if the file goes."""
+    only_validated: bool = False
+    """No event was decided by it, so it does not apply once the file is deleted."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """Give what changes whenever the file does. The change time is there because nobody can set it back."""
+    """Return values that differ once the file has changed. The change time is among them: it cannot be set back."""
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev)
 
 
-def recall_policy(folder: str, file: str) -> CachedPolicy | None:
-    """Find what is kept of a file. Whatever is not ours, or not of this version, is not there."""
+def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
+    """Read a cached file. An entry of another user or version counts as missing."""
     try:
-        data = _read_own(place_of(folder, file))
+        data = _read_own(cache_path(folder, file))
         entry = msgspec.msgpack.decode(data, type=CachedPolicy)
     except (OSError, ValueError, msgspec.DecodeError):
         return None
     return entry if entry.version == _VERSION and entry.file == os.path.realpath(file) else None
 
 
-def remember_policy(  # noqa: PLR0913 - what is kept, and where
-    folder: str, file: str, status: os.stat_result, document: dict[str, Any], now: int, *, tried: bool = False
+def write_cached_policy(  # noqa: PLR0913 - an entry's fields, and its path
+    folder: str, file: str, status: os.stat_result, document: dict[str, Any], now: int, *, only_validated: bool = False
 ) -> None:
-    """Keep what a file says. Raises `OSError` if it cannot."""
-    stamp = stamp_of(status) if now - status.st_ctime_ns > TRUSTED_AGE else ()
-    entry = CachedPolicy(_VERSION, os.path.realpath(file), stamp, document, tried)
+    """Cache a file. Raises `OSError` if that fails."""
+    stamp = stamp_of(status) if now - status.st_ctime_ns > MIN_AGE else ()
+    entry = CachedPolicy(_VERSION, os.path.realpath(file), stamp, document, only_validated)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    _write_whole(place_of(folder, file), msgspec.msgpack.encode(entry))
+    _write_atomically(cache_path(folder, file), msgspec.msgpack.encode(entry))
 
 
-def place_of(folder: str, file: str) -> str:
-    """Name the entry. Two files with one name would only take it from each other: the entry says whose it is."""
+def cache_path(folder: str, file: str) -> str:
+    """Return the path of a file's entry. The entry names its file, so a collision only costs the cache."""
     path = os.fsencode(os.path.realpath(file))
     return f"{folder}/{crc32(path):08x}{crc32(path[::-1], 1):08x}.msgpack"
 
 
 def _read_own(path: str) -> bytes:
+    """Read a file that nobody but this user can write."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
@@ -73,19 +74,14 @@ def _read_own(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _write_whole(path: str, data: bytes) -> None:
-    """Write a file so that a reader sees all of it, or what was there before."""
-    draft = f"{path}.{os.urandom(6).hex()}"
+def _write_atomically(path: str, data: bytes) -> None:
+    temporary = f"{path}.{os.urandom(6).hex()}"
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(data)
-        os.replace(draft, path)
+        os.replace(temporary, path)
     except OSError:
-        _remove(draft)
+        with suppress(OSError):
+            os.unlink(temporary)
         raise
-
-
-def _remove(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)

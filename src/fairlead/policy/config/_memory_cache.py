@@ -1,8 +1,8 @@
-"""What held in a folder a moment ago, for a process that answers for all of them: still true if nothing has changed.
+"""Caches the policy of each folder in a process that answers for many, as long as nothing has changed.
 
-A folder's change time moves when a file is put into it, renamed or taken out, and nobody can set it back. So the
-answer holds as long as all folders on the way up to the policy, the policy itself, the user-wide one and the cache of
-last good versions have theirs.
+A folder's change time changes when a file is created, renamed or deleted in it, and nobody can set it back. So an entry
+is valid while the change times of the folders up to the policy, of the policy, of the user-wide policy and of the disk
+cache are the same.
 """
 
 from __future__ import annotations
@@ -11,46 +11,46 @@ import os
 from time import time_ns
 from typing import TYPE_CHECKING
 
-from fairlead.policy.config._disk_cache import TRUSTED_AGE
+from fairlead.policy.config._disk_cache import MIN_AGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fairlead.policy.config._files import Loaded
+    from fairlead.policy.config._files import LoadedPolicy
 
-    Seen = tuple[int, int, int, int] | None
-    """What tells that a file or folder is as it was; `None` where there is none."""
+    Stamp = tuple[int, int, int, int] | None
+    """Values that differ once a file or folder has changed; `None` if it does not exist."""
 
-_MOST = 1024
-_recent: dict[str, tuple[tuple[tuple[str, Seen], ...], Loaded]] = {}
+_MAX_ENTRIES = 1024
+_entries: dict[str, tuple[tuple[tuple[str, Stamp], ...], LoadedPolicy]] = {}
 
 
-def recall_recent(cwd: str) -> Loaded | None:
-    """Give what held in a folder, if all that it depends on is as it was."""
-    known = _recent.get(cwd)
-    if known is None:
+def recall(cwd: str) -> LoadedPolicy | None:
+    """Return the policy of a folder, if nothing that it depends on has changed."""
+    entry = _entries.get(cwd)
+    if entry is None:
         return None
-    for path, seen in known[0]:
-        if _seen(path) != seen:
-            del _recent[cwd]
+    for path, stamp in entry[0]:
+        if _stamp(path) != stamp:
+            del _entries[cwd]
             return None
-    return known[1]
+    return entry[1]
 
 
-def remember_recent(cwd: str, loaded: Loaded, others: Iterable[str]) -> None:
-    """Remember what holds in a folder. A change within a tick of the disk's clock would not show, so not yet then."""
+def remember(cwd: str, loaded: LoadedPolicy, others: Iterable[str]) -> None:
+    """Cache the policy of a folder, unless a file has just changed: a second change could leave the same stamp."""
     files = [layer.file for layer in loaded.layers]
-    paths = [*others, *files, *_way_up(cwd, loaded)]
-    checks = tuple((path, _seen(path)) for path in paths)
-    newest = max(seen[0] for _, seen in checks if seen is not None)
-    if time_ns() - newest > TRUSTED_AGE:
-        if len(_recent) >= _MOST:
-            _recent.clear()
-        _recent[cwd] = checks, loaded
+    paths = [*others, *files, *_searched_folders(cwd, loaded)]
+    stamps = tuple((path, _stamp(path)) for path in paths)
+    newest = max(stamp[0] for _, stamp in stamps if stamp is not None)
+    if time_ns() - newest > MIN_AGE:
+        if len(_entries) >= _MAX_ENTRIES:
+            _entries.clear()
+        _entries[cwd] = stamps, loaded
 
 
-def _way_up(cwd: str, loaded: Loaded) -> Iterable[str]:
-    """Name the folders that were looked into: up to that of the policy, or all the way."""
+def _searched_folders(cwd: str, loaded: LoadedPolicy) -> Iterable[str]:
+    """Yield the folders that were searched: up to that of the policy, or all."""
     folder = os.path.abspath(cwd)
     last = {os.path.dirname(layer.file) for layer in loaded.layers}
     while True:
@@ -61,7 +61,7 @@ def _way_up(cwd: str, loaded: Loaded) -> Iterable[str]:
         folder = above
 
 
-def _seen(path: str) -> Seen:
+def _stamp(path: str) -> Stamp:
     try:
         status = os.stat(path)
     except (OSError, ValueError):

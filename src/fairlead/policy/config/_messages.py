@@ -1,4 +1,4 @@
-"""The words of error messages about a policy: what was found, what was expected, where, and what may be meant."""
+"""The parts of error messages about a policy: the value, what was expected, its path in the document."""
 
 from __future__ import annotations
 
@@ -10,43 +10,44 @@ if TYPE_CHECKING:
     from fairlead.policy.config._yaml_nodes import Node
 
     Path = tuple[Any, str | int] | None
-    """The place of a value in the document: the place of what holds it, and its key or index there."""
+    """The path of a value in the document: the path of its parent, and its key or index there."""
 
-SHOWN = 40
-_KEYS_SHOWN = 6
+MAX_QUOTED = 40
+"""The most characters of a value that a message quotes."""
+_MAX_KEYS = 6
 
 
-def spell(path: Path, before: str = "") -> str:
-    """Write a place as `` `stop.commands[0].run` ``, after a word; the whole document is nothing."""
+def format_path(path: Path, before: str = "") -> str:
+    """Format a path as `` `stop.commands[0].run` ``, after some text; the whole document is the empty text."""
     text = ""
     while path is not None:
         path, key = path
-        text = _step(key, is_first=path is None) + text
+        text = _format_key(key, is_first=path is None) + text
     return f"{before}`{text}`" if text else ""
 
 
-def _step(key: str | int, *, is_first: bool) -> str:
+def _format_key(key: str | int, *, is_first: bool) -> str:
     if isinstance(key, int):
         return f"[{key}]"
     if key.replace("_", "").isalnum():
         return key if is_first else f".{key}"
-    return f'["{shortened(key)}"]'
+    return f'["{shorten(key)}"]'
 
 
-def found(node: Node) -> str:
-    """Say what stands there."""
+def describe_value(node: Node) -> str:
+    """Describe the value of a node."""
     if node.kind == "text":
-        return f'the text "{shortened(node.text)}"' if node.text else "an empty text"
+        return f'the text "{shorten(node.text)}"' if node.text else "an empty text"
     if node.kind in {"int", "float"}:
-        return f"the number {shortened(node.text)}"
+        return f"the number {shorten(node.text)}"
     return {"null": "nothing", "bool": node.text, "list": "a list", "mapping": "a mapping"}[node.kind]
 
 
-def expected(kind: inspect.Type) -> str:
-    """Say what may stand there, in the words of YAML."""
+def describe_type(kind: inspect.Type) -> str:
+    """Describe the values that a type accepts, in the words of YAML."""
     if isinstance(kind, inspect.UnionType):
         options = (option for option in kind.types if not isinstance(option, inspect.NoneType))
-        return ", or ".join(map(expected, options))
+        return ", or ".join(map(describe_type, options))
     if isinstance(kind, inspect.LiteralType):
         *others, last = (f"`{value}`" for value in kind.values)
         return f"{', '.join(others)} or {last}"
@@ -54,22 +55,22 @@ def expected(kind: inspect.Type) -> str:
         return f"a whole number{_range(kind)}"
     if isinstance(kind, inspect.StrType):
         return "text that is not empty" if kind.min_length else "text"
-    return _expected_collection(kind)
+    return _describe_collection(kind)
 
 
-def _expected_collection(kind: inspect.Type) -> str:
+def _describe_collection(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.ListType):
-        return f"a list, each entry {expected(kind.item_type)}"
+        return f"a list, each entry {describe_type(kind.item_type)}"
     if isinstance(kind, inspect.DictType):
-        return f"a mapping from {_key(kind)} to {expected(kind.value_type)}"
+        return f"a mapping from {_describe_keys(kind)} to {describe_type(kind.value_type)}"
     if isinstance(kind, inspect.StructType):
         required = [field.encode_name for field in kind.fields if field.required]
-        return f"a mapping with {listed(required or [field.encode_name for field in kind.fields])}"
+        return f"a mapping with {list_keys(required or [field.encode_name for field in kind.fields])}"
     return "true or false" if isinstance(kind, inspect.BoolType) else "any value"
 
 
-def _key(kind: inspect.DictType) -> str:
-    """Name the keys; those that must not be empty are patterns."""
+def _describe_keys(kind: inspect.DictType) -> str:
+    """Describe the keys; those that must not be empty are patterns."""
     return "patterns" if isinstance(kind.key_type, inspect.StrType) and kind.key_type.min_length else "text"
 
 
@@ -79,19 +80,19 @@ def _range(kind: inspect.IntType) -> str:
     return "" if kind.ge is None else f", {kind.ge} or more"
 
 
-def unknown_key(name: str, known: list[str], path: Path, meant: str | None, advice: str | None) -> str:
-    """Say that a key is none, and what to do about it; `meant` is the key that it probably should be."""
-    text = advice or (f"did you mean `{meant}`?" if meant else f"the keys here are {listed(known)}")
-    return f"unknown key `{shortened(name)}`{spell(path, ' in ')}; {text}"
+def unknown_key(name: str, known: list[str], path: Path, closest: str | None, advice: str | None) -> str:
+    """Return the message about an unknown key; `closest` is the key that was probably meant."""
+    text = advice or (f"did you mean `{closest}`?" if closest else f"the keys here are {list_keys(known)}")
+    return f"unknown key `{shorten(name)}`{format_path(path, ' in ')}; {text}"
 
 
-def listed(names: list[str]) -> str:
-    """Name some keys, the first few of them if there are many."""
-    shown = ", ".join(f"`{name}`" for name in names[:_KEYS_SHOWN])
-    return f"{shown}, …" if len(names) > _KEYS_SHOWN else shown
+def list_keys(names: list[str]) -> str:
+    """List keys; if there are many, the first few."""
+    listed = ", ".join(f"`{name}`" for name in names[:_MAX_KEYS])
+    return f"{listed}, …" if len(names) > _MAX_KEYS else listed
 
 
-def shortened(text: str) -> str:
-    """Make one line of a text, and cut it where it is too long."""
+def shorten(text: str) -> str:
+    """Return a text on one line, cut at `MAX_QUOTED` characters."""
     line = " ".join(text.split())
-    return f"{line[: SHOWN - 1]}…" if len(line) > SHOWN else line
+    return f"{line[: MAX_QUOTED - 1]}…" if len(line) > MAX_QUOTED else line

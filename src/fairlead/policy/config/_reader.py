@@ -1,6 +1,6 @@
-"""From the text of a policy file to a `Policy`, or to everything that is wrong with it. Opens no file.
+"""Parses the text of a policy file to a `Policy`, or to all mistakes in it. Opens no file.
 
-The types say what is right; the tree of nodes says where each value stands. Both are walked together.
+The types define what is valid; the YAML nodes have the position of each value. Both are walked together.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 from msgspec import inspect
 
-from fairlead.policy.config._errors import Collector, Mistake, PolicyError, TooManyMistakes
-from fairlead.policy.config._messages import expected, found, spell, unknown_key
+from fairlead.policy.config._errors import Diagnostic, DiagnosticCollector, PolicyError, TooManyMistakes
+from fairlead.policy.config._messages import describe_type, describe_value, format_path, unknown_key
 from fairlead.policy.config._types import Policy, ToolRule
-from fairlead.policy.config._validators import REMARKS, check_of
+from fairlead.policy.config._validators import HINTS, find_check
 from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES, Node, compose
 
 if TYPE_CHECKING:
@@ -22,52 +22,50 @@ if TYPE_CHECKING:
     from fairlead.policy.config._messages import Path
     from fairlead.policy.config._validators import Check
 
-__all__ = ["MAX_POLICY_BYTES", "Mistake", "PolicyError", "policy_from", "read_document", "read_hints", "read_policy"]
+__all__ = ["MAX_POLICY_BYTES", "policy_from", "read_document", "read_hints", "read_policy"]
 
 Document: TypeAlias = dict[str, Any]
-"""What a file says, and nothing that it leaves out: camelCase keys, plain values."""
+"""The values that a file sets: camelCase keys, plain values, no defaults."""
 
 
 def read_policy(text: str | bytes, file: str) -> Policy:
-    """Read a whole policy; `file` is its name in errors. Raises `PolicyError` with every mistake."""
+    """Parse a policy; `file` is its name in errors. Raises `PolicyError` with every mistake."""
     return policy_from(read_document(text, file))
 
 
 def read_document(text: str | bytes, file: str) -> Document:
-    """Read what a file says, checked in full. Raises `PolicyError` with every mistake."""
-    return _examined(text, file)[0]
+    """Parse and validate the values that a file sets. Raises `PolicyError` with every mistake."""
+    return _parse(text, file)[0]
 
 
-def read_hints(text: str | bytes, file: str) -> tuple[Mistake, ...]:
-    """Say what in a valid file probably does not do what its writer meant. Raises as `read_document` does."""
-    hints = _examined(text, file)[1].error()
-    return hints.mistakes if hints else ()
+def read_hints(text: str | bytes, file: str) -> tuple[Diagnostic, ...]:
+    """Return hints on entries that are valid but probably not what was meant. Raises `PolicyError` if invalid."""
+    return _parse(text, file)[1]
 
 
-def _examined(text: str | bytes, file: str) -> tuple[Document, Collector]:
+def _parse(text: str | bytes, file: str) -> tuple[Document, tuple[Diagnostic, ...]]:
     root = compose(_decoded(text, file), file)
-    walker = _Walker(file)
     if root is None or root.kind == "null":
-        return {}, walker.hints
+        return {}, ()
+    walker = _Walker(file)
     try:
         document: Any = walker.value(root, _policy_type(), None, None)
     except TooManyMistakes:
         document = None
-    error = walker.mistakes.error()
-    if error is not None:
-        raise error
-    return document, walker.hints
+    if mistakes := walker.mistakes.result():
+        raise PolicyError(mistakes)
+    return document, walker.hints.result()
 
 
 def policy_from(document: Document) -> Policy:
-    """Make the policy of a document that `read_document` has checked."""
+    """Return the policy of a document that `read_document` has validated."""
     return msgspec.convert(document, Policy)
 
 
 def _decoded(text: str | bytes, file: str) -> str:
     if len(text) > MAX_POLICY_BYTES:
-        message = f"larger than the {MAX_POLICY_BYTES} bytes that are read; a policy is a page or two"
-        raise PolicyError((Mistake(file, 0, 0, message),))
+        message = f"larger than {MAX_POLICY_BYTES} bytes, the limit; a policy is a page or two"
+        raise PolicyError((Diagnostic(file, 0, 0, message),))
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
     try:
@@ -76,10 +74,10 @@ def _decoded(text: str | bytes, file: str) -> str:
         line = text.count(b"\n", 0, error.start) + 1
         column = error.start - text.rfind(b"\n", 0, error.start)
         message = f"the byte 0x{text[error.start]:02X} is not UTF-8; save the file as UTF-8"
-        raise PolicyError((Mistake(file, line, column, message),)) from None
+        raise PolicyError((Diagnostic(file, line, column, message),)) from None
 
 
-# -- the types, prepared -------------------------------------------------------------------------------
+# -- the types -------------------------------------------------------------------------------
 
 _types: dict[type, inspect.Type] = {}
 _tables: dict[type, dict[str, tuple[inspect.Field, Check | None]]] = {}
@@ -94,13 +92,13 @@ def _policy_type() -> inspect.Type:
 def _fields(struct: inspect.StructType) -> dict[str, tuple[inspect.Field, Check | None]]:
     table = _tables.get(struct.cls)
     if table is None:
-        table = {field.encode_name: (field, check_of(struct.cls, field.name)) for field in struct.fields}
+        table = {field.encode_name: (field, find_check(struct.cls, field.name)) for field in struct.fields}
         _tables[struct.cls] = table
     return table
 
 
-def _says_nothing(value: Node, field: inspect.Field, owner: type) -> bool:
-    """Tell whether a value is as good as none: an empty section, or a pattern that conclaude wants there and empty."""
+def _counts_as_missing(value: Node, field: inspect.Field, owner: type) -> bool:
+    """Return whether a value counts as missing: an empty section, or the empty pattern that conclaude requires."""
     if value.kind == "null":
         return not field.required and _is_collection(field.type)
     return value.kind == "text" and not value.text and (owner, field.name) == (ToolRule, "pattern")
@@ -116,17 +114,17 @@ def _is_collection(kind: inspect.Type) -> bool:
 
 
 class _Walker:
-    """Walks nodes and types together. What is wrong is noted; its value is `None`, and never used."""
+    """Walks nodes and types together. A mistake is recorded; its value is `None`, and never used."""
 
     def __init__(self, file: str) -> None:
-        self.mistakes = Collector(file)
-        self.hints = Collector(file, most=None)
+        self.mistakes = DiagnosticCollector(file)
+        self.hints = DiagnosticCollector(file, limit=None)
 
     def value(self, node: Node, kind: inspect.Type, path: Path, check: Check | None) -> Any:
-        """Check one value, and give it back as a plain one."""
+        """Validate one value, and return it as a plain one."""
         accepted, read = _READERS[type(kind)]
         if node.kind not in accepted:
-            return self._wrong(node, kind, path)
+            return self._add_wrong_value(node, kind, path)
         return read(self, node, kind, path, check)
 
     def read_struct(self, node: Node, kind: inspect.StructType, path: Path, _check: Check | None) -> Document:
@@ -137,24 +135,27 @@ class _Walker:
                 written.add(self._unknown_key(key, kind, path))
                 continue
             field, check = fields[key.text]
-            if _says_nothing(value, field, kind.cls):
+            if _counts_as_missing(value, field, kind.cls):
                 continue
             document[key.text] = self.value(value, field.type, (path, key.text), check)
         for name, (field, _) in fields.items():
             if field.required and name not in written:
-                self._note(node, f"`{name}` is missing{spell(path, ' in ')}; add it: expected {expected(field.type)}")
-        if kind.cls in REMARKS and (remark := REMARKS[kind.cls](document, self.hints.file)):
-            self.hints.add(node.line, node.column, f"{spell(path)} {remark}")
+                self._add(
+                    node,
+                    f"`{name}` is missing{format_path(path, ' in ')}; add it: expected {describe_type(field.type)}",
+                )
+        if kind.cls in HINTS and (hint := HINTS[kind.cls](document, self.hints.file)):
+            self.hints.add(node.line, node.column, f"{format_path(path)} {hint}")
         return document
 
     def _unknown_key(self, key: Node, kind: inspect.StructType, path: Path) -> str:
-        """Note a key that is none; give the one that was meant, which is not missing then."""
-        from fairlead.policy.config._suggestions import advice_on_key, meant_key
+        """Record an unknown key; return the key that was probably meant, which is not missing then."""
+        from fairlead.policy.config._suggestions import advice_on_key, closest_key
 
         known, advice = list(_fields(kind)), advice_on_key(key.text, kind.cls)
-        meant = None if advice else meant_key(key.text, known, kind.cls)
-        self._note(key, unknown_key(key.text, known, path, meant, advice))
-        return meant or key.text
+        closest = None if advice else closest_key(key.text, known, kind.cls)
+        self._add(key, unknown_key(key.text, known, path, closest, advice))
+        return closest or key.text
 
     def read_dict(self, node: Node, kind: inspect.DictType, path: Path, check: Check | None) -> Document:
         document = {}
@@ -165,13 +166,13 @@ class _Walker:
         return document
 
     def _pairs(self, node: Node, path: Path) -> Iterator[tuple[Node, Node]]:
-        """Give the keys with their values; a key that cannot be one, or is there already, is noted."""
+        """Yield the keys with their values; a key that is not text, or is repeated, is a mistake."""
         lines: dict[str, int] = {}
         for key, value in node.value:
             if key.kind in {"list", "mapping"}:
-                self._note(key, f"{found(key)} as a key{spell(path, ' in ')}; expected text")
+                self._add(key, f"{describe_value(key)} as a key{format_path(path, ' in ')}; expected text")
             elif key.text in lines:
-                self._note(key, f"the key `{key.text}` is on line {lines[key.text]} already; make one of the two")
+                self._add(key, f"the key `{key.text}` is already on line {lines[key.text]}; merge the two")
             else:
                 lines[key.text] = key.line
                 yield key, value
@@ -183,25 +184,25 @@ class _Walker:
         for option in kind.types:
             if node.kind in _READERS[type(option)][0]:
                 return self.value(node, option, path, check)
-        return self._wrong(node, kind, path)
+        return self._add_wrong_value(node, kind, path)
 
     def read_str(self, node: Node, kind: inspect.Type, path: Path, check: Check | None) -> Any:
-        least = kind.min_length if isinstance(kind, inspect.StrType) else None
-        if len(node.text) < (least or 0):
-            return self._wrong(node, kind, path)
-        problem = "holds a NUL character; remove it" if "\0" in node.text else check and check(node.text)
+        min_length = kind.min_length if isinstance(kind, inspect.StrType) else None
+        if len(node.text) < (min_length or 0):
+            return self._add_wrong_value(node, kind, path)
+        problem = "contains a NUL character; remove it" if "\0" in node.text else check and check(node.text)
         if problem:
-            self._note(node, f"{spell(path)} {problem}")
+            self._add(node, f"{format_path(path)} {problem}")
         return node.text
 
     def read_int(self, node: Node, kind: inspect.IntType, path: Path, _check: Check | None) -> Any:
         number: int = node.value
         below = kind.ge is not None and number < kind.ge
         above = kind.le is not None and number > kind.le
-        return self._wrong(node, kind, path) if below or above else number
+        return self._add_wrong_value(node, kind, path) if below or above else number
 
     def read_literal(self, node: Node, kind: inspect.LiteralType, path: Path, _check: Check | None) -> Any:
-        return node.value if node.value in kind.values else self._wrong(node, kind, path)
+        return node.value if node.value in kind.values else self._add_wrong_value(node, kind, path)
 
     def read_plain(self, node: Node, _kind: inspect.Type, _path: Path, _check: Check | None) -> Any:
         return node.value
@@ -215,27 +216,27 @@ class _Walker:
             }
         return node.value
 
-    def _wrong(self, node: Node, kind: inspect.Type, path: Path) -> Any:
-        from fairlead.policy.config._suggestions import wrong
+    def _add_wrong_value(self, node: Node, kind: inspect.Type, path: Path) -> Any:
+        from fairlead.policy.config._suggestions import wrong_value
 
-        self._note(node, wrong(node, kind, path))
+        self._add(node, wrong_value(node, kind, path))
 
-    def _note(self, node: Node, message: str) -> None:
+    def _add(self, node: Node, message: str) -> None:
         self.mistakes.add(node.line, node.column, message)
 
 
-_EVERYTHING = frozenset({"null", "bool", "int", "float", "text", "list", "mapping"})
+_ALL_KINDS = frozenset({"null", "bool", "int", "float", "text", "list", "mapping"})
 
 _READERS: dict[type, tuple[frozenset[str], Callable[..., Any]]] = {
     inspect.StructType: (frozenset({"mapping"}), _Walker.read_struct),
     inspect.DictType: (frozenset({"mapping"}), _Walker.read_dict),
     inspect.ListType: (frozenset({"list"}), _Walker.read_list),
-    inspect.UnionType: (_EVERYTHING, _Walker.read_union),
+    inspect.UnionType: (_ALL_KINDS, _Walker.read_union),
     inspect.StrType: (frozenset({"text"}), _Walker.read_str),
     inspect.IntType: (frozenset({"int"}), _Walker.read_int),
     inspect.LiteralType: (frozenset({"text"}), _Walker.read_literal),
     inspect.BoolType: (frozenset({"bool"}), _Walker.read_plain),
     inspect.NoneType: (frozenset({"null"}), _Walker.read_plain),
-    inspect.AnyType: (_EVERYTHING, _Walker.read_any),
+    inspect.AnyType: (_ALL_KINDS, _Walker.read_any),
 }
-"""Type → the kinds of nodes that it takes, and how it reads them."""
+"""Type → the kinds of nodes that it accepts, and the method that reads them."""

@@ -1,9 +1,9 @@
-r"""Finds regular expressions that could take for ever. Knows nothing of policies.
+r"""Detects regular expressions that may backtrack for exponential time. Knows nothing of policies.
 
-A loop is harmless if one character is always enough to tell what to do next inside of it: go round, go on, or which
-alternative to take. Then no text can be read in two ways, and there is nothing to go back to. `(a+)+` and `(\w+\s?)*`
-fail that; `(\w+,\s*)+` does not. A loop that is refused may be harmless after all; one that passes cannot
-explode. What is merely slow on long lines, such as `.*a.*b.*c`, passes.
+A loop is safe if the next character always decides what to do in it: repeat, leave, or which alternative to take. Then
+no text can be matched in two ways, and there is nothing to backtrack to. `(a+)+` and `(\w+\s?)*` are unsafe,
+`(\w+,\s*)+` is safe. The check is conservative: it may refuse a safe loop, but never accepts one that takes exponential
+time. An expression that is only slow on long lines, such as `.*a.*b.*c`, is accepted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-_MANY = 10
-"""A part that is repeated less often than that multiplies the work, but does not explode it."""
+_MIN_REPEATS = 10
+"""A part that is repeated less often multiplies the time, but does not make it exponential."""
 
 _SAMPLES = frozenset(map(chr, range(128))) | frozenset("éßяδ中٣\u00a0\u2003")
 _REPEATS = {op.MAX_REPEAT, op.MIN_REPEAT}
@@ -34,21 +34,21 @@ Item = tuple[Any, Any]
 Chars = frozenset[str]
 
 
-def may_run_for_ever(pattern: str) -> bool:
-    """Tell whether a valid pattern has a loop in which some text can be read in many ways."""
+def may_backtrack(pattern: str) -> bool:
+    """Return whether a valid pattern has a loop that can match some text in several ways."""
     tree = list(_parser.parse(pattern))
-    return _Loops(_SAMPLES | frozenset(_named(tree))).in_(tree)
+    return _Loops(_SAMPLES | frozenset(_literals(tree))).any_ambiguous(tree)
 
 
-def _named(tree: Iterable[Any]) -> Iterator[str]:
-    """Give the characters that a pattern names: where two classes overlap, one of these is in both."""
+def _literals(tree: Iterable[Any]) -> Iterator[str]:
+    """Yield the characters that a pattern names: where two classes overlap, one of these is in both."""
     for part in tree:
         if isinstance(part, tuple) and part and part[0] in {op.LITERAL, op.NOT_LITERAL}:
             yield from _both_cases(chr(part[1]))
         elif isinstance(part, tuple) and part and part[0] is op.RANGE:
             yield from (case for code in part[1] for case in _both_cases(chr(code)))
         elif isinstance(part, list | tuple | _parser.SubPattern):
-            yield from _named(part)
+            yield from _literals(part)
 
 
 def _both_cases(character: str) -> Chars:
@@ -56,23 +56,23 @@ def _both_cases(character: str) -> Chars:
 
 
 class _Loops:
-    """Looks at the loops of one pattern; `universe` stands for all characters."""
+    """Analyses the loops of one pattern; `universe` stands for all characters."""
 
     def __init__(self, universe: Chars) -> None:
         self._universe = universe
 
-    def in_(self, items: Iterable[Item]) -> bool:
-        """Tell whether any loop in here is ambiguous."""
+    def any_ambiguous(self, items: Iterable[Item]) -> bool:
+        """Return whether any loop in the items is ambiguous."""
         for item in items:
             for body in _parts(item):
-                if self.in_(body):
+                if self.any_ambiguous(body):
                     return True
-                if item[0] in _REPEATS and item[1][1] >= _MANY and self._ambiguous(body, self._first(body)[0]):
+                if item[0] in _REPEATS and item[1][1] >= _MIN_REPEATS and self._ambiguous(body, self._first(body)[0]):
                     return True
         return False
 
     def _ambiguous(self, items: Sequence[Item], follow: Chars) -> bool:
-        """Tell whether one character can be too little in here, where `follow` is what may come after."""
+        """Return whether the next character may not decide, where `follow` is what may come after the items."""
         for item in reversed(items):
             if self._ambiguous_item(item, follow):
                 return True
@@ -108,14 +108,14 @@ class _Loops:
         return False
 
     def _first(self, items: Iterable[Item]) -> tuple[Chars, bool]:
-        """Give the characters that a sequence may begin with, and whether it may be empty."""
-        found: Chars = frozenset()
+        """Return the characters that a sequence may start with, and whether it may be empty."""
+        start: Chars = frozenset()
         for item in items:
             first, empty = self._first_of(item)
-            found |= first
+            start |= first
             if not empty:
-                return found, False
-        return found, True
+                return start, False
+        return start, True
 
     def _first_of(self, item: Item) -> tuple[Chars, bool]:
         kind, value = item
@@ -138,13 +138,13 @@ class _Loops:
             return _both_cases(chr(value))
         if kind is op.NOT_LITERAL:
             return self._universe - {chr(value)}
-        found = frozenset(c for c in self._universe if any(_holds(c, part) for part in value))
+        members = frozenset(c for c in self._universe if any(_is_in(c, part) for part in value))
         if value[0][0] is op.NEGATE:
-            return self._universe - found
-        return frozenset(case for c in found for case in _both_cases(c))
+            return self._universe - members
+        return frozenset(case for c in members for case in _both_cases(c))
 
 
-def _holds(character: str, part: Item) -> bool:
+def _is_in(character: str, part: Item) -> bool:
     kind, value = part
     if kind is op.LITERAL:
         return bool(ord(character) == value)
@@ -154,7 +154,7 @@ def _holds(character: str, part: Item) -> bool:
 
 
 def _parts(item: Item) -> Sequence[Any]:
-    """Give the sequences that an item is made of."""
+    """Return the sequences that an item is made of."""
     kind, value = item
     if kind in _REPEATS or kind is op.POSSESSIVE_REPEAT:
         return (value[2],)
@@ -170,7 +170,7 @@ def _parts(item: Item) -> Sequence[Any]:
 
 
 def _distinct_words(choices: Sequence[Sequence[Item]]) -> bool:
-    """Tell whether all alternatives are plain words of which none begins another: at most one of them fits."""
+    """Return whether all alternatives are plain words, none a prefix of another: at most one of them matches."""
     if any(item[0] is not op.LITERAL for choice in choices for item in choice):
         return False
     words = ["".join(chr(item[1]) for item in choice).lower() for choice in choices]

@@ -1,4 +1,4 @@
-"""Spans of the day, as `22:00-07:00`. Knows no clock."""
+"""Time spans of a day, such as `22:00-07:00`. Knows no clock."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _HOUR = 60
 _DAY = 24 * _HOUR
 
 
-def read_span(text: str) -> tuple[int, int] | None:
-    """Give the minutes of the day at which a span begins and ends; `None` if the text is none."""
-    found = _SPAN.fullmatch(text)
-    if found is None:
+def parse_span(text: str) -> tuple[int, int] | None:
+    """Return the minutes of the day at which a span starts and ends; `None` if the text is not a span."""
+    match = _SPAN.fullmatch(text)
+    if match is None:
         return None
-    hours, minutes = (int(found[1]), int(found[3])), (int(found[2]), int(found[4]))
-    begins, ends = (hour * _HOUR + minute for hour, minute in zip(hours, minutes, strict=True))
-    return (begins, ends) if begins < _DAY and ends <= _DAY and max(minutes) < _HOUR else None
+    hours, minutes = (int(match[1]), int(match[3])), (int(match[2]), int(match[4]))
+    start, end = (hour * _HOUR + minute for hour, minute in zip(hours, minutes, strict=True))
+    return (start, end) if start < _DAY and end <= _DAY and max(minutes) < _HOUR else None
 
 
 def is_within_hours(spans: Iterable[str], minute: int) -> bool:
-    """Tell whether a minute of the day lies in one of the spans. One that ends before it begins goes over midnight."""
-    for begins, ends in filter(None, map(read_span, spans)):
-        if begins <= minute < ends or (ends < begins and (minute >= begins or minute < ends)):
+    """Return whether a minute of the day is in one of the spans. A span that ends before it starts spans midnight."""
+    for start, end in filter(None, map(parse_span, spans)):
+        if start <= minute < end or (end < start and (minute >= start or minute < end)):
             return True
     return False

@@ -1,7 +1,7 @@
-"""What a policy file may say: one type per section, with its defaults, ranges and words. Knows no file.
+"""The types of a policy file: one for each section, with its defaults and ranges. Opens no file.
 
-The names and defaults are those of `.conclaude.yaml`, which works unchanged; what is new is marked so. The JSON
-Schema, the reference and the error messages come from these types.
+The names and defaults are those of `.conclaude.yaml`, which works unchanged; what conclaude does not have is marked as
+new. The JSON Schema, the reference and the error messages are generated from these types.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ Seconds = Annotated[int, Meta(ge=1, le=MAX_SECONDS)]
 Lines = Annotated[int, Meta(ge=1, le=10000)]
 Pattern = Annotated[str, Meta(min_length=1)]
 Action = Literal["block", "warn"]
-Stay = Literal["always", "wake", "no"]
+StayMode = Literal["always", "wake", "no"]
 MAX_WAIT = 3000
-"""Seconds: the client ends a Stop hook after an hour, which the policy's own commands may need, too."""
+"""Seconds. The client ends a Stop hook after an hour, and the policy's commands need some of it."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Base of everything in the file: camelCase names, and no others."""
+    """Base of all types of the file: camelCase names, and no unknown ones."""
 
 
 # -- commands ------------------------------------------------------------------------------------------
 
 
 class Command(Section, frozen=True, kw_only=True):
-    """A script to run. The whole text is one script."""
+    """A command to run: a script of one or more lines."""
 
     run: Annotated[str, Meta(min_length=1)]
     message: str | None = None
-    """Told to the agent if the command fails."""
+    """Shown to the agent if the command fails."""
     show_command: bool | None = None
-    """Name the command in what is told; yes unless set to false."""
+    """Include the command in the message to the agent; true by default."""
     show_stdout: bool | None = None
     show_stderr: bool | None = None
     max_output_lines: Lines | None = None
-    """Keep that many lines of each stream: the first and the last."""
+    """The most lines of each stream to show: the first and the last."""
     timeout: Seconds | None = None
     notify_per_command: bool | None = None
     working_dir: str | None = None
-    """New. Relative to the file's folder, which is also the default."""
+    """New. Relative to the folder of the policy file, which is the default."""
     shell: str | None = None
-    """New. `bash` unless given."""
+    """New. `bash` by default."""
     when: Pattern | list[Pattern] | None = None
-    """New. Run only if a file that matches has changed, by git's reckoning."""
+    """New. Run only if a file that matches has changed, according to git. gitignore patterns."""
 
 
 Commands = list[Command]
 ByPattern = dict[Pattern, Commands]
-"""Glob on the event's subject → commands: `*` first, then the others in the order of the file."""
+"""Glob on the event's subject → commands. Those of `*` run first, then the others in the order of the file."""
 
 
 class PatternSection(Section, frozen=True, kw_only=True):
-    """Commands for an event, by a pattern on its subject."""
+    """Commands for an event, by a glob on its subject."""
 
     commands: ByPattern = {}
 
@@ -74,56 +74,57 @@ class ListSection(Section, frozen=True, kw_only=True):
 
 
 class Stop(ListSection, frozen=True, kw_only=True):
-    """Checks before the agent may stop: the first that fails keeps it going."""
+    """Checks before the agent may stop: the first that fails blocks the stop."""
 
     infinite: bool = False
-    """Keep the agent going also when all checks pass."""
+    """Block the stop even if all checks pass."""
     infinite_message: str | None = None
     parallel: bool = False
-    """New. Run the checks at once; what they say is shown in their order."""
+    """New. Run the checks at the same time; their output is shown in the order of the file."""
     max_blocks: Annotated[int, Meta(ge=0)] = 5
-    """New. After so many blocks in a row the agent may stop all the same; 0 is no limit."""
+    """New. The most blocks in a row; then the agent may stop. 0 is no limit."""
 
 
 class MessageDisplay(ListSection, frozen=True, kw_only=True):
-    """Commands when a message is shown."""
+    """Commands that run when a message is shown."""
 
     only_final: bool = True
+    """Run only when the message is complete."""
 
 
 # -- subagents -----------------------------------------------------------------------------------------
 
 
 class SubagentStart(PatternSection, frozen=True, kw_only=True):
-    """Commands when a subagent starts, by its id or type."""
+    """Commands that run when a subagent starts, by its id or type."""
 
     context: dict[Pattern, str] = {}
-    """New. Text that the subagent is given, by its id or type."""
+    """New. Text for the subagent's context, by its id or type."""
     deny: list[Pattern] = []
-    """New. Types of subagents, as globs, that must not be started."""
+    """New. Globs on the types of subagents that must not be started."""
 
 
 # -- guards --------------------------------------------------------------------------------------------
 
 
 class FileRule(Section, frozen=True, kw_only=True):
-    """A gitignore pattern, relative to the file's folder."""
+    """A gitignore pattern, relative to the folder of the policy file."""
 
     pattern: Pattern
     message: str | None = None
     agent: Pattern = "*"
     """Glob on the agent's type; the main agent is `main`."""
     action: Action = "block"
-    """New. `warn` lets it pass, and tells the person."""
+    """New. `warn` allows the call, and shows the user a message."""
 
 
 class ToolRule(Section, frozen=True, kw_only=True):
-    """A rule on a tool's use: by the file it is used on, or, for Bash, by the command."""
+    """A rule on the use of a tool: by its file, or, for Bash, by the command."""
 
     tool: Pattern
     action: Literal["block", "allow", "warn"]
     pattern: str = "*"
-    """Glob on the file. Empty, as conclaude wants it beside `commandPattern`, it is read as `*`."""
+    """gitignore pattern on the file. An empty one, which conclaude requires beside `commandPattern`, counts as `*`."""
     command_pattern: Pattern | None = None
     """Glob on each simple command of a Bash call."""
     match_mode: Literal["full", "prefix"] = "full"
@@ -132,38 +133,42 @@ class ToolRule(Section, frozen=True, kw_only=True):
 
 
 class Bash(Section, frozen=True, kw_only=True):
-    """New. How Bash calls are looked at."""
+    """New. How Bash calls are checked."""
 
     unparsable: Literal["ask", "deny", "allow"] = "ask"
-    """What to do about a command that cannot be understood: a variable as program or target, a syntax error."""
+    """What to do with a command that cannot be checked: a variable as program or file, a syntax error."""
 
 
 class PreToolUse(Section, frozen=True, kw_only=True):
-    """What tools must not do."""
+    """Rules on tool calls."""
 
     prevent_root_additions: bool = True
-    """No new files in the file's own folder."""
+    """Block new files in the folder of the policy file itself."""
     prevent_root_additions_message: str | None = None
-    """`{file_path}` and `{tool}` are filled in."""
+    """Replaces the message; `{file_path}` and `{tool}` are filled in."""
     prevent_additions: list[Pattern] = []
+    """Block new files that match. gitignore patterns."""
     uneditable_files: list[Pattern | FileRule] = []
+    """Block changes to files that match. gitignore patterns."""
     unreadable_files: list[Pattern | FileRule] = []
-    """New."""
+    """New. Block reading files that match. gitignore patterns."""
     prevent_update_git_ignored: bool = False
+    """Block changes to files that git ignores."""
     prevent_generated_file_edits: bool = True
+    """Block changes to files with the mark of a generator, such as `DO NOT EDIT`."""
     generated_file_message: str | None = None
-    """`{file_path}` and `{marker}` are filled in."""
+    """Replaces the message; `{file_path}` and `{marker}` are filled in."""
     tool_usage_validation: list[ToolRule] = []
     protect_own_files: bool = True
-    """New. The policy, the client's settings and Fairlead's own files cannot be changed by the agent."""
+    """New. Block changes to the policy, the client's settings and Fairlead's own files."""
     bash: Bash = msgspec.field(default_factory=Bash)
 
 
 class PermissionRequest(Section, frozen=True, kw_only=True):
-    """Answers to the client's permission requests, by globs on the tool's name; deny comes first."""
+    """Answers to the client's permission requests, by globs on the tool's name; `deny` is checked first."""
 
     default: str
-    """`allow` or `deny`, in any case."""
+    """`allow` or `deny`, in upper or lower case."""
     allow: list[Pattern] | None = None
     deny: list[Pattern] | None = None
 
@@ -172,48 +177,48 @@ class PermissionRequest(Section, frozen=True, kw_only=True):
 
 
 class ContextRule(Section, frozen=True, kw_only=True):
-    """Text for the model when a prompt matches; `@path` in it is replaced by that file's text."""
+    """Text for the model if a prompt matches; `@path` in it is replaced by the text of that file."""
 
     pattern: Pattern
-    """Regular expression, found anywhere."""
+    """Regular expression, searched for in the prompt."""
     prompt: str
     enabled: bool = True
     case_insensitive: bool = False
 
 
 class PromptCommand(Command, frozen=True, kw_only=True):
-    """A command for prompts that match; without a pattern, for all."""
+    """A command for prompts that match a regular expression; without one, for all prompts."""
 
     pattern: Pattern | None = None
     case_insensitive: bool = False
 
 
 class SlashCommands(Section, frozen=True, kw_only=True):
-    """Commands by the slash command that a prompt begins with."""
+    """Commands by the slash command in a prompt."""
 
     commands: ByPattern = {}
 
 
 class UserPromptSubmit(Section, frozen=True, kw_only=True):
-    """What happens when a prompt is sent."""
+    """Texts and commands for a prompt."""
 
     context_rules: list[ContextRule] = []
     commands: list[PromptCommand] = []
     slash_commands: SlashCommands | None = None
 
 
-# -- the rest ------------------------------------------------------------------------------------------
+# -- other --------------------------------------------------------------------------------------------
 
 
 class WorktreeCreate(Section, frozen=True, kw_only=True):
-    """A command that makes the worktree in place of the client, and prints its path."""
+    """A command that creates the worktree instead of the client, and prints its path."""
 
     command: str | None = None
     timeout: Seconds | None = None
 
 
 class Notifications(Section, frozen=True, kw_only=True):
-    """What the person is told."""
+    """Which events the user is notified of."""
 
     enabled: bool = False
     hooks: list[Pattern] = []
@@ -222,46 +227,46 @@ class Notifications(Section, frozen=True, kw_only=True):
     show_success: bool = False
     show_system_events: bool = True
     channels: list[Pattern] = []
-    """New. Apprise URLs; `${NAME}` is taken from the environment, so that no secret stands in the file."""
+    """New. Apprise URLs; `${NAME}` is replaced by an environment variable, so that the file contains no secret."""
 
 
 class Attention(Section, frozen=True, kw_only=True):
-    """New. How the person is told that a session needs them. Only the user-wide file has a say in it."""
+    """New. How the user is notified that a session needs them. Only in the user-wide file."""
 
     desktop: bool = True
     channels: list[Pattern] = []
-    """Apprise URLs; `${NAME}` is taken from the daemon's environment, which keeps what begins with `FAIRLEAD_`."""
+    """Apprise URLs; `${NAME}` is replaced by a variable of the daemon, which only keeps names like `FAIRLEAD_X`."""
     quiet_hours: Pattern | list[Pattern] = []
-    """As `22:00-07:00`, in local time. What still waits at their end is told then."""
+    """Such as `22:00-07:00`, in local time. A session that still waits at their end is reported then."""
     grace: Annotated[int, Meta(ge=0, le=MAX_SECONDS)] = 2
-    """Seconds: what is answered within them is not told."""
+    """Seconds to wait before notifying: a request that is answered within them is not reported."""
     when_in_front: bool = False
-    """Tell also if the session's tmux pane is the one that the person looks at."""
+    """Notify even if the session's tmux pane is the active one."""
 
 
 class Mail(Section, frozen=True, kw_only=True):
-    """New. How an agent is reached by the mail of others when it has nothing left to do."""
+    """New. How mail reaches an agent that has finished its work."""
 
-    stay: Stay | None = None
-    """`always`: it waits for mail in place of stopping. `wake`: it stops, and mail wakes it. `no`: it stops.
+    stay: StayMode | None = None
+    """`always`: it waits for mail instead of stopping. `wake`: it stops, and mail wakes it. `no`: it stops.
 
-    Unless given, as `fairlead hooks install --stay` said, which is `no` if it said nothing."""
+    The default is the value of `fairlead hooks install --stay`, or else `no`."""
     wait: Annotated[int, Meta(ge=1, le=MAX_WAIT)] | None = None
-    """Seconds for which `always` waits before the agent is told that nothing came, and waits anew; 570 unless given."""
+    """Seconds that `always` waits before it reports that there is no mail, and waits again; 570 by default."""
 
 
 class PolicyTest(Section, frozen=True, kw_only=True):
-    """New. A test of the policy: a payload, and what must come of it."""
+    """New. A test of the policy: a payload and the expected answer."""
 
     name: str
     payload: dict[str, Any]
     expect: Literal["allow", "block", "ask", "warn"]
     reason: str | None = None
-    """Must be part of what is told."""
+    """Text that the reason of the answer must contain."""
 
 
 class Policy(Section, frozen=True, kw_only=True):
-    """A whole file. Every section may be left out."""
+    """A policy file. Every section is optional."""
 
     stop: Stop = msgspec.field(default_factory=Stop)
     stop_failure: ListSection = msgspec.field(default_factory=ListSection)
@@ -298,14 +303,19 @@ class Policy(Section, frozen=True, kw_only=True):
     attention: Attention = msgspec.field(default_factory=Attention)
     mail: Mail = msgspec.field(default_factory=Mail)
     tests: list[PolicyTest] = []
-    """New. Cases for `fairlead test`."""
+    """New. Tests that `fairlead test` runs."""
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """One file's policy. Its patterns and working folders are relative to `folder`."""
+    """The policy of one file. Its patterns and working folders are relative to `folder`."""
 
     file: str
     folder: str
     policy: Policy
     given: dict[str, Any] | None = None
-    """What the file says, without what it leaves out; unless given, whatever differs from the defaults."""
+    """The values that the file sets; `None` stands for all values that differ from the defaults."""
+
+    @property
+    def is_conclaude(self) -> bool:
+        """Whether the file was written for conclaude, in whose file patterns `*` also matches slashes."""
+        return self.file.rpartition("/")[2].startswith(".conclaude.")

@@ -1,1 +1,1 @@
-"""Rules on tool calls: which files, tools, commands and agents a policy denies."""
+"""The guards on tool calls: rules on files, tools, commands and subagents."""

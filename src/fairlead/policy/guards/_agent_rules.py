@@ -1,19 +1,17 @@
-"""Which subagents may be started. The client cannot stop one that starts, but it can be kept from starting it."""
+"""Which subagents may be started. The client cannot stop one that starts, so the call that starts it is blocked."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairlead.policy.guards._verdict import RuleCheck, glob_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
-
-_TOOLS = frozenset({"Agent", "Task"})
-_DEFAULT_TYPE = "general-purpose"  # what the client starts if the call names none
 
 
 class AgentRules:
@@ -23,27 +21,27 @@ class AgentRules:
         self._rules = [
             (
                 glob_test(pattern),
-                RuleCheck(f"subagentStart.deny[{at}]", pattern, layer.file, matched=False, why=_MISSED),
+                RuleCheck(f"subagentStart.deny[{at}]", pattern, layer.file, matched=False, why=_NO_MATCH),
             )
             for layer in layers
             for at, pattern in enumerate(layer.policy.subagent_start.deny)
         ]
 
-    def check(self, case: Evaluation, tool_input: dict[str, Any]) -> str | None:
-        """Say why this call may not start its subagent, if it may not."""
-        if not self._rules or case.tool not in _TOOLS:
+    def check(self, case: Evaluation, call: ToolCall) -> str | None:
+        """Return why this call may not start its subagent; `None` if it may."""
+        if not self._rules or call.subagent is None:
             return None
-        kind = str(tool_input.get("subagent_type") or _DEFAULT_TYPE)
+        kind = call.subagent.type
         case.about(kind)
-        return next((said for test, look in self._rules if (said := _judge(case, kind, test, look))), None)
+        return next((reason for test, rule in self._rules if (reason := _check(case, kind, test, rule))), None)
 
 
-_MISSED = "the pattern does not match"
+_NO_MATCH = "the pattern does not match"
 
 
-def _judge(case: Evaluation, kind: str, test: Callable[[str], object] | None, look: RuleCheck) -> str | None:
+def _check(case: Evaluation, kind: str, test: Callable[[str], object] | None, rule: RuleCheck) -> str | None:
     if test is not None and not test(kind):
-        case.looked.append(look)
+        case.looked.append(rule)
         return None
-    message = f"Blocked {case.tool} operation: subagents of type '{kind}' are denied by {look.setting} '{look.rule}'"
-    return case.found(look, f"{kind} matches", "block", message)
+    message = f"Blocked {case.tool} operation: subagents of type '{kind}' are denied by {rule.setting} '{rule.rule}'"
+    return case.found(rule, f"{kind} matches", "block", message)

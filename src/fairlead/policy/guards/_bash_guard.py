@@ -1,26 +1,26 @@
-"""The guards on a shell command: each command in it by its words, each file it touches by the file guards."""
+"""The guard on shell commands: tool rules on each command in it, file rules on each file that it accesses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fairlead.policy.guards._tool_rules import Spoken
-from fairlead.policy.paths._search import TooMany, expand
+from fairlead.policy.paths._search import TooManyFiles, expand
 
 if TYPE_CHECKING:
-    from fairlead.policy.bash._analysis import Analysis, FileUse
+    from fairlead.policy.bash._analysis import Analysis, FileAccess
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._own_files import OwnFiles
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.paths._resolve import Disk, Target
+    from fairlead.policy.paths._resolve import PathResolver, Target
 
 _MAKES_FOLDERS = frozenset({"mkdir"})
-"""A folder is no new file."""
+"""Programs that create folders, which are not new files."""
 
 
 class BashGuard:
-    """Takes a command apart, and sends its parts through the other guards."""
+    """Analyses a command, and applies the other rules to its parts."""
 
     def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, *, has_policy: bool) -> None:
         self._has_policy = has_policy
@@ -29,7 +29,7 @@ class BashGuard:
         self._own = own
 
     def check(self, case: Evaluation, command: str) -> str | None:
-        """Check a command; what cannot be understood is noted as a doubt."""
+        """Check a command; what is not known before it runs is added to the evaluation."""
         from fairlead.policy.bash._analysis import analyse
 
         analysis = analyse(command)
@@ -45,10 +45,10 @@ class BashGuard:
         return blocked
 
     def _matters(self, command: str) -> bool:
-        """Tell whether there is a rule that something unknown may walk around.
+        """Return whether what is not known may bypass a rule.
 
-        Where there is a policy there is one: the policy itself must not be changed. Without any, only a command that
-        speaks of the files that are always protected is worth a question.
+        With a policy it may: the policy itself must not be changed. Without one, only a command that mentions the
+        files that are always protected needs a question.
         """
         return self._has_policy or (self._own is not None and self._own.is_mentioned(command))
 
@@ -57,29 +57,29 @@ class BashGuard:
     def _check_files(self, case: Evaluation, analysis: Analysis) -> str | None:
         made = {use.path for use in analysis.files if use.program in _MAKES_FOLDERS}
         filled = {use.if_folder for use in analysis.files}
-        by_file = self._tools.concern_files(case.tool, case.agent)
+        by_file = self._tools.concern_files(case)
         reads_matter = by_file or bool(self._files.unreadable)
         for use in analysis.files:
             if not reads_matter and use.mode == "read":
                 continue
-            if use.folder is None and not use.placed:
+            if use.folder is None and not use.is_located:
                 case.doubts.append(f"in which folder {use.path} is")
                 continue
             depends = use.if_folder is not None or use.unless_folder is not None
             if depends and not _happens(use, case.disk, made):
                 continue
             if use.path in filled and case.disk.target(use.path).is_folder:
-                continue  # what is put into a folder is a use of its own
+                continue  # a file that is put into a folder is an access of its own
             try:
                 blocked = self._check_use(case, use, by_file=by_file)
-            except TooMany as error:
+            except TooManyFiles as error:
                 case.doubts.append(str(error))
                 continue
             if blocked is not None:
                 return blocked
         return None
 
-    def _check_use(self, case: Evaluation, use: FileUse, *, by_file: bool) -> str | None:
+    def _check_use(self, case: Evaluation, use: FileAccess, *, by_file: bool) -> str | None:
         check = self._check_read if use.mode == "read" else self._check_edit
         target = case.disk.target(use.path)
         targets = [target, *expand(use.path, case.disk)] if use.glob else [target]
@@ -92,13 +92,13 @@ class BashGuard:
                 return blocked
         return None
 
-    def _check_read(self, case: Evaluation, use: FileUse, target: Target) -> str | None:
+    def _check_read(self, case: Evaluation, use: FileAccess, target: Target) -> str | None:
         blocked = self._files.unreadable.check(case, target)
         if blocked is None and target.is_folder and (use.below or use.mode == "move"):
             return self._files.unreadable.check_below(case, target)
         return blocked
 
-    def _check_edit(self, case: Evaluation, use: FileUse, target: Target) -> str | None:
+    def _check_edit(self, case: Evaluation, use: FileAccess, target: Target) -> str | None:
         whole = use.below or use.mode in {"delete", "move"}
         if self._own and (blocked := self._own.check(case, target, whole=whole)):
             return blocked
@@ -112,8 +112,8 @@ class BashGuard:
         return blocked
 
 
-def _happens(use: FileUse, disk: Disk, made: set[str]) -> bool:
-    """Tell whether a use that depends on a folder takes place. `made` are those that the command itself makes."""
+def _happens(use: FileAccess, disk: PathResolver, made: set[str]) -> bool:
+    """Return whether an access that depends on a folder happens. `made` are those that the command itself creates."""
     if use.if_folder is not None and use.if_folder not in made and not disk.target(use.if_folder).is_folder:
         return False
     return use.unless_folder is None or not disk.target(use.unless_folder).is_folder

@@ -1,14 +1,15 @@
-"""The guards on files: which may not be changed, added or read."""
+"""The rules on files: which may not be changed, created or read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.policy._globs import glob_test
 from fairlead.policy.config._types import FileRule
-from fairlead.policy.guards._verdict import RuleCheck, glob_test
-from fairlead.policy.paths._patterns import AnyOf, Pattern, is_lifted
+from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.paths._gitignore import Pattern, PatternSet, is_reincluded
 from fairlead.policy.paths._resolve import Base
-from fairlead.policy.paths._search import TooMany, below, twins
+from fairlead.policy.paths._search import TooManyFiles, files_below, other_hard_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,25 +28,25 @@ _MARKERS = (
     "This file is generated",
     "This file was generated",
 )
-_MARKED = tuple((marker.lower().encode(), marker) for marker in _MARKERS)
+_MARKERS_IN_BYTES = tuple((marker.lower().encode(), marker) for marker in _MARKERS)
 _HEAD_LINES, _HEAD_BYTES = 100, 65536
-_MAX_KNOWN = 1024
+_MAX_CACHED = 1024
 
 
 class FileRules:
-    """The file guards: the lists of all layers, the nearest first, and the single values that hold."""
+    """The rules on files: the lists of all layers, the nearest first, and the single settings."""
 
     def __init__(self, layers: Sequence[Layer], settings: PreToolUse) -> None:
-        self.uneditable = _listed(layers, "uneditableFiles")
-        self.unreadable = _listed(layers, "unreadableFiles")
-        self.additions = _listed(layers, "preventAdditions")
+        self.uneditable = _rule_list(layers, "uneditableFiles")
+        self.unreadable = _rule_list(layers, "unreadableFiles")
+        self.additions = _rule_list(layers, "preventAdditions")
         nearest = layers[0] if layers else None
         self._settings = settings
-        self._root = Base.at(nearest.folder) if nearest and _is_at_home(nearest) else None
+        self._root = Base.at(nearest.folder) if nearest and _is_in_its_folder(nearest) else None
         self._file = nearest.file if nearest else ""
 
     def check_edit(self, case: Evaluation, target: Target, *, adds: bool, writes: bool) -> str | None:
-        """Check a change. `adds`: it would make the file, if it is not there; `writes`: it puts text in it."""
+        """Check a change. `adds`: it creates the file, if it does not exist; `writes`: it changes the contents."""
         case.about(target.given)
         new = adds and not target.exists
         return (
@@ -54,15 +55,15 @@ class FileRules:
             or (self._check_root(case, target) if new and self._root else None)
             or (self.additions.check(case, target) if new else None)
             or (self._check_generated(case, target) if writes and target.exists else None)
-            or (self.uneditable.check_twins(case, target) if writes and target.links > 1 else None)
+            or (self.uneditable.check_hard_links(case, target) if writes and target.links > 1 else None)
         )
 
     def check_read(self, case: Evaluation, target: Target) -> str | None:
-        """Check a look at its contents."""
+        """Check reading a file."""
         case.about(target.given)
         return self.unreadable.check(case, target)
 
-    # -- single values ---------------------------------------------------------------------------------
+    # -- single settings -------------------------------------------------------------------------------
 
     def _check_ignored(self, case: Evaluation, target: Target) -> str | None:
         from fairlead.policy.paths._git_ignored import find_ignored
@@ -91,15 +92,15 @@ class FileRules:
             "repository root. File: {file_path}"
         )
         filled = _filled(message, file_path=target.given, tool=case.tool)
-        return case.found(look, "it would be new, at the root", "block", filled)
+        return case.found(look, "it would be a new file at the root", "block", filled)
 
     def _check_generated(self, case: Evaluation, target: Target) -> str | None:
         if not self._settings.prevent_generated_file_edits or not target.is_file:
             return None
         look = RuleCheck(
-            "preToolUse.preventGeneratedFileEdits", "true", self._file, matched=False, why="no marker in it"
+            "preToolUse.preventGeneratedFileEdits", "true", self._file, matched=False, why="it contains no marker"
         )
-        marker = _known_marker(target)
+        marker = _cached_marker(target)
         if marker is None:
             case.looked.append(look)
             return None
@@ -111,37 +112,37 @@ class FileRules:
         return case.found(look, f"it contains {marker!r}", "block", filled)
 
 
-# -- rules in lists ------------------------------------------------------------------------------------
+# -- lists of rules ------------------------------------------------------------------------------------
 
 
 class ListedRule:
-    """One entry of a list of patterns, with the later entries of the same list that take back what it matches."""
+    """One entry of a list of patterns, with the later entries of the list that re-include what it matches."""
 
-    __slots__ = ("_agent", "_is_for", "_message", "action", "lifting", "missed", "pattern", "setting")
+    __slots__ = ("_agent", "_is_for", "_message", "action", "missed", "negated", "pattern", "setting")
 
     def __init__(self, rule: FileRule, setting: str, at: int, layer: Layer, base: Base) -> None:
-        self.pattern = Pattern(rule.pattern, base, loose=is_conclaude(layer))
+        self.pattern = Pattern(rule.pattern, base, loose=layer.is_conclaude)
         self.setting = setting
         self.action = rule.action
-        self.lifting: tuple[ListedRule, ...] = ()
+        self.negated: tuple[ListedRule, ...] = ()
         self._agent, self._message = rule.agent, rule.message
         self._is_for = glob_test(rule.agent)
-        where = f"preToolUse.{setting}[{at}]"
-        self.missed = RuleCheck(where, rule.pattern, layer.file, matched=False, why="the pattern does not match")
+        name = f"preToolUse.{setting}[{at}]"
+        self.missed = RuleCheck(name, rule.pattern, layer.file, matched=False, why="the pattern does not match")
 
     def is_for(self, agent: str) -> bool:
-        """Tell whether it holds for an agent."""
+        """Return whether the rule applies to an agent."""
         return self._is_for is None or bool(self._is_for(agent))
 
     def matches(self, target: Target, agent: str) -> bool:
-        """Tell whether it matches, and nothing later takes that back."""
+        """Return whether the rule matches, and no later entry re-includes the file."""
         if not self.pattern.matches(target):
             return False
-        lifting = [rule.pattern for rule in self.lifting if rule.is_for(agent)]
-        return not is_lifted(target, self.pattern, lifting)
+        negated = [rule.pattern for rule in self.negated if rule.is_for(agent)]
+        return not is_reincluded(target, self.pattern, negated)
 
     def message(self, case: Evaluation, path: str) -> str:
-        """Say that it matched."""
+        """Return the message if the rule matched."""
         agent = "" if self._agent == "*" else f" (agent: {case.agent})"
         if self._message is not None:
             return self._message + agent
@@ -150,14 +151,14 @@ class ListedRule:
 
 
 class RuleList:
-    """The entries of one list, of all layers."""
+    """The entries of one list, from all layers."""
 
     __slots__ = ("_any", "_bases", "_folders", "_missed", "rules")
 
     def __init__(self, rules: Iterable[ListedRule], bases: Iterable[Base]) -> None:
         self.rules = tuple(rules)
         self._bases = tuple(dict.fromkeys(bases))
-        self._any = AnyOf(rule.pattern for rule in self.rules)
+        self._any = PatternSet(rule.pattern for rule in self.rules)
         self._missed = [rule.missed for rule in self.rules]
         self._folders = dict.fromkeys(rule.pattern.base for rule in self.rules)
 
@@ -165,7 +166,7 @@ class RuleList:
         return bool(self.rules)
 
     def check(self, case: Evaluation, target: Target) -> str | None:
-        """Check a file; for nearly every one, no rule has anything to say."""
+        """Check a file; nearly always no rule matches."""
         if not self.rules:
             return None
         if self._any.may_match(target):
@@ -174,29 +175,29 @@ class RuleList:
         return None
 
     def check_below(self, case: Evaluation, folder: Target, among: Sequence[str] = ()) -> str | None:
-        """Check what is below a folder, as far as any rule can reach there; too much of it is a doubt.
+        """Check the files below a folder that a rule can match; whether one matches among too many is not known.
 
-        `among` are patterns of the files that are meant, if not all are.
+        `among` are patterns of the files that are accessed, if not all are.
         """
-        far = [base for base in self._folders if not _may_reach(base, folder)]
+        far = [base for base in self._folders if not _may_contain(base, folder)]
         near = [rule for rule in self.rules if rule.is_for(case.agent)]
         if far:
             near = [rule for rule in near if rule.pattern.loose or rule.pattern.base not in far]
         if not near:
             return None
-        found = below(folder)
+        files = files_below(folder)
         if among:
             base = Base(folder.real, tuple(f"{name.rstrip('/')}/" for name in folder.names))
-            meant = AnyOf(Pattern(text, base, own_base=True) for text in among)
-            found = filter(meant.may_match, found)
-        return self._first_of(case, found, near)
+            accessed = PatternSet(Pattern(text, base, own_base=True) for text in among)
+            files = filter(accessed.may_match, files)
+        return self._first_of(case, files, near)
 
-    def check_twins(self, case: Evaluation, target: Target) -> str | None:
-        """Check the other names of a file with hard links, as far as they are below the folder of the rules."""
+    def check_hard_links(self, case: Evaluation, target: Target) -> str | None:
+        """Check the other hard links to a file that are below the folders of the rules."""
         near = [rule for rule in self.rules if rule.is_for(case.agent)]
         for base in self._bases if near else ():
-            found = twins(target, case.disk.target(base.folder))
-            if blocked := self._first_of(case, found, near):
+            links = other_hard_links(target, case.disk.target(base.folder))
+            if blocked := self._first_of(case, links, near):
                 return blocked
         return None
 
@@ -207,19 +208,19 @@ class RuleList:
                     blocked = first_match(case, target, near)
                     if blocked is not None:
                         return blocked
-        except TooMany as error:
+        except TooManyFiles as error:
             case.doubts.append(str(error))
         return None
 
 
-def _may_reach(base: Base, folder: Target) -> bool:
+def _may_contain(base: Base, folder: Target) -> bool:
     above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
     prefixes = base.prefixes
     return any(prefix.startswith(above) for prefix in prefixes) or any(name.startswith(prefixes) for name in above)
 
 
 def first_match(case: Evaluation, target: Target, rules: Iterable[ListedRule]) -> str | None:
-    """Go through rules up to the first that blocks."""
+    """Check rules up to the first that blocks."""
     case.about(target.given)
     for rule in rules:
         if not rule.is_for(case.agent) or not rule.matches(target, case.agent):
@@ -232,22 +233,17 @@ def first_match(case: Evaluation, target: Target, rules: Iterable[ListedRule]) -
     return None
 
 
-def is_conclaude(layer: Layer) -> bool:
-    """Tell whether the file was written for conclaude, whose `*` also takes slashes."""
-    return layer.file.rpartition("/")[2].startswith(".conclaude.")
-
-
-def _is_at_home(layer: Layer) -> bool:
-    """Tell whether the file lies in the folder it speaks of; the user-wide one does not, and names no root."""
+def _is_in_its_folder(layer: Layer) -> bool:
+    """Return whether the file is in the folder that it applies to; the user-wide one is not, and has no root."""
     return layer.file.rpartition("/")[0].rstrip("/") == layer.folder.rstrip("/")
 
 
-def _listed(layers: Iterable[Layer], setting: str) -> RuleList:
+def _rule_list(layers: Iterable[Layer], setting: str) -> RuleList:
     bases = [(layer, Base.at(layer.folder)) for layer in layers]
-    return RuleList((rule for at in bases for rule in _of_layer(*at, setting)), (base for _, base in bases))
+    return RuleList((rule for at in bases for rule in _layer_rules(*at, setting)), (base for _, base in bases))
 
 
-def _of_layer(layer: Layer, base: Base, setting: str) -> Iterable[ListedRule]:
+def _layer_rules(layer: Layer, base: Base, setting: str) -> Iterable[ListedRule]:
     section = layer.policy.pre_tool_use
     entries: list[str | FileRule] = {
         "uneditableFiles": section.uneditable_files,
@@ -257,11 +253,11 @@ def _of_layer(layer: Layer, base: Base, setting: str) -> Iterable[ListedRule]:
     whole = (entry if isinstance(entry, FileRule) else FileRule(pattern=entry) for entry in entries)
     rules = [ListedRule(rule, setting, at, layer, base) for at, rule in enumerate(whole)]
     for at, rule in enumerate(rules):
-        rule.lifting = tuple(later for later in rules[at + 1 :] if later.pattern.negated)
+        rule.negated = tuple(later for later in rules[at + 1 :] if later.pattern.negated)
     return (rule for rule in rules if not rule.pattern.negated)
 
 
-# -- texts and markers ---------------------------------------------------------------------------------
+# -- messages and markers ------------------------------------------------------------------------------
 
 
 def _filled(message: str, **values: str) -> str:
@@ -276,32 +272,32 @@ def _ignored_message(path: str, pattern: str, source: str) -> str:
         f"File: {path}\n"
         f"Matched pattern: {pattern} (in {source})\n"
         "Setting: preToolUse.preventUpdateGitIgnored\n"
-        "Ways out: change a file that git tracks instead; take the pattern out of the file named above; or have a "
-        "person set preToolUse.preventUpdateGitIgnored to false."
+        "What to do: change a file that git tracks instead; remove the pattern from the file named above; or ask the "
+        "user to set preToolUse.preventUpdateGitIgnored to false."
     )
 
 
 _markers: dict[str, tuple[tuple[int, ...], str | None]] = {}
 
 
-def _known_marker(target: Target) -> str | None:
-    """Look into a file again only if it has changed."""
-    known = _markers.get(target.disk)
-    if known is None or not target.version or known[0] != target.version:
-        if len(_markers) >= _MAX_KNOWN:
+def _cached_marker(target: Target) -> str | None:
+    """Return the marker of a file, which is read again only if it has changed."""
+    cached = _markers.get(target.disk_path)
+    if cached is None or not target.version or cached[0] != target.version:
+        if len(_markers) >= _MAX_CACHED:
             _markers.clear()
-        known = _markers[target.disk] = target.version, _find_marker(target.disk)
-    return known[1]
+        cached = _markers[target.disk_path] = target.version, _find_marker(target.disk_path)
+    return cached[1]
 
 
 def _find_marker(path: str) -> str | None:
-    """Look for the mark of a generator in the first lines of a file. What cannot be read has none."""
+    """Return the marker of a generator in the first lines of a file; `None` also if it cannot be read."""
     try:
         with open(path, "rb", buffering=0) as file:
             head = file.read(_HEAD_BYTES).lower()
     except OSError:
         return None
-    if not any(marked in head for marked, _ in _MARKED):
+    if not any(text in head for text, _ in _MARKERS_IN_BYTES):
         return None
     head = b"\n".join(head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES])
-    return next((marker for marked, marker in _MARKED if marked in head), None)
+    return next((marker for text, marker in _MARKERS_IN_BYTES if text in head), None)

@@ -1,6 +1,6 @@
-"""The guards: what a policy says about a tool call before it is made. Compiled once, asked often.
+"""The guards of a policy on tool calls and permission requests. Compiled once for many calls.
 
-Nothing here catches an error to go on: a guard that fails raises, and the manager denies.
+Fails closed: a guard that cannot decide raises, and the hook manager denies.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.hooks import Hook, HookManager
-from fairlead.policy.config._merge import merged
+from fairlead.policy._globs import glob_test
+from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._own_files import OwnFiles
-from fairlead.policy.guards._tool_calls import Call, read_call
 from fairlead.policy.guards._tool_rules import ToolRules
-from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict, glob_test
+from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from fairlead.clients import ToolCall
+    from fairlead.events import Event
     from fairlead.hooks import HookContext
     from fairlead.policy.config._types import Layer
     from fairlead.policy.paths._resolve import Target
@@ -34,33 +37,48 @@ _PRIORITY = 100
 
 
 class Guards:
-    """All guards of a policy. `layers` are its files, the nearest first."""
+    """All guards of a policy. `layers` are its files, nearest first."""
 
     def __init__(self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> None:
-        settings = merged(layers).pre_tool_use
+        settings = merge_layers(layers).pre_tool_use
         self._unparsable = settings.bash.unparsable
         self._home = layers[0].folder if layers else "/"
         self._own = OwnFiles(layers, os.environ if environ is None else environ) if settings.protect_own_files else None
         self._tools = ToolRules(layers)
         self._agents = AgentRules(layers)
         self._files = FileRules(layers, settings)
-        self._bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_is_about_agents, layers)))
+        self._bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, layers)))
         self._permissions = _Permissions(layers)
 
     def check(self, event: PreToolUse) -> Verdict:
         """Decide about a tool call."""
-        case = Evaluation(event.tool_name, event.agent_type, event.cwd or self._home)
-        call = read_call(event.tool_name, event.tool_input)
-        blocked = self._agents.check(case, event.tool_input) or self._check_call(case, call)
+        client = client_named(event.client)
+        tool = event.tool_name
+        case = Evaluation(tool, event.agent_type, event.cwd or self._home, also=client.same_tools.get(tool, tool))
+        call = client.tool_call(tool, event.tool_input)
+        case.has_command = call.command is not None
+        blocked = self._agents.check(case, call) or self._check_call(case, call)
         if blocked is None and call.command is not None:
             blocked = self._bash.check(case, call.command)
         return case.verdict(blocked, self._unparsable)
 
+    def answer(self, event: Event) -> HookOutput:
+        """Return the output for an event that guards decide. A guard that fails denies."""
+        try:
+            if isinstance(event, PreToolUse):
+                return self.check(event).output
+            if isinstance(event, PermissionRequest):
+                return self.check_permission(event).output
+        except Exception as error:  # noqa: BLE001 - a gate fails closed, whatever went wrong
+            hook = GuardHook if isinstance(event, PreToolUse) else PermissionHook
+            return HookOutput.deny(f"hook {hook.name!r} failed, so this is denied: {type(error).__name__}: {error}")
+        return HookOutput()
+
     def check_permission(self, event: PermissionRequest) -> Verdict:
-        """Answer the client's question for permission."""
+        """Answer a permission request."""
         return self._permissions.check(event.tool_name)
 
-    def _check_call(self, case: Evaluation, call: Call) -> str | None:
+    def _check_call(self, case: Evaluation, call: ToolCall) -> str | None:
         targets = [case.disk.target(path) for path in call.paths]
         if self._own and not call.reads:
             for target in targets:
@@ -73,7 +91,7 @@ class Guards:
                 return blocked
         return None
 
-    def _check_file(self, case: Evaluation, call: Call, target: Target) -> str | None:
+    def _check_file(self, case: Evaluation, call: ToolCall, target: Target) -> str | None:
         if call.reads:
             blocked = self._files.check_read(case, target)
             if blocked is None and call.below and target.is_folder:
@@ -83,7 +101,7 @@ class Guards:
 
 
 class _Permissions:
-    """The answers of `permissionRequest`: the globs of all files, and the default of the nearest that has one."""
+    """The section `permissionRequest`: the globs of all files, and the default of the nearest file that has one."""
 
     def __init__(self, layers: Iterable[Layer]) -> None:
         sections = [(layer.file, layer.policy.permission_request) for layer in layers]
@@ -112,10 +130,12 @@ class _Permissions:
 class _Glob:
     __slots__ = ("missed", "pattern", "test")
 
-    def __init__(self, file: str, word: str, at: int, pattern: str) -> None:
+    def __init__(self, file: str, key: str, at: int, pattern: str) -> None:
         self.pattern = pattern
         self.test = glob_test(pattern)
-        self.missed = RuleCheck(f"permissionRequest.{word}[{at}]", pattern, file, matched=False, why="another tool")
+        self.missed = RuleCheck(
+            f"permissionRequest.{key}[{at}]", pattern, file, matched=False, why="the pattern does not match"
+        )
 
 
 def _first(globs: Iterable[_Glob], tool: str, looked: list[RuleCheck]) -> _Glob | None:
@@ -131,7 +151,7 @@ def _first(globs: Iterable[_Glob], tool: str, looked: list[RuleCheck]) -> _Glob 
 
 
 class GuardHook(Hook):
-    """The guards as a hook on `PreToolUse`."""
+    """Applies the guards to tool calls."""
 
     name = "policy.guards"
     events = (PreToolUse,)
@@ -142,13 +162,13 @@ class GuardHook(Hook):
         self._guards = guards
 
     def execute(self, event: PreToolUse, ctx: HookContext) -> HookOutput:
-        """Answer with the verdict."""
+        """Return the output of the verdict."""
         del ctx
         return self._guards.check(event).output
 
 
 class PermissionHook(Hook):
-    """The answers to permission requests as a hook."""
+    """Applies the guards to permission requests."""
 
     name = "policy.permissions"
     events = (PermissionRequest,)
@@ -159,20 +179,20 @@ class PermissionHook(Hook):
         self._guards = guards
 
     def execute(self, event: PermissionRequest, ctx: HookContext) -> HookOutput:
-        """Answer with the verdict."""
+        """Return the output of the verdict."""
         del ctx
         return self._guards.check_permission(event).output
 
 
-def _is_about_agents(layer: Layer) -> bool:
-    """Tell whether a file says anything but how the person is told."""
+def _restricts_agents(layer: Layer) -> bool:
+    """Return whether a file sets anything but how the user is notified."""
     return layer.given is None or layer.given.keys() != {"attention"}
 
 
 def register_guards(manager: HookManager, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> Guards:
-    """Put the guards of a policy on a manager, before everything else that checks.
+    """Register the guards of a policy, before all other hooks.
 
-    `environ` is the client's, which says where its settings are; by default it is this process's own.
+    `environ` is the environment of the client, which names its settings; by default that of this process.
     """
     guards = Guards(layers, environ)
     manager.register(GuardHook(guards))

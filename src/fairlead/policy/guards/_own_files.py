@@ -1,4 +1,4 @@
-"""The files that hold the guards up: the policy, the client's settings, Fairlead's own. No agent may change them."""
+"""The files that the guards depend on: the policy, the client's settings, Fairlead's own. No agent may change them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import known_clients
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._resolve import Base
 
@@ -18,51 +19,52 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.paths._resolve import Target
 
-_SETTINGS = ("settings.json", "settings.local.json")
 _ANYWHERE = (
     *("/.fairlead.yaml", "/.fairlead.yml", "/.conclaude.yaml", "/.conclaude.yml"),
-    *(f"/.claude/{name}" for name in _SETTINGS),
     *("/fairlead-hook", "/bin/fairlead"),  # what the client's settings start, wherever it is installed
 )
-_MANAGED = ("/etc/claude-code/", "/Library/Application Support/ClaudeCode/")
-"""Where an administrator puts the client's settings."""
-
-_HINTS = ("fairlead", "conclaude", ".claude", "settings.json", "settings.local.json")
-_LOOK = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is no file of the policy")
+_HINTS = ("fairlead", "conclaude")
+_RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
 
 class OwnFiles:
-    """Knows which files are not the agent's to change, wherever they are."""
+    """The files that no agent may change, wherever they are."""
 
     def __init__(self, layers: Iterable[Layer], environ: Mapping[str, str] = os.environ) -> None:
         layers = tuple(layers)
+        clients = [client.own_files(environ) for client in known_clients()]
+        self._project_files = tuple(name for own in clients for name in own.project_files)
+        self._anywhere = (*_ANYWHERE, *(f"/{name}".lower() for name in self._project_files))
+        self._hints = (*_HINTS, *(hint.lower() for own in clients for hint in own.hints))
         folders = tuple(prefix for folder in _folders(environ) for prefix in Base.at(folder).prefixes)
-        files = (*(layer.file for layer in layers), *_client_settings(environ), *_programs())
+        files = (*(layer.file for layer in layers), *(file for own in clients for file in own.files), *_programs())
         exact = tuple(prefix for file in files for prefix in Base.at(file).prefixes)
-        self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *_MANAGED))
-        self._in_use = (*files, *folders, *(f"{layer.folder}/.claude/{name}" for layer in layers for name in _SETTINGS))
+        managed = (folder for own in clients for folder in own.folders)
+        self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *managed))
+        in_folders = (f"{layer.folder}/{name}" for layer in layers for name in self._project_files)
+        self._in_use = (*files, *folders, *in_folders)
 
     def check(self, case: Evaluation, target: Target, *, whole: bool) -> str | None:
-        """Refuse to change such a file, or (`whole`) a folder with one of those in use below."""
+        """Return why a file may not be changed; with `whole`, also a folder that contains one of the files in use."""
         case.about(target.given)
-        names = list(filter(self._holds, target.names))
+        names = list(filter(self._contains, target.names))
         if not names and whole and target.is_folder:
             names = list(self._below(target, case.cwd))
         elif not names and target.links > 1:
             names = list(self._same(target, case.cwd))
         if not names:
-            case.looked.append(_LOOK)
+            case.looked.append(_RULE)
             return None
-        return case.found(_LOOK, f"{names[0]} is one of them", "block", _refusal(case.tool, target.given))
+        return case.found(_RULE, f"{names[0]} is one of them", "block", _refusal(case.tool, target.given))
 
-    def _holds(self, name: str) -> bool:
-        lower = name.lower()  # on a disk that minds the case this protects a little more than is there
-        return lower.endswith(_ANYWHERE) or f"{lower}/".startswith(self._prefixes)
+    def _contains(self, name: str) -> bool:
+        lower = name.lower()  # on a case-sensitive disk this protects a little more than needed
+        return lower.endswith(self._anywhere) or f"{lower}/".startswith(self._prefixes)
 
     def is_mentioned(self, text: str) -> bool:
-        """Tell whether a text that cannot be understood speaks of such files."""
+        """Return whether a command that cannot be parsed mentions such files."""
         lower = text.lower()
-        return any(hint in lower for hint in _HINTS)
+        return any(hint in lower for hint in self._hints)
 
     def _below(self, target: Target, cwd: str) -> Iterable[str]:
         above = tuple(name.rstrip("/") + "/" for name in target.names)
@@ -71,7 +73,7 @@ class OwnFiles:
                 yield file
 
     def _same(self, target: Target, cwd: str) -> Iterable[str]:
-        """Find the file of which a hard link is another name."""
+        """Yield the files of which the target is a hard link."""
         for file in self._near(cwd):
             try:
                 there = os.stat(file)
@@ -82,7 +84,7 @@ class OwnFiles:
 
     def _near(self, cwd: str) -> Iterable[str]:
         yield from self._in_use
-        yield from (f"{folder}/.claude/{name}" for folder in _upward(cwd) for name in _SETTINGS)
+        yield from (f"{folder}/{name}" for folder in _upward(cwd) for name in self._project_files)
 
 
 def _refusal(tool: str, path: str) -> str:
@@ -99,7 +101,7 @@ def _upward(folder: str) -> Iterable[str]:
 
 
 def _folders(environ: Mapping[str, str]) -> Iterable[str]:
-    """Give the folders for config, state and sockets that Fairlead may use, on any system."""
+    """Yield the folders for config, state and sockets that Fairlead may use, on any system."""
     home = environ.get("HOME") or os.path.expanduser("~")
     if own := environ.get("FAIRLEAD_HOME"):
         yield own
@@ -113,17 +115,10 @@ def _folders(environ: Mapping[str, str]) -> Iterable[str]:
 
 
 def _programs() -> Iterable[str]:
-    """Give what decides: this Python, what it is a link to, and the code. Who could change them could say yes."""
+    """Yield the programs that decide: this Python and the code. Whoever changes them controls the answers."""
     python = sys.executable
     if python:
         beside = os.path.dirname(python)
         yield from (python, os.path.realpath(python), f"{beside}/fairlead-hook", f"{beside}/fairlead")
     for module in (os, msgspec, sys.modules[__name__.partition(".")[0]]):
         yield os.path.dirname(module.__file__ or "")
-
-
-def _client_settings(environ: Mapping[str, str]) -> Iterable[str]:
-    if folder := environ.get("CLAUDE_CONFIG_DIR"):
-        yield from (f"{folder}/{name}" for name in _SETTINGS)
-    home = environ.get("HOME") or os.path.expanduser("~")
-    yield from (f"{home}/.claude/{name}" for name in _SETTINGS)

@@ -1,12 +1,12 @@
-"""The rules of `toolUsageValidation`: on a tool by the file it is used on, on Bash by each command in it."""
+"""The rules of `toolUsageValidation`: on a tool by its file, on Bash by each command of a call."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.policy.guards._file_rules import is_conclaude
-from fairlead.policy.guards._verdict import RuleCheck, any_text, glob_test
-from fairlead.policy.paths._patterns import Pattern
+from fairlead.policy._globs import any_glob_test, glob_test
+from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.paths._gitignore import Pattern
 from fairlead.policy.paths._resolve import Base
 
 if TYPE_CHECKING:
@@ -20,12 +20,9 @@ _MAX_KNOWN = 256
 _MAX_WORDS = 200
 """No glob on the first words of a command is longer."""
 
-_SAME_TOOL = {"Task": "Agent", "Agent": "Task"}
-"""The client renamed the tool; rules with either name go on matching it."""
-
 
 class Spoken:
-    """A command in the ways it may be written; only those the shell itself would take for it can allow it."""
+    """The texts of a command that rules match. `loose` also has the program without its folder, which only denies."""
 
     __slots__ = ("exact", "loose")
 
@@ -36,19 +33,19 @@ class Spoken:
 
 
 class ToolRules:
-    """All rules in their order, the nearest file's first."""
+    """All rules in order, those of the nearest file first."""
 
     def __init__(self, layers: Iterable[Layer]) -> None:
         self._rules = tuple(rule for layer in layers for rule in _of_layer(layer))
-        self._known: dict[tuple[str, str], _Chosen] = {}
+        self._known: dict[tuple[str, str, str], _Chosen] = {}
 
-    def concern_files(self, tool: str, agent: str) -> bool:
-        """Tell whether any rule is about the files that a tool is used on, and not only about commands."""
-        return bool(self._of(tool, agent).on_files)
+    def concern_files(self, case: Evaluation) -> bool:
+        """Whether any rule is about the files that a tool is used on, and not only about commands."""
+        return bool(self._of(case).on_files)
 
     def check_files(self, case: Evaluation, targets: Sequence[Target], *, is_command: bool = False) -> str | None:
         """Check the files that a tool is used on; a tool without any is matched by `*` alone."""
-        chosen = self._of(case.tool, case.agent)
+        chosen = self._of(case)
         rules = chosen.on_files if is_command else chosen.with_files
         if not rules:
             return None
@@ -59,11 +56,11 @@ class ToolRules:
         return None
 
     def check_commands(self, case: Evaluation, commands: Sequence[Spoken], whole: str) -> str | None:
-        """Check each command of a Bash call; an allow rule must hold for every one of them.
+        """Check each command of a Bash call; if there are allow rules, each command must match one.
 
-        The call as a whole can be forbidden too, by a glob that speaks of several commands: `*curl*|*sh`.
+        The whole call is checked too, for globs on several commands: `*curl*|*sh`.
         """
-        chosen = self._of(case.tool, case.agent)
+        chosen = self._of(case)
         rules = chosen.on_commands
         if not rules or not whole.strip():
             return None
@@ -78,13 +75,13 @@ class ToolRules:
         forbidding = [rule for rule in rules if rule.action != "allow"]
         return _judge(case, forbidding, said, said.exact[0])
 
-    def _of(self, tool: str, agent: str) -> _Chosen:
-        key = tool, agent
+    def _of(self, case: Evaluation) -> _Chosen:
+        key = case.tool, case.also, case.agent
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            known = self._known[key] = _Chosen(tuple(rule for rule in self._rules if rule.is_for(tool, agent)))
+            known = self._known[key] = _Chosen(tuple(rule for rule in self._rules if rule.is_for(*key)))
         return known
 
 
@@ -96,14 +93,14 @@ class _Chosen:
     def __init__(self, rules: tuple[_Rule, ...]) -> None:
         self.on_files = tuple(rule for rule in rules if rule.command is None)
         self.with_files = tuple(rule for rule in rules if rule.command is None or rule.pattern)
-        """Also those on a command in some files, which hold for tools whose command is not looked into."""
+        """Also those on a command and a file, which apply to tools whose command is not analysed."""
         self.on_commands = tuple(rule for rule in rules if rule.command is not None)
         plain = all(rule.action != "allow" and not rule.prefix for rule in self.on_commands)
         globs = [rule.rule.command_pattern or "*" for rule in self.on_commands]
-        self._any = any_text(globs) if plain and globs else None
+        self._any = any_glob_test(globs) if plain and globs else None
 
     def are_silent(self, commands: Iterable[Spoken]) -> bool:
-        """Tell at once that no rule has anything to say, which is so for nearly every command."""
+        """Return whether certainly no rule matches: one test, which is enough for nearly every command."""
         test = self._any
         return test is not None and not any(test(way) for command in commands for way in command.loose)
 
@@ -114,7 +111,7 @@ class _Rule:
     def __init__(self, rule: ToolRule, at: int, layer: Layer, base: Base) -> None:
         self.rule = rule
         self.action = rule.action
-        self.pattern = None if rule.pattern == "*" else Pattern(rule.pattern, base, loose=is_conclaude(layer))
+        self.pattern = None if rule.pattern == "*" else Pattern(rule.pattern, base, loose=layer.is_conclaude)
         self.command = None if rule.command_pattern is None else glob_test(rule.command_pattern) or _any
         self.prefix = rule.match_mode == "prefix"
         self._tool, self._agent = glob_test(rule.tool), glob_test(rule.agent)
@@ -122,8 +119,8 @@ class _Rule:
         why = f"{rule.action} rule, the pattern does not match"
         self.missed = RuleCheck(where, rule.command_pattern or rule.pattern, layer.file, matched=False, why=why)
 
-    def is_for(self, tool: str, agent: str) -> bool:
-        for_tool = self._tool is None or any(map(self._tool, (tool, _SAME_TOOL.get(tool, tool))))
+    def is_for(self, tool: str, also: str, agent: str) -> bool:
+        for_tool = self._tool is None or any(map(self._tool, (tool, also)))
         return bool(for_tool) and (self._agent is None or bool(self._agent(agent)))
 
     def matches(self, subject: Target | Spoken | None) -> bool:
@@ -157,7 +154,7 @@ def _of_layer(layer: Layer) -> Iterable[_Rule]:
 
 
 def _judge(case: Evaluation, rules: Sequence[_Rule], subject: Target | Spoken | None, on: str) -> str | None:
-    """Let the first rule that matches decide; where there are rules that allow, one of them must."""
+    """Apply rules: the first that matches decides; if there are allow rules, one of them must match."""
     wanted: _Rule | None = None
     case.about(on)
     for rule in rules:

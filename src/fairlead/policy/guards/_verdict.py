@@ -1,55 +1,55 @@
-"""What the guards found about one tool call, and every rule that they looked at on the way."""
+"""The evaluation of one tool call: every rule that was checked, and the verdict."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from fairlead.events import HookOutput
-from fairlead.policy.paths._resolve import Disk
+from fairlead.policy._globs import glob_test
+from fairlead.policy.paths._resolve import PathResolver
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+__all__ = ["Evaluation", "RuleCheck", "Verdict", "glob_test"]
 
 MAIN_AGENT = "main"
-_OF_FILES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "Grep"})
-"""Tools of the client that have files and no command."""
 
 
 class RuleCheck(msgspec.Struct, frozen=True):
-    """One rule that was looked at."""
+    """One rule that was checked."""
 
     setting: str
-    """Where it stands: `preToolUse.uneditableFiles[2]`."""
+    """The setting of the rule: `preToolUse.uneditableFiles[2]`."""
     rule: str
-    """Its pattern, or its value."""
+    """The pattern or value of the rule."""
     file: str
-    """The policy file; empty for what holds without one."""
+    """The policy file; empty for a rule that applies without one."""
     matched: bool
     why: str
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What comes of a tool call, and why."""
+    """The answer to a tool call, and why."""
 
     output: HookOutput
     looked: tuple[RuleCheck, ...] = ()
     subjects: tuple[tuple[int, str], ...] = ()
-    """From which look on which file or command was looked at."""
+    """The file or command that was checked, each with the index of its first check."""
 
 
 class Evaluation:
     """A tool call under examination: what is known of it, and what was found so far."""
 
-    __slots__ = ("agent", "cwd", "disk", "doubts", "looked", "subjects", "tool", "warnings")
+    __slots__ = ("agent", "also", "cwd", "disk", "doubts", "has_command", "looked", "subjects", "tool", "warnings")
 
-    def __init__(self, tool: str, agent: str | None, cwd: str) -> None:
+    def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "") -> None:
         self.tool = tool
+        self.also = also or tool
+        """Another name of the tool, which rules may have too."""
+        self.has_command = False
         self.agent = agent or MAIN_AGENT
         self.cwd = cwd
-        self.disk = Disk(cwd)
+        self.disk = PathResolver(cwd)
         self.looked: list[RuleCheck] = []
         self.subjects: list[tuple[int, str]] = []
         self.warnings: list[str] = []
@@ -72,41 +72,18 @@ class Evaluation:
         """Come to a verdict: a block before a doubt, and warnings to the person in any case."""
         output = HookOutput() if blocked is None else HookOutput.deny(blocked)
         if blocked is None and self.doubts and unparsable != "allow":
-            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(_doubted(self.tool, self.doubts))
+            doubted = _doubted(self.doubts, has_command=self.has_command)
+            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(doubted)
         if self.warnings:
             output = output.with_system_message("\n".join(dict.fromkeys(self.warnings)))
         return Verdict(output, tuple(self.looked), tuple(self.subjects))
 
 
-def _doubted(tool: str, doubts: list[str]) -> str:
+def _doubted(doubts: list[str], *, has_command: bool) -> str:
     shown = "; ".join(dict.fromkeys(doubts))
-    if tool in _OF_FILES:
+    if not has_command:
         return f"This call cannot be checked against the policy (preToolUse.bash.unparsable): {shown}."
     return (
         f"This command cannot be checked against the policy (preToolUse.bash.unparsable): {shown}. "
         "Write it without what cannot be known beforehand, one plain command at a time."
     )
-
-
-def glob_test(pattern: str) -> Callable[[str], object] | None:
-    """Make a test from a glob on a name; `None` for `*`, which needs none. It is compiled when first asked."""
-    if pattern == "*":
-        return None
-    if not any(char in pattern for char in "*?["):
-        return pattern.__eq__
-    compiled: Callable[[str], object] | None = None
-
-    def test(text: str) -> object:
-        nonlocal compiled
-        if compiled is None:
-            compiled = any_text([pattern])
-        return compiled(text)
-
-    return test
-
-
-def any_text(patterns: Iterable[str]) -> Callable[[str], object]:
-    """Compile globs on a whole text, in which `*` takes everything; the test is whether any of them matches."""
-    from fnmatch import translate
-
-    return re.compile("|".join(map(translate, patterns))).match

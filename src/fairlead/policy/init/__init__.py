@@ -1,1 +1,1 @@
-"""A new policy file: the template, and the checks that a project already has."""
+"""Creates a new policy file: the template, and the checks that a project already has."""

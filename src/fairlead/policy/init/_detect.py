@@ -1,4 +1,4 @@
-"""Which linters and tests a project has, told by its files: proposals for `stop.commands`. Runs and writes nothing."""
+"""Detects the linters and tests of a project from its files, as proposals for `stop.commands`. Runs nothing."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
 
 Role: TypeAlias = Literal["lint", "types", "test", "all"]
 
-MAX_BYTES = 1024 * 1024
-"""A larger file is not looked at."""
+_MAX_FILE_BYTES = 1024 * 1024
+"""A larger file is not read."""
 
 
 class DetectedCheck(msgspec.Struct, frozen=True):
-    """A command that is proposed."""
+    """A proposed command."""
 
     run: str
     role: Role
     source: str
-    """The file that gave it away."""
+    """The file that it was detected in."""
     tool: str
-    """The program it needs: a name on the PATH, or a path in the folder."""
+    """The program that it runs: a name on the PATH, or a path in the folder."""
     when: tuple[str, ...]
-    off: str | None = None
-    """Why it is proposed as an example only."""
+    disabled_reason: str | None = None
+    """Why it is written as a comment; `None` if it is enabled."""
 
 
 class Project:
-    """A folder's files, as far as they are regular, small, readable, and really in it."""
+    """The files of a folder that are regular, small, readable, and really inside it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.unreadable: list[str] = []
 
     def has(self, *names: str) -> str | None:
-        """Give the first of these names that is a file of the folder."""
+        """Return the first of the names that is a file of the folder."""
         return next((name for name in names if self._inside(name) is not None), None)
 
     def text(self, name: str) -> str:
-        """Read a file; what cannot be read is as good as empty."""
+        """Read a file; one that cannot be read counts as empty."""
         path = self._inside(name)
         try:
-            if path is not None and path.stat().st_size <= MAX_BYTES:
+            if path is not None and path.stat().st_size <= _MAX_FILE_BYTES:
                 return path.read_text("utf-8", errors="replace")
         except OSError:
             self.unreadable.append(name)
         return ""
 
     def parsed(self, name: str, parse: Callable[[str], Any]) -> dict[str, Any]:
-        """Read a file of TOML or JSON; one that is broken is noted, and as good as empty."""
+        """Parse a TOML or JSON file; a broken one is added to `unreadable`, and counts as empty."""
         try:
             tree = parse(self.text(name)) if self.has(name) else {}
         except (ValueError, RecursionError):
@@ -64,8 +64,8 @@ class Project:
             return {}
         return tree if isinstance(tree, dict) else {}
 
-    def runs(self, name: str) -> bool:
-        """Tell whether it is a program in the folder; its interpreter may well live elsewhere."""
+    def is_program(self, name: str) -> bool:
+        """Return whether a name is a program in the folder, or a link there to a program."""
         path = self.folder / name
         return os.path.isfile(path) and os.access(path, os.X_OK)
 
@@ -76,28 +76,28 @@ class Project:
 
 
 def detect_checks(folder: Path) -> tuple[list[DetectedCheck], list[str]]:
-    """Give the proposals, the project's own collections of checks first, and the files that could not be read."""
+    """Return the proposals, those that run several checks first, and the files that could not be read."""
     project = Project(folder)
-    found: list[DetectedCheck] = []
+    checks: list[DetectedCheck] = []
     for check in (check for detector in _DETECTORS for check in detector(project)):
-        found.append(_settled(check, project, found))
-    return found, list(dict.fromkeys(project.unreadable))
+        checks.append(_disable_if_useless(check, project, checks))
+    return checks, list(dict.fromkeys(project.unreadable))
 
 
-def _settled(check: DetectedCheck, project: Project, before: list[DetectedCheck]) -> DetectedCheck:
-    """Make it an example only if its tool is missing, or a collection of checks already has it."""
-    wide = (other for other in before if other.off is None and other.tool in {"make", "pre-commit"})
-    cover = next((other for other in wide if other.role in {"all", check.role}), None)
+def _disable_if_useless(check: DetectedCheck, project: Project, before: list[DetectedCheck]) -> DetectedCheck:
+    """Disable a check if its program is missing, or if an earlier check seems to cover it."""
+    several = (other for other in before if other.disabled_reason is None and other.tool in {"make", "pre-commit"})
+    cover = next((other for other in several if other.role in {"all", check.role}), None)
     if cover is not None:
-        return msgspec.structs.replace(check, off=f"`{cover.run}` seems to cover it")
-    if "/" in check.tool and not project.runs(check.tool):
-        return msgspec.structs.replace(check, off=f"{check.tool} is no program here")
+        return msgspec.structs.replace(check, disabled_reason=f"`{cover.run}` seems to cover it")
+    if "/" in check.tool and not project.is_program(check.tool):
+        return msgspec.structs.replace(check, disabled_reason=f"{check.tool} is not a program in this folder")
     if "/" not in check.tool and shutil.which(check.tool) is None:
-        return msgspec.structs.replace(check, off=f"{check.tool} is not on the PATH")
+        return msgspec.structs.replace(check, disabled_reason=f"{check.tool} is not on the PATH")
     return check
 
 
-# -- collections of checks -----------------------------------------------------------------------------
+# -- several checks in one -----------------------------------------------------------------------------
 
 ANY_FILE = ("*",)
 _TARGET = re.compile(r"^([\w.-][\w. -]*?)\s*::?(?!=)", re.MULTILINE)
@@ -131,7 +131,7 @@ class _PythonTool(msgspec.Struct, frozen=True):
     args: str
     role: Role
     files: tuple[str, ...]
-    """Any of these configures it."""
+    """Its configuration files."""
 
 
 _PYTHON_TOOLS = (
@@ -145,25 +145,25 @@ _PYTHON_TOOLS = (
 def _python(project: Project) -> Iterator[DetectedCheck]:
     tree = project.parsed("pyproject.toml", tomllib.loads)
     configured = _table(tree, "tool")
-    listed = {"pyproject.toml": set(_names(_requirements(tree)))}
-    listed |= {name: set(_NAME.findall(project.text(name))) for name in _REQUIREMENTS if project.has(name)}
+    required = {"pyproject.toml": set(_names(_requirements(tree)))}
+    required |= {name: set(_NAME.findall(project.text(name))) for name in _REQUIREMENTS if project.has(name)}
     for tool in _PYTHON_TOOLS:
-        in_tree = "pyproject.toml" if tool.name in configured else None
-        in_list = next((name for name, names in listed.items() if tool.name in names), None)
-        if source := in_tree or project.has(*tool.files) or in_list:
-            args = "" if tool.name == "mypy" and _names_its_files(configured) else tool.args
-            yield _by_runner(project, configured, tool, args, source)
+        in_config = "pyproject.toml" if tool.name in configured else None
+        in_requirements = next((name for name, names in required.items() if tool.name in names), None)
+        if source := in_config or project.has(*tool.files) or in_requirements:
+            args = "" if tool.name == "mypy" and _sets_files(configured) else tool.args
+            yield _python_check(project, configured, tool, args, source)
 
 
-def _by_runner(
+def _python_check(
     project: Project, configured: dict[str, Any], tool: _PythonTool, args: str, source: str
 ) -> DetectedCheck:
-    """Choose how the tool is called: by the project's manager, from its environment, or by its name."""
+    """Return the call of a tool: with the project's package manager, from its environment, or by its name."""
     runner = _runner(project, configured)
     local = f".venv/bin/{tool.name}"
-    if runner and (shutil.which(runner) or not project.runs(local)):
+    if runner and (shutil.which(runner) or not project.is_program(local)):
         return DetectedCheck(f"{runner} run {tool.name}{args}", tool.role, source, runner, PYTHON)
-    program = local if project.runs(local) else tool.name
+    program = local if project.is_program(local) else tool.name
     return DetectedCheck(f"{program}{args}", tool.role, source, program, PYTHON)
 
 
@@ -174,7 +174,7 @@ def _runner(project: Project, configured: dict[str, Any]) -> str | None:
     return "hatch" if "envs" in _table(configured, "hatch") else None
 
 
-def _names_its_files(configured: dict[str, Any]) -> bool:
+def _sets_files(configured: dict[str, Any]) -> bool:
     return not _table(configured, "mypy").keys().isdisjoint({"files", "packages", "modules"})
 
 
@@ -185,9 +185,9 @@ def _requirements(tree: dict[str, Any]) -> list[object]:
 
 
 def _names(tree: object) -> Iterator[str]:
-    """Give every key, and the name at the beginning of every text: requirements come in many forms."""
-    if isinstance(tree, str) and (found := _NAME.match(tree)):
-        yield found[0].lower()
+    """Yield every key, and the name at the start of every text: requirements have many forms."""
+    if isinstance(tree, str) and (match := _NAME.match(tree)):
+        yield match[0].lower()
     elif isinstance(tree, dict):
         yield from tree
         yield from _names(list(tree.values()))
@@ -213,32 +213,32 @@ _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun
 _TYPES = ("typecheck", "type-check", "check-types")
 _SCRIPTS: dict[str, Role] = {"lint": "lint", **dict.fromkeys(_TYPES, "types"), "test": "test"}
 _NO_TEST = "no test specified"
-"""What `npm init` writes; it fails always."""
+"""What `npm init` writes; it always fails."""
 
 
 def _javascript(project: Project) -> Iterator[DetectedCheck]:
     tree = project.parsed("package.json", _json)
-    named = str(tree.get("packageManager", "")).partition("@")[0]
+    declared = str(tree.get("packageManager", "")).partition("@")[0]
     by_lock = next((manager for lock, manager in _LOCKS.items() if project.has(lock)), None)
-    manager = named if named in {"npm", *_LOCKS.values()} else by_lock or "npm"
+    manager = declared if declared in {"npm", *_LOCKS.values()} else by_lock or "npm"
     yield from _scripts(tree, manager, "package.json", JAVASCRIPT)
 
 
 def _php(project: Project) -> Iterator[DetectedCheck]:
     tree = project.parsed("composer.json", _json)
     yield from _scripts(tree, "composer", "composer.json", PHP)
-    own = _table(tree, "scripts")
-    if "lint" not in own and (name := project.has("phpstan.neon", "phpstan.neon.dist")):
+    scripts = _table(tree, "scripts")
+    if "lint" not in scripts and (name := project.has("phpstan.neon", "phpstan.neon.dist")):
         yield DetectedCheck("vendor/bin/phpstan analyse", "lint", name, "vendor/bin/phpstan", PHP)
-    if "test" not in own and (name := project.has("phpunit.xml", "phpunit.xml.dist")):
+    if "test" not in scripts and (name := project.has("phpunit.xml", "phpunit.xml.dist")):
         yield DetectedCheck("vendor/bin/phpunit", "test", name, "vendor/bin/phpunit", PHP)
 
 
 def _scripts(tree: dict[str, Any], manager: str, source: str, when: tuple[str, ...]) -> Iterator[DetectedCheck]:
-    """Propose the scripts that check; not those that watch, which never end."""
-    own = _table(tree, "scripts")
+    """Yield the scripts that check, without those that watch files, which never end."""
+    scripts = _table(tree, "scripts")
     for name, role in _SCRIPTS.items():
-        if name in own and _NO_TEST not in str(own[name]) and "--watch" not in str(own[name]):
+        if name in scripts and _NO_TEST not in str(scripts[name]) and "--watch" not in str(scripts[name]):
             yield DetectedCheck(f"{manager} run {name}", role, source, manager, when)
 
 
@@ -260,9 +260,9 @@ def _rust(project: Project) -> Iterator[DetectedCheck]:
 
 def _go(project: Project) -> Iterator[DetectedCheck]:
     if name := project.has("go.mod"):
-        own = project.has(*(f".golangci.{ending}" for ending in ("yml", "yaml", "toml", "json")))
-        if own:
-            yield DetectedCheck("golangci-lint run", "lint", own, "golangci-lint", GO)
+        config = project.has(*(f".golangci.{ending}" for ending in ("yml", "yaml", "toml", "json")))
+        if config:
+            yield DetectedCheck("golangci-lint run", "lint", config, "golangci-lint", GO)
         yield DetectedCheck("go vet ./...", "lint", name, "go", GO)
         yield DetectedCheck("go test ./...", "test", name, "go", GO)
 

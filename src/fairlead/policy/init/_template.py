@@ -1,4 +1,4 @@
-"""The text of a new policy file: the template, with the checks that were found and the schema for editors."""
+"""Renders a new policy file: the template, with the detected checks and the schema for editors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TEMPLATE = Path(__file__).with_name("template.yaml")
 
 _HEADER = re.compile(r"^#[ \t]*yaml-language-server:.*\n?", re.MULTILINE)
-_PLACE = "  ## CHECKS\n"
+_PLACEHOLDER = "  ## CHECKS\n"
 _MESSAGES: dict[Role, str] = {
     "lint": "Fix what the linter reports.",
     "types": "Fix the type errors.",
@@ -24,9 +24,9 @@ _MESSAGES: dict[Role, str] = {
     "all": "Fix what the checks report.",
 }
 _TIMEOUTS: dict[Role, int] = {"lint": 120, "types": 180, "test": 300, "all": 300}
-"""Seconds. The client gives all of them together 600."""
-_LINES: dict[Role, int] = {"lint": 60, "types": 60, "test": 100, "all": 100}
-_NOTHING_FOUND = """\
+"""Seconds. The client allows 600 for all of them together."""
+_MAX_LINES: dict[Role, int] = {"lint": 60, "types": 60, "test": 100, "all": 100}
+_NO_CHECKS = """\
   ## No linter and no tests were found here. An example:
   # commands:
   #   - run: make check
@@ -39,28 +39,28 @@ _NOTHING_FOUND = """\
 """
 
 
-def new_policy(checks: Sequence[DetectedCheck], folder: Path) -> str:
-    """Fill the template for a folder."""
-    return with_header(TEMPLATE.read_text("utf-8").replace(_PLACE, _commands(checks)), folder)
+def render_policy(checks: Sequence[DetectedCheck], folder: Path) -> str:
+    """Return the text of a new policy for a folder."""
+    return with_schema_header(TEMPLATE.read_text("utf-8").replace(_PLACEHOLDER, _commands(checks)), folder)
 
 
-def with_header(text: str, folder: Path) -> str:
-    """Name the schema to editors, in place of one that is named already."""
+def with_schema_header(text: str, folder: Path) -> str:
+    """Return a policy with a first line that names the schema, which replaces an existing one."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    return f"# yaml-language-server: $schema={schema_for(folder)}{newline}{_HEADER.sub('', text)}"
+    return f"# yaml-language-server: $schema={_schema_address(folder)}{newline}{_HEADER.sub('', text)}"
 
 
-def schema_for(folder: Path) -> str:
-    """Name the schema of this installation: relative if it is within the folder, so that it holds for others too."""
+def _schema_address(folder: Path) -> str:
+    """Return the address of the installed schema; a relative path if it is inside the folder, for other machines."""
     schema, folder = Path(SCHEMA_FILE).resolve(), folder.resolve()
     return schema.relative_to(folder).as_posix() if schema.is_relative_to(folder) else schema.as_uri()
 
 
 def _commands(checks: Sequence[DetectedCheck]) -> str:
-    """Write the list; if nothing in it is active, its key is an example too."""
+    """Return the list of commands; if all are disabled, its key is a comment too."""
     if not checks:
-        return _NOTHING_FOUND
-    active = any(check.off is None for check in checks)
+        return _NO_CHECKS
+    active = any(check.disabled_reason is None for check in checks)
     lines = ["  commands:" if active else "  # commands:"]
     for check in checks:
         lines += _entry(check, "    " if active else "  ")
@@ -68,10 +68,10 @@ def _commands(checks: Sequence[DetectedCheck]) -> str:
 
 
 def _entry(check: DetectedCheck, indent: str) -> Iterator[str]:
-    if check.off is None:
+    if check.disabled_reason is None:
         yield from (f"{indent}{line}" for line in _yaml(check))
         return
-    yield f"{indent}## Off: {check.off}."
+    yield f"{indent}## Off: {check.disabled_reason}."
     deeper = "" if indent == "    " else "  "
     yield from (f"{indent}# {deeper}{line}" for line in _yaml(check))
 
@@ -84,4 +84,4 @@ def _yaml(check: DetectedCheck) -> Iterator[str]:
     yield f"  timeout: {_TIMEOUTS[check.role]}"
     yield "  showStdout: true"
     yield "  showStderr: true"
-    yield f"  maxOutputLines: {_LINES[check.role]}"
+    yield f"  maxOutputLines: {_MAX_LINES[check.role]}"

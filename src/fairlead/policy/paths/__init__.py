@@ -1,1 +1,1 @@
-"""Which file a path names, which pattern matches it, and what lies below a folder."""
+"""Paths and file patterns: resolving, matching, searching. Knows no policy."""

@@ -1,6 +1,6 @@
-"""What git ignores, read from its files as git reads them; no git process is started.
+"""Which files git ignores, from the files that git reads; no git process is started.
 
-A file that is tracked although a pattern matches counts as ignored here: the index is not read.
+A tracked file that a pattern matches counts as ignored here: the index is not read.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.policy.paths._gitignore import PatternError
-from fairlead.policy.paths._patterns import Pattern, steps
+from fairlead.policy.paths._gitignore import Pattern, PatternError, self_and_parents
 from fairlead.policy.paths._resolve import Base
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from fairlead.policy.paths._resolve import Target
 
-_MAX_KNOWN = 1024
+_MAX_CACHED = 1024
 _EXCLUDES_FILE = re.compile(r"^\s*excludesfile\s*=\s*\"?([^\"\n#;]+)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -29,7 +28,7 @@ class Ignored(msgspec.Struct, frozen=True):
 
     pattern: str
     source: str
-    """The file that the pattern stands in."""
+    """The file that contains the pattern."""
 
 
 class _Rule(msgspec.Struct, frozen=True):
@@ -37,17 +36,18 @@ class _Rule(msgspec.Struct, frozen=True):
     source: str
 
 
-_known: dict[str, tuple[tuple[int, int, int], tuple[_Rule, ...]]] = {}
+_cached: dict[str, tuple[tuple[int, int, int], tuple[_Rule, ...]]] = {}
 
 
 def find_ignored(target: Target) -> Ignored | None:
-    """Tell whether git ignores a file, under any of its names, in the repository that it is in."""
+    """Return why git ignores a file, under any of its names; `None` if it does not."""
     for name in target.names:
         root = _repository(name)
         if root is None:
             continue
-        if found := _ignored_in(root, name[len(root.rstrip("/")) + 1 :] + ("/" if target.is_folder else "")):
-            return found
+        relative = name[len(root.rstrip("/")) + 1 :] + ("/" if target.is_folder else "")
+        if ignored := _ignored_in(root, relative):
+            return ignored
     return None
 
 
@@ -61,25 +61,25 @@ def _repository(name: str) -> str | None:
 
 
 def _ignored_in(root: str, relative: str) -> Ignored | None:
-    """Go down from the top: what is below an ignored folder is ignored, whatever else is said about it."""
+    """Descend from the root: what is below an ignored folder is ignored, whatever other patterns say."""
     rules = list(_shared_rules(root))
     above = ""
-    for step in steps(relative):
+    for path in self_and_parents(relative):
         rules += _rules(f"{root}/{above}.gitignore", above)
-        deciding = next((rule for rule in reversed(rules) if _names(rule, step)), None)
+        deciding = next((rule for rule in reversed(rules) if _matches(rule, path)), None)
         if deciding is not None and not deciding.pattern.negated:
             return Ignored(deciding.pattern.text, deciding.source)
-        above = step
+        above = path
     return None
 
 
-def _names(rule: _Rule, step: str) -> bool:
+def _matches(rule: _Rule, path: str) -> bool:
     above = rule.pattern.base.folder
-    return step.startswith(above) and rule.pattern.names(step[len(above) :])
+    return path.startswith(above) and rule.pattern.names(path[len(above) :])
 
 
 def _shared_rules(root: str) -> Iterator[_Rule]:
-    """Give the rules that hold in the whole repository, the weakest first."""
+    """Yield the rules that apply in the whole repository, the weakest first."""
     yield from _rules(_user_excludes(), "")
     yield from _rules(f"{_common_folder(root)}/info/exclude", "")
 
@@ -88,13 +88,13 @@ def _user_excludes() -> str:
     home = os.path.expanduser("~")
     config = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     for file in (f"{home}/.gitconfig", f"{config}/git/config"):
-        if named := _EXCLUDES_FILE.search(_text(file)):
-            return os.path.expanduser(named[1].strip())
+        if setting := _EXCLUDES_FILE.search(_text(file)):
+            return os.path.expanduser(setting[1].strip())
     return f"{config}/git/ignore"
 
 
 def _common_folder(root: str) -> str:
-    """Find git's own folder; in a worktree `.git` is a file that says where that is."""
+    """Return git's own folder; in a worktree `.git` is a file that names it."""
     folder = f"{root}/.git"
     pointer = _text(folder) if os.path.isfile(folder) else ""
     if pointer.startswith("gitdir:"):
@@ -105,18 +105,18 @@ def _common_folder(root: str) -> str:
 
 
 def _rules(file: str, above: str) -> tuple[_Rule, ...]:
-    """Read the patterns of a file, again only if it has changed."""
+    """Return the rules of a file, read again only if it has changed."""
     try:
         stat = os.stat(file)
     except (FileNotFoundError, NotADirectoryError):
         return ()
     version = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-    known = _known.get(file)
-    if known is None or known[0] != version:
-        if len(_known) >= _MAX_KNOWN:
-            _known.clear()
-        known = _known[file] = version, tuple(_read(file, above))
-    return known[1]
+    cached = _cached.get(file)
+    if cached is None or cached[0] != version:
+        if len(_cached) >= _MAX_CACHED:
+            _cached.clear()
+        cached = _cached[file] = version, tuple(_read(file, above))
+    return cached[1]
 
 
 def _read(file: str, above: str) -> Iterator[_Rule]:
@@ -127,7 +127,7 @@ def _read(file: str, above: str) -> Iterator[_Rule]:
         try:
             yield _Rule(Pattern(line.rstrip("\r"), base, own_base=True), file)
         except PatternError:
-            continue  # git does not heed it either
+            continue  # it matches nothing in git either
 
 
 def _text(file: str) -> str:

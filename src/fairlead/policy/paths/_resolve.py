@@ -1,4 +1,4 @@
-"""Which file a path means, and every name that leads to it."""
+"""Resolves paths: the file that a path leads to, and every name on the way there."""
 
 from __future__ import annotations
 
@@ -11,105 +11,113 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    _There = os.stat_result | int | Literal[False] | None
+    Status = os.stat_result | int | None
+    """The status of a file, its mode alone, or `None` if there is no file."""
+    StatusOrLink = Status | Literal[False]
+    """The same, or `False` if there is a link on the way."""
 
 _MAX_LINKS = 40
-_MAX_KNOWN = 4096
-_LONGEST = 1024
-"""A longer path takes the slow road, so that no command can fill the memory with the folders above its paths."""
+_MAX_CACHED = 4096
+_MAX_FAST_LENGTH = 1024
+"""Longer paths are resolved without the cache, so that no command can fill the memory with their parent folders."""
 _PROCESS_LINK = r"/+proc/+(?:self|thread-self|\d+)/+(?:task/+\d+/+)?(?:(cwd)|root)(?=/|\Z)"
-"""Links that lead elsewhere for the one who asks than for the tool that is going to follow them."""
+"""Links that lead elsewhere for this process than for the tool that is going to follow them."""
 
 
 # -- one file, all its names ---------------------------------------------------------------------------
 
 
 class Target:
-    """A file as the guards see it: every name that leads to it, and what is there now."""
+    """The file that a path leads to: every name on the way, and what is there now."""
 
-    __slots__ = ("_below", "_there", "blind", "disk", "exists", "given", "is_file", "is_folder", "names", "real")
+    __slots__ = (
+        "_below",
+        "_status",
+        "case_insensitive",
+        "disk_path",
+        "exists",
+        "given",
+        "is_file",
+        "is_folder",
+        "names",
+        "real",
+    )
 
     def __init__(
-        self, given: str, names: tuple[str, ...], disk: str, there: os.stat_result | int | None, *, blind: bool = False
+        self, given: str, names: tuple[str, ...], disk_path: str, status: Status, *, case_insensitive: bool = False
     ) -> None:
-        mode = 0 if there is None else there if isinstance(there, int) else there.st_mode
+        mode = 0 if status is None else status if isinstance(status, int) else status.st_mode
         self.given = given
-        """As the tool has it."""
+        """The path as the tool call has it."""
         self.names = names
-        """Absolute and NFC: as written, after each link on the way, and where it ends."""
+        """Absolute and NFC: as written, after each link on the way, and at the end."""
         self.real = names[-1]
-        self.disk = disk
-        """Where it ends, as the disk spells it."""
-        self.exists = there is not None
+        self.disk_path = disk_path
+        """The path at the end, in the disk's own spelling."""
+        self.exists = status is not None
         self.is_folder = S_ISDIR(mode)
         self.is_file = S_ISREG(mode)
-        self.blind = blind
-        """The disk takes upper for lower case."""
-        self._there = there
+        self.case_insensitive = case_insensitive
+        """Whether the disk ignores case."""
+        self._status = status
         self._below: dict[str, tuple[str, ...]] = {}
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Differs once the file was changed; nothing if that is not known."""
-        there = self._there
-        if there is None or isinstance(there, int):
+        """Values that differ once the file has changed; empty if they are not known."""
+        status = self._status
+        if status is None or isinstance(status, int):
             return ()
-        return there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     @property
     def links(self) -> int:
-        """How many names the file itself has on the disk; 0 for what is no file, or was not looked at."""
-        there = self._there
-        return there.st_nlink if self.is_file and isinstance(there, os.stat_result) else 0
+        """The number of hard links; 0 for what is not a regular file, or has no known status."""
+        status = self._status
+        return status.st_nlink if self.is_file and isinstance(status, os.stat_result) else 0
 
     def below(self, base: Base) -> tuple[str, ...]:
-        """Give its names relative to a folder; none if it is not below. Folders end with a slash."""
-        known = self._below.get(base.folder)
-        if known is None:
-            if self.blind or len(self.names) > 1 or len(base.prefixes) > 1:
-                known = tuple(self._relative(base))
+        """Return the names that are below a folder, relative to it. Names of folders end with a slash."""
+        cached = self._below.get(base.folder)
+        if cached is None:
+            if self.case_insensitive or len(self.names) > 1 or len(base.prefixes) > 1:
+                cached = tuple(self._relative(base))
             elif self.real.startswith(base.prefixes):
-                known = (self.real[len(base.prefixes[0]) :] + ("/" if self.is_folder else ""),)
+                cached = (self.real[len(base.prefixes[0]) :] + ("/" if self.is_folder else ""),)
             else:
-                known = ()
-            self._below[base.folder] = known
-        return known
+                cached = ()
+            self._below[base.folder] = cached
+        return cached
 
     def _relative(self, base: Base) -> Iterable[str]:
         end = "/" if self.is_folder else ""
         for prefix in base.prefixes:
             size = len(prefix)
             for name in self.names:
-                if name.startswith(prefix) or (self.blind and name.lower().startswith(prefix.lower())):
+                if name.startswith(prefix) or (self.case_insensitive and name.lower().startswith(prefix.lower())):
                     yield name[size:] + end
 
 
-def resolve(path: str, cwd: str, is_blind: Callable[[str], bool] | None = None) -> str:
-    """Give the one true name: absolute, without `~`, `..` or links, NFC, in the disk's case.
+def resolve(path: str, cwd: str, ignores_case: Callable[[str], bool] | None = None) -> Target:
+    """Resolve a path in a folder. Parts that do not exist are kept as they are.
 
-    Parts that do not exist are kept as they are. `is_blind` tells whether a folder takes upper for lower case.
-    """
-    return target_of(path, cwd, is_blind).real
-
-
-def target_of(path: str, cwd: str, is_blind: Callable[[str], bool] | None = None) -> Target:
-    """Find what a path means in a folder.
-
-    A `..` behind a link means one thing to a program that tidies the path first, and another to the system: both
-    are followed, and the system's meaning comes last.
+    `ignores_case` tells whether the disk ignores case in a folder; by default the disk is probed. A `..` behind a link
+    means one thing to a program that normalizes the path first, and another to the system: both are followed, and the
+    system's meaning comes last.
     """
     absolute = _absolute(path, cwd)
     names: list[str] = []
     if ".." in absolute:
-        _, tidied = _follow(_tidy(absolute), names)
-        disk, there = _follow(absolute, names)
-        there = there if tidied else None
+        _, normalized_status = _follow(_normalized(absolute), names)
+        disk_path, status = _follow(absolute, names)
+        status = status if normalized_status else None
     else:
-        disk, there = _follow(absolute, names)
-    blind = (is_blind or is_case_blind)(disk.rpartition("/")[0] or "/")
-    if blind:
-        names.append(_true_case(disk))
-    return Target(path, tuple(dict.fromkeys(map(nfc, names))), disk, there, blind=blind)
+        disk_path, status = _follow(absolute, names)
+    case_insensitive = (ignores_case or is_case_insensitive)(disk_path.rpartition("/")[0] or "/")
+    if case_insensitive:
+        names.append(_in_disk_case(disk_path))
+    unique = tuple(dict.fromkeys(map(nfc, names)))
+    return Target(path, unique, disk_path, status, case_insensitive=case_insensitive)
 
 
 def _absolute(path: str, cwd: str) -> str:
@@ -117,50 +125,50 @@ def _absolute(path: str, cwd: str) -> str:
         path = os.path.expanduser(path)
     if not path.startswith("/"):
         path = f"{cwd}/{path}"
-    if path.startswith("/proc/") or path.startswith("//"):  # noqa: PIE810 - two names for a fast road
+    if path.startswith("/proc/") or path.startswith("//"):  # noqa: PIE810 - two calls are faster than one tuple
         import re
 
         path = re.sub(_PROCESS_LINK, lambda link: cwd if link[1] else "", path, count=1)
     return path
 
 
-def _tidy(path: str) -> str:
-    tidy = os.path.normpath(path)
-    return tidy[1:] if tidy.startswith("//") else tidy
+def _normalized(path: str) -> str:
+    normalized = os.path.normpath(path)
+    return normalized[1:] if normalized.startswith("//") else normalized
 
 
-def _follow(path: str, names: list[str]) -> tuple[str, os.stat_result | int | None]:
-    """Go along a path as the system does, note each name on the way, and tell where it ends and what is there."""
+def _follow(path: str, names: list[str]) -> tuple[str, Status]:
+    """Follow a path as the system does, add each name on the way to `names`, and return its end and status."""
     rest = path.split("/")
     rest.reverse()
     done, links = "", 0
-    there: os.stat_result | int = S_IFDIR
-    names.append(_tidy(path))
+    status: os.stat_result | int = S_IFDIR
+    names.append(_normalized(path))
     while rest:
         part = rest.pop()
         if part in {"", "."}:
             continue
         if part == "..":
-            done, there = done.rpartition("/")[0], S_IFDIR
+            done, status = done.rpartition("/")[0], S_IFDIR
             continue
         step = f"{done}/{part}"
         try:
-            there = os.lstat(step)
+            status = os.lstat(step)
         except OSError:
             return _end(step, rest, names), None
-        if not S_ISLNK(there.st_mode):
+        if not S_ISLNK(status.st_mode):
             done = step
             continue
         links += 1
         if links > _MAX_LINKS:
             return _end(step, rest, names), None
         names.append(_joined(step, rest))
-        leads = os.readlink(step)
-        rest.extend(reversed(leads.split("/")))
-        if leads.startswith("/"):
+        destination = os.readlink(step)
+        rest.extend(reversed(destination.split("/")))
+        if destination.startswith("/"):
             done = ""
     names.append(done or "/")
-    return done or "/", there
+    return done or "/", status
 
 
 def _end(step: str, rest: list[str], names: list[str]) -> str:
@@ -169,10 +177,11 @@ def _end(step: str, rest: list[str], names: list[str]) -> str:
 
 
 def _joined(step: str, rest: list[str]) -> str:
-    return _tidy("/".join([step, *reversed(rest)])) if rest else step
+    return _normalized("/".join([step, *reversed(rest)])) if rest else step
 
 
 def nfc(name: str) -> str:
+    """Return a name in Unicode's composed form, in which names are compared."""
     if name.isascii():
         return name
     from unicodedata import normalize
@@ -180,109 +189,112 @@ def nfc(name: str) -> str:
     return normalize("NFC", name)
 
 
-class Disk:
-    """What paths mean in a folder, each part of them looked at once. It lives for one check, because files change.
+class PathResolver:
+    """Resolves the paths of one check, and looks up each part of them once. Not kept for longer: files change.
 
-    Most paths meet no link on their way. They have one name, and need no more than to know what is there; all
-    others go the whole way, in `target_of`.
+    Most paths have no link on the way. They have one name, and only their status is needed; all others go through
+    `resolve`.
     """
 
-    __slots__ = ("_targets", "_there", "cwd")
+    __slots__ = ("_status", "_targets", "cwd")
 
     def __init__(self, cwd: str) -> None:
         self.cwd = cwd
         self._targets: dict[str, Target] = {}
-        self._there: dict[str, _There] = {"": S_IFDIR, "/": S_IFDIR}
+        self._status: dict[str, StatusOrLink] = {"": S_IFDIR, "/": S_IFDIR}
 
     def target(self, path: str) -> Target:
-        """Find what a path means."""
-        known = self._targets.get(path)
-        if known is None:
-            known = self._targets[path] = self._without_links(path) or target_of(path, self.cwd)
-        return known
+        """Resolve a path."""
+        cached = self._targets.get(path)
+        if cached is None:
+            cached = self._targets[path] = self._without_links(path) or resolve(path, self.cwd)
+        return cached
 
     def _without_links(self, path: str) -> Target | None:
         absolute = _absolute(path, self.cwd)
-        if len(absolute) > _LONGEST or absolute[0] != "/" or "\0" in absolute:
+        if len(absolute) > _MAX_FAST_LENGTH or absolute[0] != "/" or "\0" in absolute:
             return None
         if "/." in absolute or "//" in absolute or absolute[-1] == "/":
-            tidy = _tidy(absolute)
-            there = self._look_back(absolute, self._look(tidy)) if "/.." in absolute else self._look(tidy)
+            normalized = _normalized(absolute)
+            status = self._look_up(normalized)
+            if "/.." in absolute:
+                status = self._look_up_parents(absolute, status)
         else:
-            tidy = absolute
-            there = self._look(tidy)
-        if there is False or is_case_blind(tidy[: tidy.rfind("/")] or "/"):
+            normalized = absolute
+            status = self._look_up(normalized)
+        if status is False or is_case_insensitive(normalized[: normalized.rfind("/")] or "/"):
             return None
-        return Target(path, (tidy if tidy.isascii() else nfc(tidy),), tidy, there)
+        return Target(path, (normalized if normalized.isascii() else nfc(normalized),), normalized, status)
 
-    def _look_back(self, path: str, there: _There) -> _There:
-        """Go along a path with `..` as the system does, for which each folder that is left again must be there."""
+    def _look_up_parents(self, path: str, status: StatusOrLink) -> StatusOrLink:
+        """Follow a path with `..` as the system does, for which each folder that `..` leaves must exist."""
         path = f"{path}/"
-        if there is False or "//" in path or "/./" in path:
+        if status is False or "//" in path or "/./" in path:
             return False
         while (at := path.find("/../")) >= 0:
-            left = self._look(path[:at])
+            left = self._look_up(path[:at])
             if not left:
                 return left
             path = path[: max(0, path.rfind("/", 0, at))] + path[at + len("/..") :]
-        return there
+        return status
 
-    def _look(self, path: str) -> _There:
-        """Tell what is at a tidy path: `None` for nothing, `False` if there is a link on the way."""
-        seen = self._there
-        if path in seen:
-            return seen[path]
+    def _look_up(self, path: str) -> StatusOrLink:
+        """Return the status of a normalized path: `None` if there is no file, `False` if there is a link on the way."""
+        known = self._status
+        if path in known:
+            return known[path]
         steps = [path]
         step = path[: path.rfind("/")]
-        while step not in seen:
+        while step not in known:
             steps.append(step)
             step = step[: step.rfind("/")]
-        found = seen[step]
-        while steps and found:
+        status = known[step]
+        while steps and status:
             step = steps.pop()
             try:
-                found = os.lstat(step)
+                status = os.lstat(step)
             except OSError:
-                found = None
+                status = None
             else:
-                found = False if S_ISLNK(found.st_mode) else found
-            seen[step] = found
+                status = False if S_ISLNK(status.st_mode) else status
+            known[step] = status
         if steps:
-            seen[path] = found
-        return found
+            known[path] = status
+        return status
 
 
 class Base(msgspec.Struct, frozen=True):
-    """A folder that patterns are relative to, as it is called and where it really is."""
+    """A folder that patterns are relative to, under each of its names."""
 
     folder: str
     prefixes: tuple[str, ...]
+    """Each name of the folder, with a slash at its end."""
 
     @classmethod
     def at(cls, folder: str) -> Base:
-        """Look where a folder is."""
-        names = target_of(folder, "/").names
+        """Resolve a folder."""
+        names = resolve(folder, "/").names
         return cls(folder, tuple(dict.fromkeys(name.rstrip("/") + "/" for name in names)))
 
 
 # -- case ----------------------------------------------------------------------------------------------
 
-_blind: dict[str, bool] = {}
+_case_insensitive: dict[str, bool] = {}
 
 
-def is_case_blind(folder: str) -> bool:
-    """Tell whether the disk takes upper for lower case at a folder; asked once for each."""
-    known = _blind.get(folder)
-    if known is None:
-        known = _ask_case(folder)
-        if len(_blind) >= _MAX_KNOWN:
-            _blind.clear()
-        _blind[folder] = known
-    return known
+def is_case_insensitive(folder: str) -> bool:
+    """Return whether the disk ignores case in a folder; looked up once for each folder."""
+    cached = _case_insensitive.get(folder)
+    if cached is None:
+        cached = _probe_case(folder)
+        if len(_case_insensitive) >= _MAX_CACHED:
+            _case_insensitive.clear()
+        _case_insensitive[folder] = cached
+    return cached
 
 
-def _ask_case(folder: str) -> bool:
-    """Ask with the nearest folder above that is there, and has letters in its name."""
+def _probe_case(folder: str) -> bool:
+    """Look the folder up in the other case; if it does not exist or has no letters, the nearest above that does."""
     while True:
         parent, _, name = folder.rpartition("/")
         other = name.swapcase()
@@ -297,15 +309,15 @@ def _ask_case(folder: str) -> bool:
         folder = parent
 
 
-def _true_case(path: str) -> str:
-    """Spell each part as its folder does."""
+def _in_disk_case(path: str) -> str:
+    """Return a path with each part in the case that its folder lists."""
     done = ""
     for part in path.split("/")[1:]:
-        done = f"{done}/{_spelled(done or '/', part)}"
+        done = f"{done}/{_listed_name(done or '/', part)}"
     return done
 
 
-def _spelled(folder: str, part: str) -> str:
+def _listed_name(folder: str, part: str) -> str:
     try:
         entries = os.listdir(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""What is on the disk behind a glob or below a folder, up to a bound."""
+"""Finds files on the disk: what a glob matches, what lies below a folder, other hard links. Bounded."""
 
 from __future__ import annotations
 
@@ -12,36 +12,38 @@ from fairlead.policy.paths._resolve import Target
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.policy.paths._resolve import Disk
+    from fairlead.policy.paths._resolve import PathResolver
 
 MAX_ENTRIES = 20_000
-MAX_MATCHES = 2_000
-MAX_LOOKED_AT = 20_000
-_MAGIC = frozenset("*?[")
+"""The most files below a folder that are visited."""
+MAX_GLOB_ENTRIES = 20_000
+"""The most files that one glob is compared with."""
+MAX_GLOB_MATCHES = 2_000
+_GLOB_CHARACTERS = frozenset("*?[")
 
 
-class TooMany(Exception):
-    """There is more than we are ready to look at."""
+class TooManyFiles(Exception):
+    """There are more files than the limit."""
 
 
-def expand(pattern: str, disk: Disk) -> list[Target]:
-    """Find what a glob means to the shell now."""
-    absolute = os.path.join(disk.cwd, os.path.expanduser(pattern))
-    found = list(islice(_Glob(pattern).find(absolute), MAX_MATCHES + 1))
-    if len(found) > MAX_MATCHES:
-        raise TooMany(f"{pattern} means more than {MAX_MATCHES} files")
-    return [disk.target(path) for path in found]
+def expand(pattern: str, paths: PathResolver) -> list[Target]:
+    """Return the files that the shell would replace a glob with."""
+    absolute = os.path.join(paths.cwd, os.path.expanduser(pattern))
+    matches = list(islice(_Glob(pattern).find(absolute), MAX_GLOB_MATCHES + 1))
+    if len(matches) > MAX_GLOB_MATCHES:
+        raise TooManyFiles(f"{pattern} matches more than {MAX_GLOB_MATCHES} files")
+    return [paths.target(path) for path in matches]
 
 
 class _Glob:
-    """One walk for a glob. Unlike the library's, it is bounded by what it looks at, not by what it finds."""
+    """One search for a glob. Unlike `glob` of the library, it limits the files that are visited, not only matches."""
 
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-        self._left = MAX_LOOKED_AT
+    def __init__(self, given: str) -> None:
+        self._given = given
+        self._left = MAX_GLOB_ENTRIES
 
     def find(self, absolute: str) -> Iterator[str]:
-        """Give what there is; `**` is any number of folders, and hidden names have to be named."""
+        """Yield the matches. `**` is any number of folders, and hidden files match only a pattern with a dot."""
         only_folders = absolute.endswith("/")
         for path in self._below("/", [part for part in absolute.split("/") if part]):
             if not only_folders or os.path.isdir(path):
@@ -59,7 +61,7 @@ class _Glob:
                     yield from self._below(f"{folder}{name}/", parts)
                 elif not rest and not name.startswith("."):
                     yield folder + name
-        elif _MAGIC.isdisjoint(part):
+        elif _GLOB_CHARACTERS.isdisjoint(part):
             path = folder + part
             if rest and os.path.isdir(path):
                 yield from self._below(f"{path}/", rest)
@@ -81,56 +83,57 @@ class _Glob:
 
     def _entries(self, folder: str) -> Iterator[tuple[str, bool]]:
         try:
-            entries = _entries(folder, MAX_LOOKED_AT)
-        except OSError:  # what the shell cannot list either
+            entries = _entries(folder, MAX_GLOB_ENTRIES)
+        except OSError:  # the shell cannot list it either
             return
         for entry in entries:
             self._left -= 1
             if self._left < 0:
-                raise TooMany(f"{self._shown} looks at more than {MAX_LOOKED_AT} files")
+                raise TooManyFiles(f"{self._given} searches more than {MAX_GLOB_ENTRIES} files")
             yield entry.name, entry.is_dir()
 
 
-def below(folder: Target) -> Iterator[Target]:
-    """Go through all that is below a folder, under each name of the folder; git's own files are left out."""
-    for relative, is_folder, _ in _walked(folder):
+def files_below(folder: Target) -> Iterator[Target]:
+    """Yield all that is below a folder, under each name of the folder; what is inside `.git` is left out."""
+    for relative, is_folder, _ in _walk(folder):
         yield _inside(folder, relative, is_folder=is_folder)
 
 
-def twins(file: Target, folder: Target) -> Iterator[Target]:
-    """Find the same file below a folder, under the other names that hard links give it."""
+def other_hard_links(file: Target, folder: Target) -> Iterator[Target]:
+    """Yield the other hard links to a file that are below a folder."""
     device, inode, *_ = file.version
     left = file.links
     try:
-        for relative, is_folder, entry in _walked(folder):
+        for relative, is_folder, entry in _walk(folder):
             if is_folder or entry.inode() != inode or entry.stat(follow_symlinks=False).st_dev != device:
                 continue
-            twin = _inside(folder, relative, is_folder=False)
-            if twin.disk != file.disk:
-                twin.given = f"{file.given} (a hard link to {twin.given})"
-                yield twin
+            link = _inside(folder, relative, is_folder=False)
+            if link.disk_path != file.disk_path:
+                link.given = f"{file.given} (a hard link to {link.given})"
+                yield link
             left -= 1
             if not left:
                 return
-    except TooMany as error:
-        raise TooMany(f"whether {file.given}, which has hard links, is a protected file: {error}") from None
+    except TooManyFiles as error:
+        raise TooManyFiles(f"whether {file.given}, which has hard links, is a protected file: {error}") from None
 
 
 def _inside(folder: Target, relative: str, *, is_folder: bool) -> Target:
     names = tuple(f"{name.rstrip('/')}/{relative}" for name in folder.names)
-    shown = f"{folder.given.rstrip('/')}/{relative}"
-    return Target(shown, names, names[-1], S_IFDIR if is_folder else S_IFREG, blind=folder.blind)
+    given = f"{folder.given.rstrip('/')}/{relative}"
+    mode = S_IFDIR if is_folder else S_IFREG
+    return Target(given, names, names[-1], mode, case_insensitive=folder.case_insensitive)
 
 
-def _walked(folder: Target) -> Iterator[tuple[str, bool, os.DirEntry[str]]]:
+def _walk(folder: Target) -> Iterator[tuple[str, bool, os.DirEntry[str]]]:
     left = MAX_ENTRIES
     waiting = [""]
     while waiting:
         above = waiting.pop()
-        for entry in _entries(f"{folder.disk}/{above}", MAX_ENTRIES):
+        for entry in _entries(f"{folder.disk_path}/{above}", MAX_ENTRIES):
             left -= 1
             if left < 0:
-                raise TooMany(f"{folder.given} holds more than {MAX_ENTRIES} files")
+                raise TooManyFiles(f"{folder.given} holds more than {MAX_ENTRIES} files")
             is_folder = entry.is_dir(follow_symlinks=False)
             relative = above + entry.name
             yield relative, is_folder, entry
@@ -138,9 +141,9 @@ def _walked(folder: Target) -> Iterator[tuple[str, bool, os.DirEntry[str]]]:
                 waiting.append(f"{relative}/")
 
 
-def _entries(folder: str, most: int) -> list[os.DirEntry[str]]:
+def _entries(folder: str, limit: int) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return list(islice(entries, most + 1))
+            return list(islice(entries, limit + 1))
     except (FileNotFoundError, NotADirectoryError):
         return []

@@ -1,7 +1,7 @@
-"""What a session is doing, told from what is open in it. The rules that all events share.
+"""What a session is doing, derived from its open calls, agents and tasks. The rules that all events share.
 
-In a turn the oldest question to the person counts first; then the youngest thing that runs; then the agent thinks.
-Between turns it is what goes on in the background.
+In a turn the oldest question to the user comes first, then the newest thing that runs; otherwise the agent thinks.
+Between turns the state is what runs in the background.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ about    the call that the new state is about
 """
 
 QUIET_TASKS = frozenset({"shell", "bash", "local_bash", "monitor", "teammate", "cron"})
-"""Tasks in the background that keep no session busy: a development server runs all day, and a teammate that is
-listed may well be idle (whether it works, its own row knows)."""
+"""Background tasks that do not make a session busy: a development server runs all day, and a listed teammate may be
+idle (its own session knows)."""
 
 _OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "done", "error"})
 
 
 def busy(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, OpenCall | None]:
-    """Tell what an agent does in its turn, and which call that is about."""
+    """Return the state of an agent within a turn, and the call that it is about."""
     if not calls and not agents:
         return THINKING, None
     for call in calls.values():
@@ -50,7 +50,7 @@ def busy(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, O
 
 
 def resting(agents: Mapping[str, Agent], tasks: Mapping[str, Task]) -> State:
-    """Tell what a session does between its turns."""
+    """Return the state of a session between its turns."""
     names = {agent_id: agent.type for agent_id, agent in agents.items() if agent.background}
     for task_id, task in tasks.items():
         if task_id not in names and is_busy(task):
@@ -63,36 +63,36 @@ def resting(agents: Mapping[str, Agent], tasks: Mapping[str, Task]) -> State:
 
 
 def is_busy(task: Task) -> bool:
-    """Tell whether a task in the background keeps its session busy."""
+    """Return whether a background task makes its session busy."""
     return task.type not in QUIET_TASKS and task.status not in _OVER
 
 
-def now_doing(session: Session, **changes: Any) -> Changes:
-    """Add to changes the state that follows from them."""
+def with_state(session: Session, **changes: Any) -> Changes:
+    """Add the state that follows from the changes."""
     agents = changes.get("agents", session.agents)
     if changes.get("in_turn", session.in_turn):
         state, about = busy(changes.get("calls", session.calls), agents)
     else:
         state, about = resting(agents, changes.get("tasks", session.tasks)), None
     if state == session.state and type(state) is AttentionNeeded:
-        return changes  # the same question: who asked it first stays the evidence
+        return changes  # the same question: its first event stays the evidence
     changes["state"] = state
     changes["about"] = about
     return changes
 
 
-def corrected(session: Session, **changes: Any) -> Changes:
-    """Add to changes that came late what follows from them for a state that was told from what is open.
+def with_corrected_state(session: Session, **changes: Any) -> Changes:
+    """Add to the changes of a delayed event the state that follows from them, if the state is a derived one.
 
-    An attention that is about no call (a note of the client, an error) is not told from calls, and stays.
+    Attention that is about no call (a notification of the client, an error) is not derived from calls, and stays.
     """
     state = session.state
     if not session.in_turn and state != resting(session.agents, session.tasks):
         return changes
     if type(state) is AttentionNeeded and all(call.asked != state.reason for call in session.calls.values()):
         return changes
-    told = now_doing(session, **changes)
-    if told.get("state") == state:
-        told.pop("state")
-        told.pop("about")
-    return told
+    changes = with_state(session, **changes)
+    if changes.get("state") == state:
+        changes.pop("state")
+        changes.pop("about")
+    return changes

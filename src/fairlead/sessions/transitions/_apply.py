@@ -1,15 +1,14 @@
-"""The state machine: what one event makes of a session. Pure: no clock, no I/O, the same answer every time.
+"""The state machine: the session after one event. Pure: no clock, no I/O, the same result every time.
 
-Events come from many short processes and through a spool, so they may come twice, late, and in any order:
+Events come from many short processes and through a spool, so they may be repeated, delayed and out of order:
 
-- **twice**: an event with the time, name and subject of one of the last 8 changes nothing.
-- **late** (its time is before that of the newest event heard): it counts as a fact (a call has ended, a subagent has
-  begun), and the state follows from the facts; it is no news of its own. What began late is not opened if it has
-  ended already.
-- **a clock that was set back** makes every event late. So the third in a row that is late by more than 5 seconds is
-  taken as it is, and time goes on from there.
-- **after the end**: an event that shows the agent at work (a prompt, a tool) opens an ended session again; anything
-  else does not.
+- **repeated**: an event with the time, name and subject of one of the last 8 changes nothing.
+- **delayed** (its time is before that of the newest event): it counts as a fact (a call has ended, a subagent has
+  started), and the state is derived from the facts. A delayed start opens nothing that has ended already.
+- **a clock that was set back** makes every event a delayed one. So the third in a row that is delayed by more than 5
+  seconds is applied as if in order, and time continues from there.
+- **after the end**: an event that shows the agent at work (a prompt, a tool) opens an ended session again; other events
+  do not.
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from fairlead import events
-from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, MOST_CLOSED, MOST_RECENT, clean
+from fairlead.sessions._limits import MAX_CLOSED, MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_RECENT_EVENTS, clean
 from fairlead.sessions._session import Session, SessionMemory
 from fairlead.sessions._states import AttentionNeeded, Evidence
-from fairlead.sessions.transitions import _subagents as _agents
-from fairlead.sessions.transitions import _tools, _turns
+from fairlead.sessions.transitions import _subagents, _tools, _turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,36 +33,36 @@ if TYPE_CHECKING:
     Handler = Callable[[Session, Any, float], Changes]
 
 JITTER = 5.0
-"""Seconds by which events that were sent at the same time may come one after the other."""
+"""Seconds by which events that were sent at the same time may be apart."""
 
-PATIENCE = 3
-"""So many events in a row that are late by more than that, and the clock was set back."""
+CLOCK_RESET_COUNT = 3
+"""After this many consecutive events that are delayed by more than the jitter, the clock was set back."""
 
 
 def apply(session: Session, event: Event, now: float, verdict: Verdict = "none") -> Session:
-    """Give the session as it is after an event that happened at `now`.
+    """Return the session after an event that happened at `now`.
 
-    The event must be this session's: its own, or (SubagentStart, SubagentStop) that of a subagent which it made.
-    `verdict` is what the client was told in answer, where that is known: a tool call that was blocked does not run.
+    The event must be the session's own, or (SubagentStart, SubagentStop) that of one of its subagents. `verdict` is our
+    answer to the client, where it is known: a tool call that was blocked does not run.
     """
     kind = type(event)
     memory = session.memory
-    mark = (now, kind.__name__, _subject(event))
-    late, behind = False, 0
-    if now <= memory.heard:
-        if mark in memory.recent:
+    key = (now, kind.__name__, _subject(event))
+    is_delayed, delayed_count = False, 0
+    if now <= memory.newest:
+        if key in memory.recent:
             return session
-        late = now < memory.heard
-        if late and memory.heard - now > JITTER:
-            behind = memory.behind + 1
-            if behind >= PATIENCE:
-                late, behind = False, 0
-    handler = (_LATE if late else _IN_ORDER).get(kind)
-    if verdict != "none" and (kind, verdict) in _OVERRULED:
-        handler = None if late else _OVERRULED[kind, verdict]
+        is_delayed = now < memory.newest
+        if is_delayed and memory.newest - now > JITTER:
+            delayed_count = memory.delayed + 1
+            if delayed_count >= CLOCK_RESET_COUNT:
+                is_delayed, delayed_count = False, 0
+    handler = (_DELAYED if is_delayed else _IN_ORDER).get(kind)
+    if verdict != "none" and (kind, verdict) in _BY_VERDICT:
+        handler = None if is_delayed else _BY_VERDICT[kind, verdict]
     changes = handler(session, event, now) if handler else {}
     if session.ended is not None and "ended" not in changes:
-        changes = _after_the_end(session, kind, changes, now, late=late)
+        changes = _after_end(session, kind, changes, now, is_delayed=is_delayed)
     state = changes.get("state")
     if state is not None:
         old = session.state
@@ -75,70 +73,71 @@ def apply(session: Session, event: Event, now: float, verdict: Verdict = "none")
         ):
             changes["since"] = now
         about = changes.pop("about", None)
-        changes["evidence"] = Evidence(mark[1], now, about.tool, about.path) if about else _evidence(event, now)
-    if not late:
+        changes["evidence"] = Evidence(key[1], now, about.tool, about.path) if about else _evidence(event, now)
+    if not is_delayed:
         changes["last_activity"] = now
-        _note_surroundings(session, event, changes)
-    changes["memory"] = _remembered(memory, mark, changes, late, behind)
+        _add_context(session, event, changes)
+    changes["memory"] = _updated_memory(memory, key, changes, is_delayed, delayed_count)
     return replace(session, **changes)
 
 
 def _subject(event: Event) -> str:
-    """Tell events of one kind and one time apart."""
+    """Return what distinguishes events of the same kind and time."""
     call: str | None = getattr(event, "tool_use_id", None)
     subject = call or event.agent_id or event.subject
-    return subject if len(subject) <= LONGEST_ID and subject.isascii() else clean(subject, LONGEST_ID)
+    return subject if len(subject) <= MAX_ID_LENGTH and subject.isascii() else clean(subject, MAX_ID_LENGTH)
 
 
 def _evidence(event: Event, now: float) -> Evidence:
-    """Tell what a state was told from that is about no call we know."""
+    """Return the evidence for a state that is about no known call."""
     if isinstance(event, events.ToolEvent):
-        return Evidence(event.event_name, now, clean(event.tool_name), _tools.path_of(event.tool_input))
+        return Evidence(event.event_name, now, clean(event.tool_name), _tools.path_of(event))
     return Evidence(event.event_name, now)
 
 
-def _note_surroundings(session: Session, event: Event, changes: Changes) -> None:
-    """Take over where the agent works, and how, if that is news."""
+def _add_context(session: Session, event: Event, changes: Changes) -> None:
+    """Add the folder, mode, transcript and agent type of the event, where they differ."""
     cwd, mode = event.cwd, event.permission_mode
     if cwd and cwd != session.cwd and "cwd" not in changes:
-        changes["cwd"] = clean(cwd, LONGEST_PATH)
+        changes["cwd"] = clean(cwd, MAX_PATH_LENGTH)
     if mode and mode != session.permission_mode:
         changes["permission_mode"] = clean(mode)
     if session.parent:
         return
     if event.transcript_path and event.transcript_path != session.transcript:
-        changes["transcript"] = clean(event.transcript_path, LONGEST_PATH)
-    if event.agent_type and not event.agent_id:  # started as `claude --agent X`
+        changes["transcript"] = clean(event.transcript_path, MAX_PATH_LENGTH)
+    if event.agent_type and not event.agent_id:  # the client was started as this agent
         changes["agent_type"] = clean(event.agent_type)
 
 
-def _after_the_end(session: Session, kind: type[Event], changes: Changes, now: float, *, late: bool) -> Changes:
-    if late or kind not in _SIGNS_OF_LIFE or now <= (session.ended or 0.0):
-        return {name: value for name, value in changes.items() if name in _HISTORY}
+def _after_end(session: Session, kind: type[Event], changes: Changes, now: float, *, is_delayed: bool) -> Changes:
+    if is_delayed or kind not in _REOPENING or now <= (session.ended or 0.0):
+        return {name: value for name, value in changes.items() if name in _KEPT_AFTER_END}
     return changes | {"ended": None, "end_reason": ""}
 
 
-def _remembered(
+def _updated_memory(
     memory: SessionMemory,
-    mark: tuple[float, str, str],
+    key: tuple[float, str, str],
     changes: Changes,
-    late: bool,  # noqa: FBT001
-    behind: int,
+    is_delayed: bool,  # noqa: FBT001
+    delayed_count: int,
 ) -> SessionMemory:
     recent, closed, cleared = memory.recent, memory.closed, memory.cleared
     if "closed" in changes:
         for name in changes.pop("closed"):
             if name and name not in closed:
-                closed = (*closed[1 - MOST_CLOSED :], name)
+                closed = (*closed[1 - MAX_CLOSED :], name)
     if "cleared" in changes:
-        cleared = mark[0]
+        cleared = key[0]
         del changes["cleared"]
-    recent = (*recent[1:], mark) if len(recent) >= MOST_RECENT else (*recent, mark)
-    return SessionMemory(memory.heard if late else mark[0], behind, recent, closed, cleared, memory.spoken + 1)
+    recent = (*recent[1:], key) if len(recent) >= MAX_RECENT_EVENTS else (*recent, key)
+    newest = memory.newest if is_delayed else key[0]
+    return SessionMemory(newest, delayed_count, recent, closed, cleared, memory.process_events + 1)
 
 
-_HISTORY = frozenset({"counters", "started", "closed", "model", "agent_type", "description", "transcript"})
-_SIGNS_OF_LIFE = frozenset(
+_KEPT_AFTER_END = frozenset({"counters", "started", "closed", "model", "agent_type", "description", "transcript"})
+_REOPENING = frozenset(
     {
         *(events.SessionStart, events.SubagentStart, events.UserPromptSubmit, events.PreToolUse, events.PostToolUse),
         *(events.PostToolUseFailure, events.PostToolBatch, events.PermissionRequest, events.PreCompact),
@@ -165,39 +164,39 @@ _IN_ORDER: Mapping[type[Event], Handler] = {
     events.PostCompact: _turns.post_compact,
     events.PostModelSwitch: _turns.post_model_switch,
     events.CwdChanged: _turns.cwd_changed,
-    events.SubagentStart: _agents.subagent_start,
-    events.SubagentStop: _agents.subagent_stop,
-    events.TeammateIdle: _agents.teammate_idle,
+    events.SubagentStart: _subagents.subagent_start,
+    events.SubagentStop: _subagents.subagent_stop,
+    events.TeammateIdle: _subagents.teammate_idle,
 }
-"""What each event changes. Those that are not here (and those that are newer than we are) are a sign of life."""
+"""The handler of each event. Other events, and unknown events, only count as activity."""
 
-_LATE: Mapping[type[Event], Handler] = {
-    events.PreToolUse: _tools.late_pre_tool_use,
-    events.PermissionRequest: _tools.late_permission_request,
-    events.PermissionDenied: _tools.late_permission_denied,
-    events.PostToolUse: _tools.late_post_tool_use,
-    events.PostToolUseFailure: _tools.late_post_tool_use_failure,
-    events.PostToolBatch: _tools.late_post_tool_batch,
-    events.UserPromptSubmit: _turns.late_user_prompt_submit,
-    events.SessionStart: _turns.late_session_start,
-    events.SessionEnd: _turns.late_session_end,
-    events.SubagentStart: _agents.late_subagent_start,
-    events.SubagentStop: _agents.late_subagent_stop,
+_DELAYED: Mapping[type[Event], Handler] = {
+    events.PreToolUse: _tools.delayed_pre_tool_use,
+    events.PermissionRequest: _tools.delayed_permission_request,
+    events.PermissionDenied: _tools.delayed_permission_denied,
+    events.PostToolUse: _tools.delayed_post_tool_use,
+    events.PostToolUseFailure: _tools.delayed_post_tool_use_failure,
+    events.PostToolBatch: _tools.delayed_post_tool_batch,
+    events.UserPromptSubmit: _turns.delayed_user_prompt_submit,
+    events.SessionStart: _turns.delayed_session_start,
+    events.SessionEnd: _turns.delayed_session_end,
+    events.SubagentStart: _subagents.delayed_subagent_start,
+    events.SubagentStop: _subagents.delayed_subagent_stop,
 }
-"""What of it is left if the event comes late."""
+"""The handlers of events that arrive delayed."""
 
-_OVERRULED: Mapping[tuple[type[Event], str], Handler | None] = {
-    (events.PreToolUse, "blocked"): _tools.blocked,
-    (events.PreToolUse, "failed"): _tools.blocked,
+_BY_VERDICT: Mapping[tuple[type[Event], str], Handler | None] = {
+    (events.PreToolUse, "blocked"): _tools.pre_tool_use_blocked,
+    (events.PreToolUse, "failed"): _tools.pre_tool_use_blocked,
     (events.PermissionRequest, "allowed"): None,
     (events.PermissionRequest, "blocked"): None,
     (events.PermissionRequest, "failed"): None,
     (events.UserPromptSubmit, "blocked"): None,
     (events.Elicitation, "blocked"): None,
-    (events.Stop, "blocked"): _turns.kept_going,
+    (events.Stop, "blocked"): _turns.stop_blocked,
     (events.SubagentStop, "blocked"): None,
     (events.SessionEnd, "blocked"): None,
     (events.Notification, "blocked"): None,
 }
-"""What happens instead, where our own answer decided it. `None`: it is a sign of life, and no more. (The last two are
-the registry's: an end that is another process's, a note that is about a subagent.)"""
+"""The handlers where our own answer decides instead. `None`: the event only counts as activity. (The registry uses the
+last two: for the end of another process, and for a notification that is about a subagent.)"""

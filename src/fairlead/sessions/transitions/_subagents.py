@@ -1,4 +1,4 @@
-"""Subagents: what their start and stop change, in the session that made them and in their own."""
+"""Subagents: what their start and stop change, in their parent's session and in their own."""
 
 from __future__ import annotations
 
@@ -6,135 +6,136 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, clean
+from fairlead.clients import client_or_default
+from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
 from fairlead.sessions._session import Agent, OpenCall, Session
 from fairlead.sessions._states import IDLE, THINKING, Evidence, Working
-from fairlead.sessions.transitions._activity import Changes, corrected, now_doing
-from fairlead.sessions.transitions._tools import MAKES_AGENTS
+from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
 
 if TYPE_CHECKING:
     from fairlead.events import SubagentStart, SubagentStop, TeammateIdle
 
 
 def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
-    """In its own session the subagent works; its maker is said to work with it."""
-    agent_id, kind = clean(event.agent_id, LONGEST_ID), clean(event.agent_type)
+    """The subagent works in its own session; its parent works with it."""
+    agent_id, kind = clean(event.agent_id, MAX_ID_LENGTH), clean(event.agent_type)
     if agent_id == session.agent_id:
-        fresh: Changes = {"state": Working(), "in_turn": True, "calls": {}, "cleared": True}
-        return fresh | _introduced(event) | {"ended": None, "end_reason": ""}
+        reset: Changes = {"state": Working(), "in_turn": True, "calls": {}, "cleared": True}
+        return reset | _description(event) | {"ended": None, "end_reason": ""}
     known = session.agents.get(agent_id)
-    rests = not session.in_turn and session.counters.prompts + session.counters.wakes > 0
-    if known is not None and known.background:  # its call was answered before: its maker does something else by now
+    is_resting = not session.in_turn and session.counters.prompts + session.counters.wakes > 0
+    if known is not None and known.background:  # its call was answered already, and its parent does something else
         agents = {**session.agents, agent_id: replace(known, type=kind)}
-        return now_doing(session, in_turn=not rests, agents=agents)
+        return with_state(session, in_turn=not is_resting, agents=agents)
     if known is None:
         counters = replace(session.counters, agents=session.counters.agents + 1)
-        agent = Agent(kind, at, background=rests)
+        agent = Agent(kind, at, background=is_resting)
         changes: Changes = {"agents": {**session.agents, agent_id: agent}, "counters": counters}
     else:
         changes = {"agents": {**session.agents, agent_id: replace(known, type=kind)}}
-    if found := maker_call(session, kind, agent_id):
-        changes["calls"] = {**session.calls, found[0]: replace(found[1], agent=agent_id)}
+    if match := find_spawning_call(session, kind, agent_id):
+        changes["calls"] = {**session.calls, match[0]: replace(match[1], agent=agent_id)}
     if any(call.asked for call in session.calls.values()):
-        return changes  # a question to the person is not answered by another agent's start
-    return changes | {"state": Working(kind), "in_turn": not rests}
+        return changes  # the start of an agent does not answer a question to the user
+    return changes | {"state": Working(kind), "in_turn": not is_resting}
 
 
-def late_subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
-    """It began before what we know: it works only if nothing has ended it since."""
-    agent_id, kind = clean(event.agent_id, LONGEST_ID), clean(event.agent_type)
+def delayed_subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
+    """The subagent works only if nothing has ended it since."""
+    agent_id, kind = clean(event.agent_id, MAX_ID_LENGTH), clean(event.agent_type)
     if agent_id == session.agent_id:
-        return {"started": min(session.started, at), **_introduced(event)}
+        return {"started": min(session.started, at), **_description(event)}
     if agent_id in session.memory.closed or at <= session.memory.cleared:
         return {}
     changes: Changes = {}
-    if found := maker_call(session, kind, agent_id):
-        changes["calls"] = {**session.calls, found[0]: replace(found[1], agent=agent_id)}
-    if agent_id in session.agents:  # an event of its own was quicker
+    if match := find_spawning_call(session, kind, agent_id):
+        changes["calls"] = {**session.calls, match[0]: replace(match[1], agent=agent_id)}
+    if agent_id in session.agents:  # an event of its own came first
         return changes
     counters = replace(session.counters, agents=session.counters.agents + 1)
     changes |= {"agents": {**session.agents, agent_id: Agent(kind, at)}, "counters": counters}
-    return corrected(session, **changes)
+    return with_corrected_state(session, **changes)
 
 
 def subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
-    """In its own session the subagent is done; its maker goes on with what it brought.
+    """The subagent's own session ends; its parent continues with the result.
 
-    Compaction fires one with a blank type and without a start: that is no subagent.
+    Compaction fires a stop with a blank type and without a start: that is no subagent.
     """
-    agent_id = clean(event.agent_id, LONGEST_ID)
+    agent_id = clean(event.agent_id, MAX_ID_LENGTH)
     if agent_id == session.agent_id:
         return _stopped(session, event, at)
     if event.agent_type == "" and agent_id not in session.agents:
         return {}
-    told = now_doing(session, closed=(agent_id,), **_without(session, agent_id))
-    if told.get("state") == IDLE:  # nothing is left in the background: the client wakes the agent with the result
-        told["state"] = THINKING
-    return told
+    changes = with_state(session, closed=(agent_id,), **_without_agent(session, agent_id))
+    if changes.get("state") == IDLE:  # nothing runs in the background: the client wakes the agent with the result
+        changes["state"] = THINKING
+    return changes
 
 
-def late_subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
-    """It is done, whenever we hear of it, unless it has worked since."""
-    agent_id = clean(event.agent_id, LONGEST_ID)
+def delayed_subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
+    """The subagent has ended, unless it has worked since."""
+    agent_id = clean(event.agent_id, MAX_ID_LENGTH)
     if agent_id == session.agent_id:
-        recent = session.ended is None and at > session.memory.heard - 2.0
-        return _stopped(session, event, session.memory.heard) if recent else {}
+        is_recent = session.ended is None and at > session.memory.newest - 2.0
+        return _stopped(session, event, session.memory.newest) if is_recent else {}
     if agent_id not in session.agents or session.agents[agent_id].at > at:
         return {"closed": (agent_id,)}
-    return corrected(session, closed=(agent_id,), **_without(session, agent_id))
+    return with_corrected_state(session, closed=(agent_id,), **_without_agent(session, agent_id))
 
 
 def teammate_idle(session: Session, _event: TeammateIdle, _at: float) -> Changes:
-    """A teammate has nothing to do; it has not ended."""
+    """The teammate is idle; it has not ended."""
     return {"state": IDLE, "in_turn": False, "calls": {}, "cleared": True} if session.is_child else {}
 
 
-def maker_call(session: Session, kind: str, agent_id: str) -> tuple[str, OpenCall] | None:
-    """Guess which open call made a subagent: the oldest that asked for this type, else the oldest, has none yet."""
+def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str, OpenCall] | None:
+    """Guess which open call started a subagent: the oldest without one that asked for this type, else the oldest."""
+    client = client_or_default(session.client)
     waiting = [
         (call_id, call)
         for call_id, call in session.calls.items()
-        if call.tool in MAKES_AGENTS and call.agent in ("", agent_id)
+        if client.kind_of(call.tool) == "spawn" and call.agent in ("", agent_id)
     ]
-    return next((found for found in waiting if found[1].kind == kind), waiting[0] if waiting else None)
+    return next((match for match in waiting if match[1].kind == kind), waiting[0] if waiting else None)
 
 
-def adopt(session: Session, agent_id: str, kind: str, at: float) -> Session:
-    """Let a subagent be at work of which we heard no start, or which works again."""
+def add_subagent(session: Session, agent_id: str, kind: str, at: float) -> Session:
+    """Return the session with a working subagent whose start was not seen, or that works again."""
     agent = Agent(kind, at, background=not session.in_turn)
     changes: Changes = {"agents": {**session.agents, agent_id: agent}}
     if not session.in_turn and session.ended is None:
         evidence = Evidence("a subagent's event", at)
-        changes = now_doing(session, **changes) | {"evidence": evidence}
+        changes = with_state(session, **changes) | {"evidence": evidence}
         changes.pop("about", None)
     return replace(session, **changes)
 
 
-def disown(session: Session, agent_id: str) -> Session:
-    """Take a subagent away that was another's."""
-    changes = corrected(session, **_without(session, agent_id))
+def remove_subagent(session: Session, agent_id: str) -> Session:
+    """Return the session without a subagent that belongs to another."""
+    changes = with_corrected_state(session, **_without_agent(session, agent_id))
     changes.pop("about", None)
     return replace(session, **changes)
 
 
-def _introduced(event: SubagentStart) -> Changes:
+def _description(event: SubagentStart) -> Changes:
     changes: Changes = {"agent_type": clean(event.agent_type)}
     if event.description:
         changes["description"] = clean(event.description)
-    if transcript := event.agent_transcript:
-        changes["transcript"] = clean(transcript, LONGEST_PATH)
+    if transcript := client_or_default(event.client).agent_transcript(event):
+        changes["transcript"] = clean(transcript, MAX_PATH_LENGTH)
     return changes
 
 
 def _stopped(session: Session, event: SubagentStop, at: float) -> Changes:
     changes: Changes = {"state": IDLE, "in_turn": False, "calls": {}, "ended": at, "end_reason": "completed"}
     if event.agent_transcript_path:
-        changes["transcript"] = clean(event.agent_transcript_path, LONGEST_PATH)
+        changes["transcript"] = clean(event.agent_transcript_path, MAX_PATH_LENGTH)
     agents = {name: agent for name, agent in session.agents.items() if agent.background}
     return changes | {"agents": agents, "cleared": True}
 
 
-def _without(session: Session, agent_id: str) -> Changes:
+def _without_agent(session: Session, agent_id: str) -> Changes:
     changes: Changes = {}
     if agent_id in session.agents:
         changes["agents"] = {name: agent for name, agent in session.agents.items() if name != agent_id}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.sessions._limits import LONGEST_ID, LONGEST_PATH, LONGEST_TEXT, MOST_CALLS, clean
+from fairlead.clients import client_or_default
+from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
 from fairlead.sessions._session import Agent, OpenCall, Session
 from fairlead.sessions._states import THINKING, AttentionNeeded, Working
-from fairlead.sessions.transitions._activity import Changes, corrected, now_doing
+from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
 
 if TYPE_CHECKING:
     from fairlead.events import (
@@ -24,187 +25,191 @@ if TYPE_CHECKING:
         ToolEvent,
     )
 
-INTERACTIVE = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
-"""Tools whose running is a question to the person."""
-
-MAKES_AGENTS = frozenset({"Agent", "Task"})
 MCP_INPUT = "MCP input"
 
-_SPECIAL = INTERACTIVE | MAKES_AGENTS
 _NO_CALLS: dict[str, OpenCall] = {}
-_SHORT = 100
+_MAX_SHORT_NAME = 100
 
-ONE_MESSAGE = 2.0
-"""Seconds within which the calls of one message of the model begin. No event tells that a person said no: a call
-that begins later, while another is asked about, comes from the next message, so the question was answered."""
-
-
-def path_of(tool_input: dict[str, Any]) -> str:
-    """Give the file that a tool call is about, if it says so."""
-    path = tool_input.get("file_path") or tool_input.get("notebook_path") or tool_input.get("path")
-    return clean(path, LONGEST_PATH) if type(path) is str else ""
+SAME_MESSAGE = 2.0
+"""Seconds within which the calls of one message of the model start. No event reports that the user declined: a call
+that starts later, while another one waits for an answer, belongs to the next message, so the question was answered."""
 
 
-# -- a call begins -------------------------------------------------------------------------------------
+def path_of(event: ToolEvent) -> str:
+    """Return the path in a tool call's input; "" if there is none."""
+    path = client_or_default(event.client).path_of(event.tool_input)
+    return clean(path, MAX_PATH_LENGTH) if path else ""
+
+
+def makes_agent(event: ToolEvent) -> bool:
+    """Return whether a tool call makes a subagent."""
+    return client_or_default(event.client).kind_of(event.tool_name) == "spawn"
+
+
+# -- a call starts -------------------------------------------------------------------------------------
 
 
 def pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
-    """The tool runs; an interactive one asks the person."""
+    """The tool runs; an interactive one asks the user."""
     calls, call, call_id = session.calls, _opened(event, at), event.tool_use_id
     is_asked = False
     if type(session.state) is AttentionNeeded:
-        calls = {name: known for name, known in calls.items() if not known.asked or known.at > at - ONE_MESSAGE}
-        is_asked = any(known.asked for known in calls.values())
+        calls = {name: other for name, other in calls.items() if not other.asked or other.at > at - SAME_MESSAGE}
+        is_asked = any(other.asked for other in calls.values())
     if call_id:
-        if len(call_id) > LONGEST_ID or not call_id.isascii():
-            call_id = clean(call_id, LONGEST_ID)
+        if len(call_id) > MAX_ID_LENGTH or not call_id.isascii():
+            call_id = clean(call_id, MAX_ID_LENGTH)
         calls = {**calls, call_id: call} if calls else {call_id: call}
-        if len(calls) > MOST_CALLS:
+        if len(calls) > MAX_CALLS:
             del calls[next(iter(calls))]
     counters = replace(session.counters, tools=session.counters.tools + 1)
     if is_asked:
         changes: Changes = {"in_turn": True, "calls": calls, "counters": counters}
-        return now_doing(session, **changes) if call_id else changes
+        return with_state(session, **changes) if call_id else changes
     state = AttentionNeeded(call.asked) if call.asked else Working(call.tool)
     return {"in_turn": True, "calls": calls, "counters": counters, "state": state, "about": call}
 
 
-def blocked(session: Session, _event: PreToolUse, _at: float) -> Changes:
-    """Our own answer kept the tool from running."""
+def pre_tool_use_blocked(session: Session, _event: PreToolUse, _at: float) -> Changes:
+    """Our answer kept the tool from running."""
     counters = replace(session.counters, denials=session.counters.denials + 1)
-    return now_doing(session, in_turn=True, counters=counters)
+    return with_state(session, in_turn=True, counters=counters)
 
 
-def late_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
-    """A call that began before what we know: it is open only if nothing has ended it since."""
+def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
+    """The call is open only if nothing has ended it since."""
     counters = replace(session.counters, tools=session.counters.tools + 1)
-    call_id = clean(event.tool_use_id or "", LONGEST_ID)
+    call_id = clean(event.tool_use_id or "", MAX_ID_LENGTH)
     if not call_id or not session.in_turn or call_id in session.memory.closed or at <= session.memory.cleared:
         return {"counters": counters}
     calls = {call_id: _opened(event, at), **session.calls}
-    return corrected(session, calls=calls, counters=counters)
+    return with_corrected_state(session, calls=calls, counters=counters)
 
 
 def permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
-    """The person is asked: about the youngest open call that fits, because the event does not name it."""
-    tool, path = clean(event.tool_name), path_of(event.tool_input)
-    reason = tool if tool in INTERACTIVE else f"Permission for {tool}"
+    """The user is asked about the newest open call that matches: the event does not identify it."""
+    tool, path = clean(event.tool_name), path_of(event)
+    reason = tool if tool in client_or_default(event.client).questions else f"Permission for {tool}"
     for call_id, call in reversed(session.calls.items()):
         if call.tool == tool and call.path == path and not call.asked:
             calls = {**session.calls, call_id: replace(call, asked=reason)}
-            return now_doing(session, in_turn=True, calls=calls)
+            return with_state(session, in_turn=True, calls=calls)
     return {"in_turn": True, "state": AttentionNeeded(reason), "about": OpenCall(tool, at, path)}
 
 
-def late_permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
-    """A question that was overtaken by a parallel call: it stands if the call that it is about is still open."""
+def delayed_permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
+    """The question of a parallel call: it is open if its call is."""
     changes = permission_request(session, event, at)
-    recent = at > session.memory.heard - ONE_MESSAGE
-    return corrected(session, calls=changes["calls"]) if "calls" in changes and recent else {}
+    is_recent = at > session.memory.newest - SAME_MESSAGE
+    return with_corrected_state(session, calls=changes["calls"]) if "calls" in changes and is_recent else {}
 
 
 def _opened(event: PreToolUse, at: float) -> OpenCall:
-    tool, told = event.tool_name, event.tool_input
-    if tool not in _SPECIAL:
-        if len(tool) > _SHORT or not tool.isascii():
-            tool = clean(tool)
-        return OpenCall(tool, at, path_of(told))
-    if tool in INTERACTIVE:
+    tool, client = event.tool_name, client_or_default(event.client)
+    if tool in client.questions:
         return OpenCall(tool, at, asked=tool)
-    kind = told.get("name") or told.get("subagent_type") or "general-purpose"
-    return OpenCall(tool, at, about=_text(told.get("description")), kind=_text(kind))
+    if client.kind_of(tool) == "spawn":
+        request = client.subagent_request(event.tool_input)
+        return OpenCall(tool, at, about=clean(request.description), kind=clean(request.name))
+    if len(tool) > _MAX_SHORT_NAME or not tool.isascii():
+        tool = clean(tool)
+    return OpenCall(tool, at, path_of(event))
 
 
 # -- a call ends ---------------------------------------------------------------------------------------
 
 
 def post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
-    """The tool is done. What else is open goes on; else the agent thinks."""
+    """The call has ended. Other open calls continue; without any the agent thinks."""
     calls, call_id = session.calls, event.tool_use_id
-    if len(calls) == 1 and call_id in calls and not session.agents and event.tool_name not in MAKES_AGENTS:
-        about = calls[call_id]  # what most answers are, and what follows below would say the same
+    if len(calls) == 1 and call_id in calls and not session.agents and not makes_agent(event):
+        about = calls[call_id]  # the usual case, with the result of the general one below
         return {"in_turn": True, "calls": _NO_CALLS, "state": THINKING, "about": about, "closed": (call_id,)}
-    return _answered(session, event, at, late=False)
+    return _answered(session, event, at, is_delayed=False)
 
 
-def late_post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
-    """The call is over, whenever we hear of it."""
-    return _answered(session, event, at, late=True)
+def delayed_post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
+    """The call has ended."""
+    return _answered(session, event, at, is_delayed=True)
 
 
 def post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: float) -> Changes:
-    """The tool failed, and the agent decides what next; if the person interrupted it, the turn is over."""
+    """The tool failed and the agent continues; if the user interrupted it, the turn is over."""
     counters = replace(session.counters, failures=session.counters.failures + 1)
     if event.is_interrupt:
-        return now_doing(session, in_turn=False, calls={}, counters=counters, cleared=True)
-    return now_doing(session, in_turn=True, counters=counters, **_closed(session, event))
+        return with_state(session, in_turn=False, calls={}, counters=counters, cleared=True)
+    return with_state(session, in_turn=True, counters=counters, **_closed(session, event))
 
 
-def late_post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: float) -> Changes:
-    """Likewise, without a new state."""
+def delayed_post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: float) -> Changes:
+    """The call has ended. An interrupt is not applied: the turn may be a later one."""
     counters = replace(session.counters, failures=session.counters.failures + 1)
-    return corrected(session, counters=counters, **_closed(session, event))
+    return with_corrected_state(session, counters=counters, **_closed(session, event))
 
 
 def permission_denied(session: Session, event: PermissionDenied, _at: float) -> Changes:
-    """The client's own classifier said no: nobody is asked any more."""
+    """The client's own classifier denied the call: the user is not asked any more."""
     counters = replace(session.counters, denials=session.counters.denials + 1)
-    return now_doing(session, in_turn=True, counters=counters, **_closed(session, event))
+    return with_state(session, in_turn=True, counters=counters, **_closed(session, event))
 
 
-def late_permission_denied(session: Session, event: PermissionDenied, _at: float) -> Changes:
-    """Likewise, without a new state."""
+def delayed_permission_denied(session: Session, event: PermissionDenied, _at: float) -> Changes:
+    """The call has ended."""
     counters = replace(session.counters, denials=session.counters.denials + 1)
-    return corrected(session, counters=counters, **_closed(session, event))
+    return with_corrected_state(session, counters=counters, **_closed(session, event))
 
 
 def post_tool_batch(session: Session, event: PostToolBatch, _at: float) -> Changes:
-    """All calls of a message are answered, also those that a rule denied, for which no other event comes."""
+    """All calls of a message have ended, including those that a rule denied, which fire no other event."""
     ended = (*session.calls, *_listed(event))
-    return now_doing(session, in_turn=True, calls={}, closed=ended, cleared=True)
+    return with_state(session, in_turn=True, calls={}, closed=ended, cleared=True)
 
 
-def late_post_tool_batch(session: Session, event: PostToolBatch, _at: float) -> Changes:
-    """The calls that it lists are over; others may be of a later message."""
+def delayed_post_tool_batch(session: Session, event: PostToolBatch, _at: float) -> Changes:
+    """The listed calls have ended; others may belong to a later message."""
     listed = _listed(event)
     calls = {name: call for name, call in session.calls.items() if name not in listed}
-    return corrected(session, calls=calls, closed=listed)
+    return with_corrected_state(session, calls=calls, closed=listed)
 
 
-def _answered(session: Session, event: PostToolUse, at: float, *, late: bool) -> Changes:
+def _answered(session: Session, event: PostToolUse, at: float, *, is_delayed: bool) -> Changes:
     changes = _closed(session, event)
-    if event.tool_name in MAKES_AGENTS and (made := made_agent(event)):
-        changes |= _made(session, event, made, at, late=late)
-    return corrected(session, **changes) if late else now_doing(session, in_turn=True, **changes)
+    if makes_agent(event) and (agent_id := made_agent(event)):
+        changes |= _spawned(session, event, agent_id, at, is_delayed=is_delayed)
+    return with_corrected_state(session, **changes) if is_delayed else with_state(session, in_turn=True, **changes)
 
 
-def _made(session: Session, event: PostToolUse, made: str, at: float, *, late: bool) -> Changes:
-    """Tell from the answer of the tool whether its agent has finished, or works on in the background."""
+def _spawned(session: Session, event: PostToolUse, agent_id: str, at: float, *, is_delayed: bool) -> Changes:
+    """Return whether the subagent of an answered call has finished, or continues in the background, as changes."""
     if is_finished(event):
-        agents = {name: agent for name, agent in session.agents.items() if name != made}
-        return {"agents": agents, "closed": (clean(event.tool_use_id or "", LONGEST_ID), made)}
-    known = session.agents.get(made)
-    if late and known is None and made in session.memory.closed:
+        agents = {name: agent for name, agent in session.agents.items() if name != agent_id}
+        return {"agents": agents, "closed": (clean(event.tool_use_id or "", MAX_ID_LENGTH), agent_id)}
+    known = session.agents.get(agent_id)
+    if is_delayed and known is None and agent_id in session.memory.closed:
         return {}
-    told = event.tool_input.get("name") or event.tool_input.get("subagent_type") or "general-purpose"
-    agent = Agent(known.type if known else _text(told), known.at if known else at, background=True)
-    return {"agents": {**session.agents, made: agent}}
+    agent = Agent(known.type if known else asked_agent(event), known.at if known else at, background=True)
+    return {"agents": {**session.agents, agent_id: agent}}
 
 
 def made_agent(event: PostToolUse) -> str:
-    """Give the id of the subagent that a call has made; "" if it does not tell."""
-    response = event.tool_response
-    made = response.get("agentId") if type(response) is dict else None
-    return clean(made, LONGEST_ID) if type(made) is str else ""
+    """Return the id of the subagent that an answered call has started; "" if the answer has none."""
+    result = client_or_default(event.client).subagent_result(event)
+    return clean(result.agent_id, MAX_ID_LENGTH) if result else ""
+
+
+def asked_agent(event: PostToolUse) -> str:
+    """Return the name (or the type) of the subagent that a call asked for."""
+    return clean(client_or_default(event.client).subagent_request(event.tool_input).name)
 
 
 def is_finished(event: PostToolUse) -> bool:
-    """Tell whether the subagent that a call made was done when the call was answered."""
-    return bool(event.tool_response.get("status") == "completed")
+    """Return whether the subagent had finished when its call was answered."""
+    result = client_or_default(event.client).subagent_result(event)
+    return result is not None and result.is_finished
 
 
 def _closed(session: Session, event: ToolEvent) -> Changes:
-    call_id = clean(event.tool_use_id or "", LONGEST_ID)
+    call_id = clean(event.tool_use_id or "", MAX_ID_LENGTH)
     if not call_id:
         return {}
     changes: Changes = {"closed": (call_id,)}
@@ -215,33 +220,29 @@ def _closed(session: Session, event: ToolEvent) -> Changes:
 
 def _listed(event: PostToolBatch) -> tuple[str, ...]:
     ids = [call.get("tool_use_id") for call in event.tool_calls or () if type(call) is dict]
-    return tuple(clean(call_id, LONGEST_ID) for call_id in ids if type(call_id) is str)
+    return tuple(clean(call_id, MAX_ID_LENGTH) for call_id in ids if type(call_id) is str)
 
 
-# -- a server asks -------------------------------------------------------------------------------------
+# -- an MCP server asks --------------------------------------------------------------------------------
 
 
 def elicitation(session: Session, event: Elicitation, _at: float) -> Changes:
-    """A server asks the person, in the midst of a call of one of its tools if one is open."""
-    prefix = f"mcp__{event.mcp_server_name or ''}__"
+    """An MCP server asks the user, during a call of one of its tools if one is open."""
+    prefix = client_or_default(event.client).mcp_prefix(event.mcp_server_name or "")
     for call_id, call in reversed(session.calls.items()):
         if call.tool.startswith(prefix):
-            return now_doing(session, calls={**session.calls, call_id: replace(call, asked=MCP_INPUT)}, in_turn=True)
+            return with_state(session, calls={**session.calls, call_id: replace(call, asked=MCP_INPUT)}, in_turn=True)
     return {"state": AttentionNeeded(MCP_INPUT)}
 
 
 def elicitation_result(session: Session, _event: ElicitationResult, _at: float) -> Changes:
-    """The person answered the server."""
+    """The user answered the MCP server."""
     return answered_mcp(session)
 
 
 def answered_mcp(session: Session) -> Changes:
-    """No server waits for the person any more. Whatever else the person is asked stays."""
+    """No MCP server waits for the user any more. Other questions stay open."""
     if session.state != AttentionNeeded(MCP_INPUT):
         return {}
     calls = {name: replace(call, asked="") if call.asked == MCP_INPUT else call for name, call in session.calls.items()}
-    return now_doing(session, calls=calls)
-
-
-def _text(value: object) -> str:
-    return clean(value, LONGEST_TEXT) if type(value) is str else ""
+    return with_state(session, calls=calls)

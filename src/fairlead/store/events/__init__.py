@@ -1,1 +1,1 @@
-"""The store of events, fed from the journal."""
+"""The event store, filled from the journal."""

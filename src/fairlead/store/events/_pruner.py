@@ -1,4 +1,4 @@
-"""How the store stays small: the oldest goes first, a few rows at a time, so that nobody waits long for the lock."""
+"""Keeps the event store small: deletes the oldest rows, a few at a time, so that no writer waits long for the lock."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, select
 
-from fairlead.store._backend import writing
-from fairlead.store.events._tables import dones, events, turns
+from fairlead.store._backend import write_transaction
+from fairlead.store.events._tables import commands, daemon_records, events
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,56 +18,56 @@ if TYPE_CHECKING:
 
     from fairlead.store._backend import Backend
 
-AT_ONCE = 500
-"""So many rows go in one transaction."""
+_BATCH_SIZE = 500
+"""Rows deleted in one transaction."""
+_MAX_PAUSE = 0.05
 
-_LONGEST_PAUSE = 0.05
-
-_OLDEST_FIRST = select(events.c.id).order_by(events.c.at, events.c.id).limit(AT_ONCE)
-_LOST_DONES = (
-    select(dones.c.id)
-    .join_from(dones, events, dones.c.id == events.c.id, isouter=True)
+_OLDEST_EVENTS = select(events.c.id).order_by(events.c.at, events.c.id).limit(_BATCH_SIZE)
+_ORPHANED_COMMANDS = (
+    select(commands.c.id)
+    .join_from(commands, events, commands.c.id == events.c.id, isouter=True)
     .where(events.c.id.is_(None))
-    .order_by(dones.c.at)
-    .limit(AT_ONCE)
+    .order_by(commands.c.at)
+    .limit(_BATCH_SIZE)
 )
-_TURNS = select(turns.c.id).order_by(turns.c.at).limit(AT_ONCE)
+_OLDEST_DAEMON_RECORDS = select(daemon_records.c.id).order_by(daemon_records.c.at).limit(_BATCH_SIZE)
 
 
 class Pruner:
-    """Sweeps one store, in short transactions under the writers' lock."""
+    """Deletes old rows, in short transactions under the writers' lock."""
 
     def __init__(self, backend: Backend, lock: AbstractContextManager[object]) -> None:
-        """Name the store, and the lock that its writers in this process share."""
+        """Use this database, and the lock that its writers in this process share."""
         self._backend = backend
         self._lock = lock
 
-    def forget_before(self, horizon: float) -> int:
-        """Delete the events before a time, and all that belongs to none of the rest."""
-        ids = _OLDEST_FIRST.where(events.c.at < horizon)
+    def delete_before(self, horizon: float) -> int:
+        """Delete the events before a time, with everything that belongs to no other event. Return how many events."""
+        ids = _OLDEST_EVENTS.where(events.c.at < horizon)
         count = self._delete(lambda connection: _delete_events(connection, ids))
-        self._forget_rest(horizon)
+        self._delete_orphans(horizon)
         return count
 
-    def shrink(self, at_most: int) -> int:
-        """Delete the oldest events until what is left fits into so many bytes."""
-        count = self._delete(lambda connection: self._delete_while_over(connection, at_most))
+    def shrink(self, max_bytes: int) -> int:
+        """Delete the oldest events until the rest fits into `max_bytes`. Return how many."""
+        count = self._delete(lambda connection: self._delete_while_over(connection, max_bytes))
         if count:
-            self._forget_rest(self._oldest())
+            self._delete_orphans(self._oldest())
         return count
 
-    def give_back(self) -> None:
-        """Give the room that has become free back to the disk."""
-        self._repeat(self._backend.give_back)
+    def release_space(self) -> None:
+        """Return the free space to the file system."""
+        self._repeat(self._backend.release_space)
 
-    def _delete_while_over(self, connection: Connection, at_most: int) -> int:
-        return _delete_events(connection, _OLDEST_FIRST) if self._backend.used(connection) > at_most else 0
+    def _delete_while_over(self, connection: Connection, max_bytes: int) -> int:
+        return _delete_events(connection, _OLDEST_EVENTS) if self._backend.used_bytes(connection) > max_bytes else 0
 
-    def _forget_rest(self, before: float) -> None:
-        """Delete what has outlived its events, and the daemon's turns of that time."""
-        lost, old = _LOST_DONES.where(dones.c.at < before), _TURNS.where(turns.c.at < before)
-        self._delete(lambda connection: _delete_from(connection, dones, lost))
-        self._delete(lambda connection: _delete_from(connection, turns, old))
+    def _delete_orphans(self, before: float) -> None:
+        """Delete what belonged to deleted events, and the daemon's records of that time."""
+        orphaned = _ORPHANED_COMMANDS.where(commands.c.at < before)
+        old = _OLDEST_DAEMON_RECORDS.where(daemon_records.c.at < before)
+        self._delete(lambda connection: _delete_from(connection, commands, orphaned))
+        self._delete(lambda connection: _delete_from(connection, daemon_records, old))
 
     def _oldest(self) -> float:
         with self._backend.engine.connect() as connection:
@@ -75,33 +75,33 @@ class Pruner:
 
     def _delete(self, step: Callable[[Connection], int]) -> int:
         def delete_some() -> int:
-            with writing(self._backend) as connection:
+            with write_transaction(self._backend) as connection:
                 return step(connection)
 
         return self._repeat(delete_some)
 
     def _repeat(self, step: Callable[[], int]) -> int:
-        """Do it until nothing is left to do. After each step the others get as much time as it took."""
+        """Repeat a step until it returns 0. After each one, pause for as long as it took, so that others can write."""
         total = 0
         while True:
             with self._lock:
-                began = time.monotonic()
+                started_at = time.monotonic()
                 count = step()
-                taken = time.monotonic() - began
+                seconds = time.monotonic() - started_at
             if count <= 0:
                 return total
             total += count
-            time.sleep(min(taken, _LONGEST_PAUSE))
+            time.sleep(min(seconds, _MAX_PAUSE))
 
 
-def _delete_events(connection: Connection, which: Select[str]) -> int:
-    ids = connection.execute(which).scalars().all()
+def _delete_events(connection: Connection, selected: Select[str]) -> int:
+    ids = connection.execute(selected).scalars().all()
     connection.execute(delete(events).where(events.c.id.in_(ids)))
-    connection.execute(delete(dones).where(dones.c.id.in_(ids)))
+    connection.execute(delete(commands).where(commands.c.id.in_(ids)))
     return len(ids)
 
 
-def _delete_from(connection: Connection, table: Table, which: Select[str]) -> int:
-    ids = connection.execute(which).scalars().all()
+def _delete_from(connection: Connection, table: Table, selected: Select[str]) -> int:
+    ids = connection.execute(selected).scalars().all()
     connection.execute(delete(table).where(table.c.id.in_(ids)))
     return len(ids)

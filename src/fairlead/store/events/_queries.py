@@ -1,4 +1,4 @@
-"""The questions that the store answers, as statements. Nothing here is of one database alone."""
+"""The event store's queries. Nothing here is specific to one database."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, distinct, func, literal, select, tuple_, update
 
-from fairlead.store.events._rows import text_of
-from fairlead.store.events._tables import dones, events, positions, turns
+from fairlead.store.events._rows import clean_text
+from fairlead.store.events._tables import commands, daemon_records, events, positions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EVENTS_WITH_DONES = select(events, *(column.label(f"done_{column.name}") for column in dones.c)).join_from(
-    events, dones, events.c.id == dones.c.id, isouter=True
+EVENTS_WITH_COMMANDS = select(events, *(column.label(f"done_{column.name}") for column in commands.c)).join_from(
+    events, commands, events.c.id == commands.c.id, isouter=True
 )
 POSITION = select(positions.c.segment, positions.c.offset).where(positions.c.id == 1)
-SETTLED = update(positions).values(settled=positions.c.settled + 1)
-"""A change that is one: SQLite does not write a row whose values stay the same, and then syncs nothing."""
+COUNT_SYNC = update(positions).values(settled=positions.c.settled + 1)
+"""A real change: SQLite does not write a row whose values stay the same, and would then sync nothing."""
 
 TOTALS = select(
     func.count(events.c.id).label("events"),
@@ -28,35 +28,35 @@ SESSIONS = select(func.count(distinct(events.c.session))).where(events.c.session
 BY_EVENT = select(events.c.event, func.count().label("number")).group_by(events.c.event).order_by(events.c.event)
 
 
-def chosen(*, session: str | None, event: str | None, since: float | None, until: float | None) -> Select[Any]:
-    """Choose events by what they are and when they were."""
-    found = EVENTS_WITH_DONES
+def filtered(*, session: str | None, event: str | None, since: float | None, until: float | None) -> Select[Any]:
+    """Select events by session, kind and time."""
+    query = EVENTS_WITH_COMMANDS
     if session is not None:
-        found = found.where(events.c.session == text_of(session))
+        query = query.where(events.c.session == clean_text(session))
     if event is not None:
-        found = found.where(events.c.event == text_of(event))
+        query = query.where(events.c.event == clean_text(event))
     if since is not None:
-        found = found.where(events.c.at >= since)
+        query = query.where(events.c.at >= since)
     if until is not None:
-        found = found.where(events.c.at < until)
-    return found
+        query = query.where(events.c.at < until)
+    return query
 
 
-def page(found: Select[Any], *, after: tuple[float, str] | None, newest_first: bool, limit: int) -> Select[Any]:
-    """Put events in the order of their keys, and give so many from where the last page ended."""
+def page(query: Select[Any], *, after: tuple[float, str] | None, newest_first: bool, limit: int) -> Select[Any]:
+    """Order events by their keys, and limit them to one page after a key."""
     key = (events.c.at, events.c.id)
     if after is not None:
-        last = tuple_(literal(after[0]), literal(text_of(after[1])))
-        found = found.where(tuple_(*key) < last if newest_first else tuple_(*key) > last)
+        last = tuple_(literal(after[0]), literal(clean_text(after[1])))
+        query = query.where(tuple_(*key) < last if newest_first else tuple_(*key) > last)
     order = [column.desc() if newest_first else column.asc() for column in key]
-    return found.order_by(*order).limit(limit)
+    return query.order_by(*order).limit(limit)
 
 
 def stored_among(ids: Sequence[str]) -> Select[str]:
-    """Find which of these ids are stored."""
+    """Select which of these ids are stored."""
     return select(events.c.id).where(events.c.id.in_(ids))
 
 
-def latest_turns(limit: int) -> Select[Any]:
-    """Choose the daemon's last turns, the newest first."""
-    return select(turns).order_by(turns.c.at.desc(), turns.c.id).limit(limit)
+def latest_daemon_records(limit: int) -> Select[Any]:
+    """Select the daemon's last records, newest first."""
+    return select(daemon_records).order_by(daemon_records.c.at.desc(), daemon_records.c.id).limit(limit)

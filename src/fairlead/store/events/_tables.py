@@ -1,11 +1,11 @@
-"""The tables, as they are at the newest revision. A test holds them against what the migrations make."""
+"""The event tables at the newest revision. A test compares them with what the migrations create."""
 
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 
 REVISION_TABLE = "fairlead_revision"
-"""Where Alembic notes the revision. Not its usual name: a database of another program must not pass for ours."""
+"""Where Alembic stores the revision. Not its default name: another program's database must not pass for ours."""
 
 metadata = MetaData()
 
@@ -33,9 +33,9 @@ events = Table(
     Index("events_by_session", "session", "at", "id"),
     Index("events_by_kind", "event", "at", "id"),
 )
-"""The payload comes last: SQLite then finds every other column without walking through it."""
+"""The payload is the last column: SQLite then reads every other column without scanning it."""
 
-dones = Table(
+commands = Table(
     "dones",
     metadata,
     Column("id", Text, primary_key=True),
@@ -47,9 +47,9 @@ dones = Table(
     Column("steps", Text, nullable=False),
     Index("dones_by_time", "at"),
 )
-"""A table of its own, without a foreign key: how the commands ended may be told before the event itself is."""
+"""How an event's commands ended. No foreign key: this record may arrive before the event's."""
 
-turns = Table(
+daemon_records = Table(
     "turns",
     metadata,
     Column("id", Text, primary_key=True),
@@ -59,7 +59,7 @@ turns = Table(
     Column("version", Text, nullable=False),
     Index("turns_by_time", "at"),
 )
-"""A turn has no id of its own; a digest of all of it keeps it from being taken twice."""
+"""A daemon's record has no id of its own; a digest of its content keeps it from being stored twice."""
 
 positions = Table(
     "positions",
@@ -69,4 +69,4 @@ positions = Table(
     Column("offset", BigInteger, nullable=False),
     Column("settled", BigInteger, nullable=False),
 )
-"""One row: how far the journal has been taken, and how often that was settled."""
+"""One row: the journal position up to which records are stored, and how often that was synced."""

@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it, besides the records themselves."""
+"""Values that the event store returns, besides the journal's records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.journal import CommandsRecord, EventRecord
 
 
 class Key(NamedTuple):
-    """Where an event stands among all others: by time, and by id where the time is the same."""
+    """The sort key of an event: its time, then its id."""
 
     at: float
     id: str
@@ -19,17 +19,17 @@ class Key(NamedTuple):
 class StoredEvent(msgspec.Struct, frozen=True):
     """An event, and how its commands ended if that is known."""
 
-    happened: EventRecord
-    done: CommandsRecord | None = None
+    event: EventRecord
+    commands: CommandsRecord | None = None
 
     @property
     def key(self) -> Key:
-        """Where to go on: the next page is what comes after it."""
-        return Key(self.happened.at, self.happened.id)
+        """The key after which the next page starts."""
+        return Key(self.event.at, self.event.id)
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How much is kept."""
+    """How many events are stored."""
 
     events: int
     sessions: int
@@ -37,19 +37,3 @@ class Counts(msgspec.Struct, frozen=True):
     """Unix time of the first event."""
     newest: float | None
     by_event: dict[str, int]
-
-
-class Health(msgspec.Struct, frozen=True):
-    """What the doctor wants to know."""
-
-    where: str
-    """The file, or the URL without its password."""
-    revision: str
-    head: str
-    """The newest revision that this version knows."""
-    size: int
-    """Bytes on the disk."""
-    free: int
-    """Bytes of them that hold nothing."""
-    problems: tuple[str, ...] = ()
-    """What the integrity check found; empty is good."""

@@ -1,1 +1,1 @@
-"""The store of mail: agents, messages, deliveries."""
+"""The mail store: agents, messages, deliveries."""

@@ -1,4 +1,4 @@
-"""The store's troubles in the words of the mail."""
+"""Translates store errors into mail errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fairlead.mail import MailBusy, MailFull, MailUnreachable
-from fairlead.store._backend import translated
+from fairlead.store._backend import translate_errors
 from fairlead.store._errors import StoreBusy, StoreError, StoreFull
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def translate_store_errors(backend: Backend) -> Iterator[None]:
-    """Turn the errors of drivers and of the store into the mail's."""
+    """Raise errors of drivers and of the store as `MailError`."""
     try:
-        with translated(backend):
+        with translate_errors(backend):
             yield
     except StoreFull as error:
         raise MailFull(
-            f"{backend.where}: there is no room for the mail, so nothing was sent or marked; make room, and try again"
+            f"{backend.location}: the disk is full, so nothing was sent or marked; free some space and try again"
         ) from error
     except StoreBusy as error:
         raise MailBusy(str(error)) from error

@@ -1,6 +1,6 @@
-"""What is asked of the tables of the mail, as statements. Nothing here is of one database alone.
+"""The mail store's queries. Nothing here is specific to one database.
 
-Each goes by an index: none takes longer because there are more messages, but for `found`, which looks into texts.
+Each uses an index: none gets slower with more messages, except `search`, which scans texts.
 """
 
 from __future__ import annotations
@@ -9,197 +9,202 @@ from typing import Any
 
 from sqlalchemy import BindParameter, Select, bindparam, exists, func, literal, or_, select, true, tuple_, update
 
-from fairlead.mail import FIRST_ID, SCRIPT, TOLD_IDLE, TOLD_LATE
+from fairlead.mail import FIRST_ID, NOTICE_IDLE, NOTICE_OVERDUE, SCRIPT
 from fairlead.store.mail._tables import (
-    OWED,
     QUEUED,
+    UNANSWERED,
     URGENT,
     agents,
-    formers,
-    letters,
-    marks,
+    aliases,
+    counters,
+    deliveries,
     messages,
     subscriptions,
 )
 
-# -- what is read --------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------
 
 _senders = agents.alias("senders")
 _recipients = agents.alias("recipients")
-_MESSAGE = (*messages.c, _senders.c.name.label("sender_name"))
-_LETTER = tuple(column for column in letters.c if column.name != "sender")
-_NAMED = _recipients.c.name.label("recipient_name")
+_MESSAGE_COLUMNS = (*messages.c, _senders.c.name.label("sender_name"))
+_DELIVERY_COLUMNS = tuple(column for column in deliveries.c if column.name != "sender")
+_RECIPIENT_NAME = _recipients.c.name.label("recipient_name")
 
-_MESSAGES: Select[Any] = select(*_MESSAGE).join_from(messages, _senders, messages.c.sender == _senders.c.id)
-_BOTH: Select[Any] = (
-    select(*_MESSAGE, *_LETTER, _NAMED)
-    .join_from(letters, messages, letters.c.message == messages.c.id)
+_MESSAGES: Select[Any] = select(*_MESSAGE_COLUMNS).join_from(messages, _senders, messages.c.sender == _senders.c.id)
+_DELIVERIES_WITH_MESSAGES: Select[Any] = (
+    select(*_MESSAGE_COLUMNS, *_DELIVERY_COLUMNS, _RECIPIENT_NAME)
+    .join_from(deliveries, messages, deliveries.c.message == messages.c.id)
     .join(_senders, messages.c.sender == _senders.c.id)
-    .join(_recipients, letters.c.recipient == _recipients.c.id)
+    .join(_recipients, deliveries.c.recipient == _recipients.c.id)
 )
 
 MESSAGE = _MESSAGES.where(messages.c.id == bindparam("message"))
 MESSAGES = _MESSAGES.where(messages.c.id.in_(bindparam("messages", expanding=True))).order_by(messages.c.id)
-LETTERS: Select[Any] = (
-    select(*_LETTER, _NAMED)
-    .join_from(letters, _recipients, letters.c.recipient == _recipients.c.id)
-    .where(letters.c.message == bindparam("message"))
+DELIVERIES: Select[Any] = (
+    select(*_DELIVERY_COLUMNS, _RECIPIENT_NAME)
+    .join_from(deliveries, _recipients, deliveries.c.recipient == _recipients.c.id)
+    .where(deliveries.c.message == bindparam("message"))
     .order_by(_recipients.c.name)
 )
-STAGE = select(letters.c.stage).where(
-    letters.c.recipient == bindparam("agent"), letters.c.message == bindparam("message")
+STAGE = select(deliveries.c.stage).where(
+    deliveries.c.recipient == bindparam("agent"), deliveries.c.message == bindparam("message")
 )
 INBOX = (
-    _BOTH.where(
-        letters.c.recipient == bindparam("agent"),
-        letters.c.stage == bindparam("wanted"),
-        letters.c.message < bindparam("before"),
+    _DELIVERIES_WITH_MESSAGES.where(
+        deliveries.c.recipient == bindparam("agent"),
+        deliveries.c.stage == bindparam("wanted"),
+        deliveries.c.message < bindparam("before"),
     )
-    .order_by(letters.c.message.desc())
-    .limit(bindparam("most"))
+    .order_by(deliveries.c.message.desc())
+    .limit(bindparam("limit"))
 )
-SENT_BEFORE = _MESSAGES.where(
+BY_KEYS = _MESSAGES.where(
     messages.c.sender == bindparam("agent"), messages.c.key.in_(bindparam("keys", expanding=True))
 )
 
-_OWED: Select[Any] = _BOTH.where(OWED).order_by(letters.c.message, letters.c.recipient)
-_LIVING = _OWED.where(letters.c.stage != "bounced").limit(bindparam("most"))
-OWED_BY = _LIVING.where(letters.c.recipient == bindparam("agent"))
-OWED_TO = _LIVING.where(letters.c.sender == bindparam("agent"))
-OWED_FOR = _OWED.where(letters.c.message.in_(bindparam("messages", expanding=True)))
+_UNANSWERED: Select[Any] = _DELIVERIES_WITH_MESSAGES.where(UNANSWERED).order_by(
+    deliveries.c.message, deliveries.c.recipient
+)
+_UNANSWERED_NOT_BOUNCED = _UNANSWERED.where(deliveries.c.stage != "bounced").limit(bindparam("limit"))
+UNANSWERED_BY = _UNANSWERED_NOT_BOUNCED.where(deliveries.c.recipient == bindparam("agent"))
+UNANSWERED_FROM = _UNANSWERED_NOT_BOUNCED.where(deliveries.c.sender == bindparam("agent"))
+UNANSWERED_AMONG = _UNANSWERED.where(deliveries.c.message.in_(bindparam("messages", expanding=True)))
 
 
-def thread_of(reader: int) -> Select[Any]:
-    """Choose what a reader wrote or got in a thread."""
-    found = _MESSAGES.where(messages.c.thread == bindparam("thread"), messages.c.id < bindparam("before"))
-    return _newest(found.where(_concerns(reader)))
+def thread(reader: int) -> Select[Any]:
+    """Select what a reader wrote or received in a thread."""
+    query = _MESSAGES.where(messages.c.thread == bindparam("thread"), messages.c.id < bindparam("before"))
+    return _newest_first(query.where(_is_visible_to(reader)))
 
 
-def found(text: str, reader: int) -> Select[Any]:
-    """Look for a text in what a reader wrote or got."""
-    has = or_(messages.c.subject.icontains(text, autoescape=True), messages.c.body.icontains(text, autoescape=True))
-    return _newest(_MESSAGES.where(messages.c.id < bindparam("before"), _concerns(reader), has))
+def search(text: str, reader: int) -> Select[Any]:
+    """Select messages with a text that a reader wrote or received."""
+    matches = or_(messages.c.subject.icontains(text, autoescape=True), messages.c.body.icontains(text, autoescape=True))
+    return _newest_first(_MESSAGES.where(messages.c.id < bindparam("before"), _is_visible_to(reader), matches))
 
 
-def _newest(chosen: Select[Any]) -> Select[Any]:
-    return chosen.order_by(messages.c.id.desc()).limit(bindparam("most"))
+def _newest_first(query: Select[Any]) -> Select[Any]:
+    return query.order_by(messages.c.id.desc()).limit(bindparam("limit"))
 
 
-def _concerns(reader: int) -> Any:
+def _is_visible_to(reader: int) -> Any:
     if not reader:
         return true()
-    got = exists().where(letters.c.recipient == reader, letters.c.message == messages.c.id)
-    return or_(messages.c.sender == reader, got)
+    received = exists().where(deliveries.c.recipient == reader, deliveries.c.message == messages.c.id)
+    return or_(messages.c.sender == reader, received)
 
 
-# -- what an office holds ------------------------------------------------------------------------------
+# -- loading the cache ---------------------------------------------------------------------------------
 
 AGENTS = select(agents).order_by(agents.c.id)
-FORMERS = select(formers)
+ALIASES = select(aliases)
 SUBSCRIPTIONS = select(subscriptions.c.topic, subscriptions.c.agent).order_by(subscriptions.c.number)
-LATEST = select(func.max(messages.c.id))
-MARK = select(marks.c.value).where(marks.c.name == bindparam("mark"))
-OWING = (
-    select(letters.c.recipient)
-    .where(OWED, letters.c.stage.in_(("shown", "read")), letters.c.told.bitwise_and(TOLD_IDLE) == 0)
+LAST_MESSAGE = select(func.max(messages.c.id))
+COUNTER = select(counters.c.value).where(counters.c.name == bindparam("counter"))
+OWING_REPLY = (
+    select(deliveries.c.recipient)
+    .where(UNANSWERED, deliveries.c.stage.in_(("shown", "read")), deliveries.c.told.bitwise_and(NOTICE_IDLE) == 0)
     .distinct()
 )
 DEADLINES = (
     select(messages.c.deadline, messages.c.id)
-    .join_from(letters, messages, letters.c.message == messages.c.id)
-    .where(OWED, messages.c.deadline > 0, letters.c.told.bitwise_and(TOLD_LATE) == 0)
+    .join_from(deliveries, messages, deliveries.c.message == messages.c.id)
+    .where(UNANSWERED, messages.c.deadline > 0, deliveries.c.told.bitwise_and(NOTICE_OVERDUE) == 0)
     .distinct()
 )
-COUNTS = (
-    select(letters.c.recipient, letters.c.stage, func.count().label("number"))
+COUNTS_BY_STAGE = (
+    select(deliveries.c.recipient, deliveries.c.stage, func.count().label("number"))
     .where(
-        letters.c.recipient.in_(bindparam("agents", expanding=True)),
-        letters.c.stage.in_(bindparam("stages", expanding=True)),
+        deliveries.c.recipient.in_(bindparam("agents", expanding=True)),
+        deliveries.c.stage.in_(bindparam("stages", expanding=True)),
     )
-    .group_by(letters.c.recipient, letters.c.stage)
+    .group_by(deliveries.c.recipient, deliveries.c.stage)
 )
-URGENTS = select(letters.c.recipient, func.count().label("number")).where(URGENT).group_by(letters.c.recipient)
-OWES = (
-    select(letters.c.recipient.label("agent"), func.count().label("number"))
-    .where(OWED, letters.c.stage != "bounced", letters.c.recipient.in_(bindparam("agents", expanding=True)))
-    .group_by(letters.c.recipient)
+URGENT_COUNTS = (
+    select(deliveries.c.recipient, func.count().label("number")).where(URGENT).group_by(deliveries.c.recipient)
 )
-IS_OWED = (
-    select(letters.c.sender.label("agent"), func.count().label("number"))
-    .where(OWED, letters.c.stage != "bounced", letters.c.sender.in_(bindparam("agents", expanding=True)))
-    .group_by(letters.c.sender)
+OWES_COUNTS = (
+    select(deliveries.c.recipient.label("agent"), func.count().label("number"))
+    .where(UNANSWERED, deliveries.c.stage != "bounced", deliveries.c.recipient.in_(bindparam("agents", expanding=True)))
+    .group_by(deliveries.c.recipient)
+)
+OWED_COUNTS = (
+    select(deliveries.c.sender.label("agent"), func.count().label("number"))
+    .where(UNANSWERED, deliveries.c.stage != "bounced", deliveries.c.sender.in_(bindparam("agents", expanding=True)))
+    .group_by(deliveries.c.sender)
 )
 
-# -- showing -------------------------------------------------------------------------------------------
+# -- delivery ------------------------------------------------------------------------------------------
 
-_MINE = letters.c.recipient == bindparam("agent")
-_MOST: BindParameter[int] = bindparam("most")
+_OF_AGENT = deliveries.c.recipient == bindparam("agent")
+_LIMIT: BindParameter[int] = bindparam("limit")
 
-FIRST = select(letters.c.message).where(_MINE, QUEUED).order_by(letters.c.message).limit(_MOST)
+FIRST_QUEUED = select(deliveries.c.message).where(_OF_AGENT, QUEUED).order_by(deliveries.c.message).limit(_LIMIT)
 FIRST_URGENT = (
-    select(letters.c.message, messages.c.thread)
-    .join_from(letters, messages, letters.c.message == messages.c.id)
-    .where(_MINE, URGENT)
-    .order_by(letters.c.message)
-    .limit(_MOST)
+    select(deliveries.c.message, messages.c.thread)
+    .join_from(deliveries, messages, deliveries.c.message == messages.c.id)
+    .where(_OF_AGENT, URGENT)
+    .order_by(deliveries.c.message)
+    .limit(_LIMIT)
 )
-BEFORE_IN_THREAD = (
-    select(letters.c.message)
-    .join_from(messages, letters, letters.c.message == messages.c.id)
-    .where(_MINE, QUEUED, messages.c.thread == bindparam("in_thread"), messages.c.id < bindparam("before"))
-    .order_by(letters.c.message)
-    .limit(_MOST)
+QUEUED_BEFORE_IN_THREAD = (
+    select(deliveries.c.message)
+    .join_from(messages, deliveries, deliveries.c.message == messages.c.id)
+    .where(_OF_AGENT, QUEUED, messages.c.thread == bindparam("in_thread"), messages.c.id < bindparam("before"))
+    .order_by(deliveries.c.message)
+    .limit(_LIMIT)
 )
-SHOWN_AT = (
-    select(letters.c.recipient, letters.c.message, letters.c.urgent, agents.c.ended)
-    .join_from(letters, agents, letters.c.recipient == agents.c.id)
-    .where(letters.c.event_id == bindparam("at_event"), letters.c.stage == "shown")
+SHOWN_AT_EVENT = (
+    select(deliveries.c.recipient, deliveries.c.message, deliveries.c.urgent, agents.c.ended)
+    .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)
+    .where(deliveries.c.event_id == bindparam("at_event"), deliveries.c.stage == "shown")
 )
-BOUNCED = select(func.count().label("queued"), func.coalesce(func.sum(letters.c.urgent), 0).label("urgent")).where(
-    _MINE, letters.c.stage == "bounced"
-)
+BOUNCED_COUNTS = select(
+    func.count().label("queued"), func.coalesce(func.sum(deliveries.c.urgent), 0).label("urgent")
+).where(_OF_AGENT, deliveries.c.stage == "bounced")
 
-# -- answering -----------------------------------------------------------------------------------------
+# -- answers -------------------------------------------------------------------------------------------
 
-ANSWERED = (
-    select(letters.c.message, letters.c.stage, letters.c.urgent)
-    .join_from(letters, messages, letters.c.message == messages.c.id)
+_ANSWERABLE = (
+    select(deliveries.c.message, deliveries.c.stage, deliveries.c.urgent)
+    .join_from(deliveries, messages, deliveries.c.message == messages.c.id)
     .where(
-        _MINE,
-        letters.c.message <= bindparam("reply_to"),
-        letters.c.sender.in_(bindparam("senders", expanding=True)),
-        letters.c.stage != "answered",
+        _OF_AGENT,
+        deliveries.c.message <= bindparam("reply_to"),
+        deliveries.c.sender.in_(bindparam("senders", expanding=True)),
+        deliveries.c.stage != "answered",
         messages.c.thread == bindparam("in_thread"),
     )
 )
-NAMED = ANSWERED.where(letters.c.message == bindparam("reply_to"))
-ASKED = ANSWERED.where(OWED)
+REPLIED_TO = _ANSWERABLE.where(deliveries.c.message == bindparam("reply_to"))
+ASKED_EARLIER = _ANSWERABLE.where(UNANSWERED)
 
-# -- changing ------------------------------------------------------------------------------------------
+# -- updates -------------------------------------------------------------------------------------------
 
-ONE = update(letters).where(_MINE, letters.c.message == bindparam("number"))
-ALL_QUEUED = update(letters).where(_MINE, QUEUED)
-ALL_BOUNCED = update(letters).where(_MINE, letters.c.stage == "bounced")
-AGENT = update(agents).where(agents.c.id == bindparam("agent"))
+UPDATE_DELIVERY = update(deliveries).where(_OF_AGENT, deliveries.c.message == bindparam("number"))
+UPDATE_QUEUED = update(deliveries).where(_OF_AGENT, QUEUED)
+UPDATE_BOUNCED = update(deliveries).where(_OF_AGENT, deliveries.c.stage == "bounced")
+UPDATE_AGENT = update(agents).where(agents.c.id == bindparam("agent"))
+MARK_NOTIFIED = UPDATE_DELIVERY.values(told=deliveries.c.told.bitwise_or(bindparam("reason")))
 
-# -- keeping small -------------------------------------------------------------------------------------
+# -- pruning -------------------------------------------------------------------------------------------
 
-_waits = exists().where(
-    letters.c.message == messages.c.id, letters.c.stage == "queued", letters.c.recipient != SCRIPT.id
+_is_queued = exists().where(
+    deliveries.c.message == messages.c.id, deliveries.c.stage == "queued", deliveries.c.recipient != SCRIPT.id
 )
-_OLD = (
-    select(messages.c.id, messages.c.at, _waits.label("waits"))
+_OLD_MESSAGES = (
+    select(messages.c.id, messages.c.at, _is_queued.label("is_queued"))
     .where(messages.c.at < bindparam("horizon"))
     .order_by(messages.c.at, messages.c.id)
-    .limit(_MOST)
+    .limit(_LIMIT)
 )
 
 
-def old(after: tuple[float, int] | None) -> Select[Any]:
-    """Choose messages from before a time, the oldest first, and say of each whether somebody still waits for it."""
+def old_messages(after: tuple[float, int] | None) -> Select[Any]:
+    """Select messages from before a time, oldest first, and whether each is still queued for an agent."""
     if after is None:
-        return _OLD
-    return _OLD.where(tuple_(messages.c.at, messages.c.id) > tuple_(literal(after[0]), literal(after[1])))
+        return _OLD_MESSAGES
+    return _OLD_MESSAGES.where(tuple_(messages.c.at, messages.c.id) > tuple_(literal(after[0]), literal(after[1])))
 
 
 _children = agents.alias("children")
@@ -208,6 +213,6 @@ OLD_AGENTS = select(agents.c.id).where(
     agents.c.ended > 0,
     agents.c.ended < bindparam("horizon"),
     ~exists().where(messages.c.sender == agents.c.id),
-    ~exists().where(letters.c.recipient == agents.c.id),
+    ~exists().where(deliveries.c.recipient == agents.c.id),
     agents.c.id.not_in(select(_children.c.parent)),
 )

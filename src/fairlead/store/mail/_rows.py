@@ -1,4 +1,4 @@
-"""From messages, letters and agents to rows, and back."""
+"""Converts messages, deliveries and agents to rows and back."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.mail import Agent, Delivery, Message, Owed
+from fairlead.mail import Agent, Delivery, Message, UnansweredRequest
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
 
-    from fairlead.mail import Post
+    from fairlead.mail import OutgoingMessage
 
-_write_addresses = msgspec.json.Encoder().encode
-_read_addresses = msgspec.json.Decoder(tuple[str, ...]).decode
+_encode_addresses = msgspec.json.Encoder().encode
+_decode_addresses = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def agent_row(agent: Agent) -> dict[str, Any]:
-    """Give an agent's row."""
+    """Return the row of an agent."""
     return msgspec.structs.asdict(agent)
 
 
-def agent_of(row: Row[Any]) -> Agent:
-    """Read an agent."""
+def agent_from(row: Row[Any]) -> Agent:
+    """Return the agent of a row."""
     return Agent(**row._asdict())
 
 
-def message_row(post: Post) -> dict[str, Any]:
-    """Give a message's row."""
-    message = post.message
+def message_row(outgoing: OutgoingMessage) -> dict[str, Any]:
+    """Return the row of a message."""
+    message = outgoing.message
     return {
         "id": message.id,
         "at": message.at,
-        "sender": post.sender,
-        "addressed": _write_addresses(message.to).decode(),
+        "sender": outgoing.sender,
+        "addressed": _encode_addresses(message.to).decode(),
         "subject": message.subject,
         "priority": message.priority,
         "intent": message.intent,
@@ -42,18 +42,18 @@ def message_row(post: Post) -> dict[str, Any]:
         "reply_to": message.reply_to,
         "deadline": message.deadline,
         "project": message.project,
-        "key": post.key or None,
+        "key": outgoing.key or None,
         "body": message.body,
     }
 
 
-def message_of(row: Row[Any]) -> Message:
-    """Read a message, from a row with its sender's name."""
+def message_from(row: Row[Any]) -> Message:
+    """Return the message of a row that has its sender's name."""
     return Message(
         id=row.id,
         at=row.at,
         sender=row.sender_name,
-        to=_read_addresses(row.addressed),
+        to=_decode_addresses(row.addressed),
         subject=row.subject,
         body=row.body,
         priority=row.priority,
@@ -65,12 +65,12 @@ def message_of(row: Row[Any]) -> Message:
     )
 
 
-def letter_rows(post: Post) -> list[dict[str, Any]]:
-    """Give the rows of a message's letters: queued, or bounced where the recipient has ended."""
-    message, gone = post.message, set(post.gone)
-    same = {
+def delivery_rows(outgoing: OutgoingMessage) -> list[dict[str, Any]]:
+    """Return the rows of a message's deliveries: queued, or bounced if the recipient has ended."""
+    message, ended = outgoing.message, set(outgoing.ended_recipients)
+    common = {
         "message": message.id,
-        "sender": post.sender,
+        "sender": outgoing.sender,
         "urgent": int(message.priority == "urgent"),
         "owed": int(message.intent == "request"),
         "told": 0,
@@ -81,13 +81,13 @@ def letter_rows(post: Post) -> list[dict[str, Any]]:
         "read": 0.0,
         "answered": 0.0,
     }
-    waits = {**same, "stage": "queued", "bounced": 0.0, "why": ""}
-    bounces = {**same, "stage": "bounced", "bounced": message.at, "why": post.why}
-    return [{**(bounces if number in gone else waits), "recipient": number} for number in post.recipients]
+    queued = {**common, "stage": "queued", "bounced": 0.0, "why": ""}
+    bounced = {**common, "stage": "bounced", "bounced": message.at, "why": outgoing.bounce_reason}
+    return [{**(bounced if number in ended else queued), "recipient": number} for number in outgoing.recipients]
 
 
-def letter_of(row: Row[Any]) -> Delivery:
-    """Read a letter, from a row with its recipient's name."""
+def delivery_from(row: Row[Any]) -> Delivery:
+    """Return the delivery of a row that has its recipient's name."""
     return Delivery(
         message=row.message,
         recipient=row.recipient_name,
@@ -102,12 +102,12 @@ def letter_of(row: Row[Any]) -> Delivery:
     )
 
 
-def owed_of(row: Row[Any]) -> Owed:
-    """Read a request that was not answered, from a row of message and letter."""
-    return Owed(
-        message=message_of(row),
-        letter=letter_of(row),
+def unanswered_from(row: Row[Any]) -> UnansweredRequest:
+    """Return the unanswered request of a row that joins message and delivery."""
+    return UnansweredRequest(
+        message=message_from(row),
+        delivery=delivery_from(row),
         sender=row.sender,
         recipient=row.recipient,
-        told=row.told,
+        notified=row.told,
     )

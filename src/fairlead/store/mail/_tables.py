@@ -1,4 +1,4 @@
-"""The tables of the mail, as they are at the newest revision. They share the revisions of all the others."""
+"""The mail tables at the newest revision. They share the revisions of the event tables."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from sqlalchemy.types import TypeDecorator
 
 from fairlead.store.events._tables import metadata
 
-_MARK = "\uffff"
-"""No character, by Unicode's own word: it can stand for what a database does not take."""
+_ESCAPE = "\uffff"
+"""A noncharacter of Unicode, used to escape what a database does not accept."""
 
 
 class AnyText(TypeDecorator[str]):
-    """Text as it came, also with NUL in it: PostgreSQL does not take that, and SQLite searches only up to it."""
+    """Text that may contain NUL, which PostgreSQL rejects and at which a search in SQLite ends."""
 
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: object) -> str | None:  # noqa: ARG002 - SQLAlchemy's
-        """Write NUL as two characters."""
-        if value is None or ("\0" not in value and _MARK not in value):
+    def process_bind_param(self, value: str | None, dialect: object) -> str | None:  # noqa: ARG002 - the signature is SQLAlchemy's
+        """Escape NUL as two characters."""
+        if value is None or ("\0" not in value and _ESCAPE not in value):
             return value
-        return value.replace(_MARK, f"{_MARK}1").replace("\0", f"{_MARK}0")
+        return value.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
 
-    def process_result_value(self, value: str | None, dialect: object) -> str | None:  # noqa: ARG002 - likewise
-        """Make it NUL again."""
-        if value is None or _MARK not in value:
+    def process_result_value(self, value: str | None, dialect: object) -> str | None:  # noqa: ARG002 - the signature is SQLAlchemy's
+        """Restore NUL."""
+        if value is None or _ESCAPE not in value:
             return value
-        return value.replace(f"{_MARK}0", "\0").replace(f"{_MARK}1", _MARK)
+        return value.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE)
 
 
 MESSAGE_ID = BigInteger().with_variant(Integer, "sqlite")
-"""In SQLite, this and no other name makes it the key of the rows themselves."""
+"""In SQLite, only a column of type INTEGER becomes the key of the rows themselves."""
 
 QUEUED = text("stage = 'queued'")
 URGENT = text("stage = 'queued' AND urgent = 1")
-OWED = text("owed = 1")
-AT_EVENT = text("event_id IS NOT NULL")
-KEYED = text("key IS NOT NULL")
-"""What is asked for in these very words is found by an index that holds nothing else."""
+UNANSWERED = text("owed = 1")
+SHOWN_AT_EVENT = text("event_id IS NOT NULL")
+HAS_KEY = text("key IS NOT NULL")
+"""Conditions of partial indexes. A query must use exactly this text to be served by the index."""
 
 
-def _some(name: str, *columns: str, where: Any, unique: bool = False) -> Index:
+def _partial_index(name: str, *columns: str, where: Any, unique: bool = False) -> Index:
     return Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
 
 
@@ -62,14 +62,14 @@ agents = Table(
     Column("saved", AnyText, nullable=False),
 )
 
-formers = Table(
+aliases = Table(
     "mail_formers",
     metadata,
     Column("kind", Text, primary_key=True),
     Column("text", AnyText, primary_key=True),
     Column("agent", Integer, nullable=False),
 )
-"""Names and session ids that agents had before."""
+"""Former names and session ids of agents."""
 
 subscriptions = Table(
     "mail_subscriptions",
@@ -78,7 +78,7 @@ subscriptions = Table(
     Column("agent", Integer, primary_key=True),
     Column("number", Integer, nullable=False),
 )
-"""The number keeps the order in which they came."""
+"""The number keeps the order of subscription."""
 
 messages = Table(
     "mail_messages",
@@ -99,11 +99,11 @@ messages = Table(
     Index("mail_messages_by_time", "at", "id"),
     Index("mail_messages_by_thread", "thread", "id"),
     Index("mail_messages_by_sender", "sender", "id"),
-    _some("mail_messages_by_key", "sender", "key", where=KEYED, unique=True),
+    _partial_index("mail_messages_by_key", "sender", "key", where=HAS_KEY, unique=True),
 )
-"""The body comes last: SQLite then finds every other column without walking through it."""
+"""The body is the last column: SQLite then reads every other column without scanning it."""
 
-letters = Table(
+deliveries = Table(
     "mail_letters",
     metadata,
     Column("message", MESSAGE_ID, primary_key=True, autoincrement=False),
@@ -122,21 +122,21 @@ letters = Table(
     Column("bounced", Double, nullable=False),
     Column("why", AnyText, nullable=False),
     Index("mail_letters_by_stage", "recipient", "stage", "message"),
-    _some("mail_letters_urgent", "recipient", "stage", "message", where=URGENT),
-    _some("mail_letters_owed_by", "recipient", "message", where=OWED),
-    _some("mail_letters_owed_to", "sender", "message", where=OWED),
-    _some("mail_letters_at_event", "event_id", where=AT_EVENT),
+    _partial_index("mail_letters_urgent", "recipient", "stage", "message", where=URGENT),
+    _partial_index("mail_letters_owed_by", "recipient", "message", where=UNANSWERED),
+    _partial_index("mail_letters_owed_to", "sender", "message", where=UNANSWERED),
+    _partial_index("mail_letters_at_event", "event_id", where=SHOWN_AT_EVENT),
     sqlite_with_rowid=False,
 )
-"""The ledger. Sender, urgent and owed are the message's: so the indexes can go by them.
+"""The ledger. Sender, urgent and owed repeat the message's, so that indexes can use them.
 
-No other index of all letters begins with the recipient: SQLite has no statistics, and would take the wrong one.
+No other full index starts with the recipient: SQLite has no statistics, and would choose the wrong one.
 """
 
-marks = Table(
+counters = Table(
     "mail_marks",
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""`last_message`: the highest id among the messages that were deleted. No id is given twice."""
+"""`last_message`: the highest id of all deleted messages. An id is never reused."""

@@ -1,169 +1,170 @@
-"""How the mail is changed: each a part of a transaction that somebody else begins and ends."""
+"""Changes to the mail tables, each within a transaction of the caller."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import delete, func, insert, select, tuple_
 
-from fairlead.mail import Waiting
-from fairlead.store._backend import parts
+from fairlead.mail import QueueSize
+from fairlead.store._backend import batches
 from fairlead.store.mail import _queries as queries
-from fairlead.store.mail._rows import agent_row, letter_rows, message_row
-from fairlead.store.mail._tables import agents, formers, letters, marks, messages, subscriptions
+from fairlead.store.mail._rows import agent_row, delivery_rows, message_row
+from fairlead.store.mail._tables import agents, aliases, counters, deliveries, messages, subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
-    from fairlead.mail import Agent, Former, Post, Stage
+    from fairlead.mail import Agent, Alias, OutgoingMessage, Stage
 
-_TELL = (
-    update(letters)
-    .where(letters.c.recipient == bindparam("agent"), letters.c.message == bindparam("number"))
-    .values(told=letters.c.told.bitwise_or(bindparam("reason")))
-)
-_LAST = "last_message"
+_LAST_MESSAGE = "last_message"
 
 
-def put_agents(connection: Connection, changed: Sequence[Agent], former: Sequence[Former]) -> None:
-    """Keep agents, and what they were called before."""
-    numbers = [agent.id for agent in changed]
-    for part in parts(numbers):
-        connection.execute(delete(agents).where(agents.c.id.in_(part)))
+def save_agents(connection: Connection, changed: Sequence[Agent], former: Sequence[Alias]) -> None:
+    """Store agents and their former names."""
+    for batch in batches([agent.id for agent in changed]):
+        connection.execute(delete(agents).where(agents.c.id.in_(batch)))
     connection.execute(insert(agents), [agent_row(agent) for agent in changed])
-    for one in former:
-        connection.execute(delete(formers).where(tuple_(formers.c.kind, formers.c.text) == (one.kind, one.text)))
-        connection.execute(insert(formers).values(kind=one.kind, text=one.text, agent=one.agent))
+    for alias in former:
+        connection.execute(delete(aliases).where(tuple_(aliases.c.kind, aliases.c.text) == (alias.kind, alias.text)))
+        connection.execute(insert(aliases).values(kind=alias.kind, text=alias.text, agent=alias.agent))
 
 
 def subscribe(connection: Connection, topic: str, agent: int) -> None:
-    """Let an agent listen to a topic, as the last one of all."""
+    """Subscribe an agent to a topic, after all others."""
     unsubscribe(connection, topic, agent)
     last = connection.execute(select(func.max(subscriptions.c.number))).scalar_one() or 0
     connection.execute(insert(subscriptions).values(topic=topic, agent=agent, number=last + 1))
 
 
 def unsubscribe(connection: Connection, topic: str, agent: int) -> None:
-    """Let it listen no more."""
+    """Remove an agent from a topic."""
     connection.execute(delete(subscriptions).where(subscriptions.c.topic == topic, subscriptions.c.agent == agent))
 
 
-def insert_posts(connection: Connection, posts: Sequence[Post]) -> dict[int, Waiting]:
-    """Take messages and their letters, mark what they answer and tell, and say what left the queues by that."""
-    if not posts:
+def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
+    """Insert messages and deliveries, and mark what they answer and notify about. Return what left the queues."""
+    if not outgoing:
         return {}
-    connection.execute(insert(messages), [message_row(post) for post in posts])
-    connection.execute(insert(letters), [row for post in posts for row in letter_rows(post)])
-    told = [
+    connection.execute(insert(messages), [message_row(one) for one in outgoing])
+    connection.execute(insert(deliveries), [row for one in outgoing for row in delivery_rows(one)])
+    notified = [
         {"agent": recipient, "number": number, "reason": reason}
-        for post in posts
-        for number, recipient, reason in post.tells
+        for one in outgoing
+        for number, recipient, reason in one.marks_notified
     ]
-    if told:
-        connection.execute(_TELL, told)
-    left: dict[int, Waiting] = {}
-    for post in posts:
-        if post.answers:
-            left[post.answers] = left.get(post.answers, Waiting()) + _answer(connection, post)
-    return {agent: waiting for agent, waiting in left.items() if waiting.queued}
+    if notified:
+        connection.execute(queries.MARK_NOTIFIED, notified)
+    removed: dict[int, QueueSize] = {}
+    for one in outgoing:
+        if one.answered_by:
+            removed[one.answered_by] = removed.get(one.answered_by, QueueSize()) + _mark_answered(connection, one)
+    return {agent: size for agent, size in removed.items() if size.queued}
 
 
-def end_agents(connection: Connection, numbers: Iterable[int], at: float, why: str) -> None:
-    """Mark agents as ended, and let bounce what is queued for them."""
+def end_agents(connection: Connection, numbers: Iterable[int], at: float, reason: str) -> None:
+    """Mark agents as ended, and bounce what is queued for them."""
     for number in numbers:
-        connection.execute(queries.AGENT, {"agent": number, "ended": at})
-        connection.execute(queries.ALL_QUEUED, {"agent": number, "stage": "bounced", "bounced": at, "why": why})
+        connection.execute(queries.UPDATE_AGENT, {"agent": number, "ended": at})
+        connection.execute(queries.UPDATE_QUEUED, {"agent": number, "stage": "bounced", "bounced": at, "why": reason})
 
 
-def revive_agent(connection: Connection, number: int) -> Waiting:
-    """Let an agent live, queue what had bounced, and say how much that is."""
-    row = connection.execute(queries.BOUNCED, {"agent": number}).one()
-    connection.execute(queries.AGENT, {"agent": number, "ended": 0.0})
-    connection.execute(queries.ALL_BOUNCED, {"agent": number, "stage": "queued", "bounced": 0.0, "why": ""})
-    return Waiting(row.queued, row.urgent)
+def revive_agent(connection: Connection, number: int) -> QueueSize:
+    """Mark an agent as alive, queue what had bounced, and return how much that is."""
+    row = connection.execute(queries.BOUNCED_COUNTS, {"agent": number}).one()
+    connection.execute(queries.UPDATE_AGENT, {"agent": number, "ended": 0.0})
+    connection.execute(queries.UPDATE_BOUNCED, {"agent": number, "stage": "queued", "bounced": 0.0, "why": ""})
+    return QueueSize(row.queued, row.urgent)
 
 
-def first_queued(connection: Connection, agent: int, most: int, *, urgent_only: bool) -> list[int]:
-    """Choose what is shown next, in order: the urgent ones with what is queued before them in their threads."""
+def first_queued(connection: Connection, agent: int, limit: int, *, urgent_only: bool) -> list[int]:
+    """Return what is shown next, in order; of urgent messages also what is queued before them in their threads."""
     if not urgent_only:
-        return list(connection.execute(queries.FIRST, {"agent": agent, "most": most}).scalars())
-    urgent = connection.execute(queries.FIRST_URGENT, {"agent": agent, "most": most}).all()
-    latest = {row.thread: row.message for row in urgent}
+        return list(connection.execute(queries.FIRST_QUEUED, {"agent": agent, "limit": limit}).scalars())
+    urgent = connection.execute(queries.FIRST_URGENT, {"agent": agent, "limit": limit}).all()
+    last_in_thread = {row.thread: row.message for row in urgent}
     chosen = {row.message for row in urgent}
-    for thread, before in latest.items():
-        asked = {"agent": agent, "in_thread": thread, "before": before, "most": most}
-        chosen.update(connection.execute(queries.BEFORE_IN_THREAD, asked).scalars())
-    return sorted(chosen)[:most]
+    for thread, last in last_in_thread.items():
+        parameters = {"agent": agent, "in_thread": thread, "before": last, "limit": limit}
+        chosen.update(connection.execute(queries.QUEUED_BEFORE_IN_THREAD, parameters).scalars())
+    return sorted(chosen)[:limit]
 
 
 def mark_shown(connection: Connection, agent: int, numbers: Sequence[int], event: dict[str, Any]) -> None:
-    """Mark letters as shown at an event."""
+    """Mark deliveries as shown at an event."""
     rows = [{"agent": agent, "number": number, "stage": "shown", **event} for number in numbers]
     if rows:
-        connection.execute(queries.ONE, rows)
+        connection.execute(queries.UPDATE_DELIVERY, rows)
 
 
-def queue_again(connection: Connection, event_id: str, why_not: str) -> dict[int, Waiting]:
-    """Queue what was shown at an event; what is for an agent that has ended bounces."""
-    again: dict[int, Waiting] = {}
-    unshown = {"shown": 0.0, "event": "", "event_id": None}
-    for row in connection.execute(queries.SHOWN_AT, {"at_event": event_id}).all():
-        place = {"agent": row.recipient, "number": row.message, **unshown}
+def requeue(connection: Connection, event_id: str, bounce_reason: str) -> dict[int, QueueSize]:
+    """Queue again what was shown at an event; what is for an agent that has ended bounces."""
+    requeued: dict[int, QueueSize] = {}
+    reset = {"shown": 0.0, "event": "", "event_id": None}
+    for row in connection.execute(queries.SHOWN_AT_EVENT, {"at_event": event_id}).all():
+        values = {"agent": row.recipient, "number": row.message, **reset}
         if row.ended:
-            connection.execute(queries.ONE, {**place, "stage": "bounced", "bounced": row.ended, "why": why_not})
+            values |= {"stage": "bounced", "bounced": row.ended, "why": bounce_reason}
         else:
-            connection.execute(queries.ONE, {**place, "stage": "queued"})
-            again[row.recipient] = again.get(row.recipient, Waiting()) + Waiting(1, row.urgent)
-    return again
+            values |= {"stage": "queued"}
+            requeued[row.recipient] = requeued.get(row.recipient, QueueSize()) + QueueSize(1, row.urgent)
+        connection.execute(queries.UPDATE_DELIVERY, values)
+    return requeued
 
 
 def mark_read(connection: Connection, agent: int, number: int, at: float) -> Stage | None:
-    """Mark a letter as read, unless it is already or was answered, and say at which stage it was."""
-    was: Stage | None = connection.execute(queries.STAGE, {"agent": agent, "message": number}).scalar_one_or_none()
-    if was in {"queued", "shown", "bounced"}:
-        connection.execute(queries.ONE, {"agent": agent, "number": number, "stage": "read", "read": at})
-    return was
+    """Mark a delivery as read, unless it was read or answered before, and return its previous stage."""
+    parameters = {"agent": agent, "message": number}
+    previous: Stage | None = connection.execute(queries.STAGE, parameters).scalar_one_or_none()
+    if previous in {"queued", "shown", "bounced"}:
+        connection.execute(queries.UPDATE_DELIVERY, {"agent": agent, "number": number, "stage": "read", "read": at})
+    return previous
 
 
 def delete_messages(connection: Connection, numbers: Sequence[int]) -> None:
-    """Delete messages with their letters. Their ids are not given again."""
-    for part in parts(numbers):
-        connection.execute(delete(letters).where(letters.c.message.in_(part)))
-        connection.execute(delete(messages).where(messages.c.id.in_(part)))
+    """Delete messages with their deliveries. Their ids are never reused."""
+    for batch in batches(numbers):
+        connection.execute(delete(deliveries).where(deliveries.c.message.in_(batch)))
+        connection.execute(delete(messages).where(messages.c.id.in_(batch)))
     if numbers:
         last = max(last_deleted(connection), *numbers)
-        connection.execute(delete(marks).where(marks.c.name == _LAST))
-        connection.execute(insert(marks).values(name=_LAST, value=last))
+        connection.execute(delete(counters).where(counters.c.name == _LAST_MESSAGE))
+        connection.execute(insert(counters).values(name=_LAST_MESSAGE, value=last))
 
 
 def last_deleted(connection: Connection) -> int:
-    """Give the highest id among the messages that were deleted."""
-    return connection.execute(queries.MARK, {"mark": _LAST}).scalar_one_or_none() or 0
+    """Return the highest id of all deleted messages."""
+    return connection.execute(queries.COUNTER, {"counter": _LAST_MESSAGE}).scalar_one_or_none() or 0
 
 
 def delete_agents(connection: Connection, numbers: Sequence[int]) -> None:
-    """Delete agents, with all that they were called and listened to."""
-    for part in parts(numbers):
-        connection.execute(delete(formers).where(formers.c.agent.in_(part)))
-        connection.execute(delete(subscriptions).where(subscriptions.c.agent.in_(part)))
-        connection.execute(delete(agents).where(agents.c.id.in_(part)))
+    """Delete agents with their former names and subscriptions."""
+    for batch in batches(numbers):
+        connection.execute(delete(aliases).where(aliases.c.agent.in_(batch)))
+        connection.execute(delete(subscriptions).where(subscriptions.c.agent.in_(batch)))
+        connection.execute(delete(agents).where(agents.c.id.in_(batch)))
 
 
-def _answer(connection: Connection, post: Post) -> Waiting:
-    """Mark as answered what a message replies to, and what was asked before that in the thread by those who get it."""
-    asked = {
-        "agent": post.answers,
-        "reply_to": post.message.reply_to,
-        "senders": post.recipients,
-        "in_thread": post.message.thread,
+def _mark_answered(connection: Connection, outgoing: OutgoingMessage) -> QueueSize:
+    """Mark as answered what a message replies to, and what its recipients asked earlier in the thread."""
+    agent, message = outgoing.answered_by, outgoing.message
+    parameters = {
+        "agent": agent,
+        "reply_to": message.reply_to,
+        "senders": outgoing.recipients,
+        "in_thread": message.thread,
     }
-    left = Waiting()
-    found = {row.message: row for query in (queries.NAMED, queries.ASKED) for row in connection.execute(query, asked)}
-    for row in found.values():
-        place = {"agent": post.answers, "number": row.message}
-        connection.execute(queries.ONE, {**place, "stage": "answered", "answered": post.message.at, "owed": 0})
+    answered = {
+        row.message: row
+        for query in (queries.REPLIED_TO, queries.ASKED_EARLIER)
+        for row in connection.execute(query, parameters)
+    }
+    removed = QueueSize()
+    for row in answered.values():
+        values = {"agent": agent, "number": row.message, "stage": "answered", "answered": message.at, "owed": 0}
+        connection.execute(queries.UPDATE_DELIVERY, values)
         if row.stage == "queued":
-            left += Waiting(1, row.urgent)
-    return left
+            removed += QueueSize(1, row.urgent)
+    return removed

@@ -1,1 +1,1 @@
-"""How an older database becomes one of today: a file per step, in `versions`. A released step never changes."""
+"""Upgrades of older databases: one file per step, in `versions`. A released step never changes."""

@@ -1,76 +1,84 @@
-"""All there is to say of the chosen line, in three lines below the list. No screen."""
+"""The selected line in full, in three lines below the list."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.text import harmless, span
-from fairlead.tui.model._rows import SIGNS, WORDS, count_of, counted, mood_of, name_of, near_path, what_of
+from fairlead.text import compact_number, duration, one_line
+from fairlead.tui.model._rows import (
+    LABELS,
+    SYMBOLS,
+    activity_text,
+    display_name,
+    display_state,
+    short_path,
+    totals_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairlead.sessions import Session
-    from fairlead.tui.model._tree import Tree
+    from fairlead.tui.model._tree import SessionTree
     from fairlead.tui.model._view import Line
 
-_A_WHILE = 5.0
-"""Seconds by which a sign of life must be newer than the evidence to be worth a word."""
+_NEWER = 5.0
+"""Seconds by which the last activity must be newer than the evidence to be shown."""
 
 
 class Detail(NamedTuple):
-    """Three lines: who it is, what is known of it and how, and where that is."""
+    """Three lines: what it is, its state and the evidence for it, and where it runs."""
 
     name: str = ""
-    known: str = ""
-    where: str = ""
+    state: str = ""
+    place: str = ""
 
 
-def detail_of(line: Line | None, tree: Tree, now: float) -> Detail:
-    """Say all there is to say of a line."""
+def detail_of(line: Line | None, tree: SessionTree, now: float) -> Detail:
+    """Return everything that is known of a line."""
     if line is None or line.kind in ("note", "heading"):
         return Detail()
     session = tree.sessions.get(line.id)
     if session is None:
-        sums = tree.facts(line).sums
-        return Detail(harmless(near_path(line.id, "")), counted(sums) if sums else "")
-    return Detail(name_of(session), " · ".join(_known(session, now)), " · ".join(_where(session, tree)))
+        totals = tree.data(line).totals
+        return Detail(one_line(short_path(line.id)), totals_text(totals) if totals else "")
+    return Detail(display_name(session), " · ".join(_state(session, now)), " · ".join(_place(session, tree)))
 
 
-def _known(session: Session, now: float) -> Iterator[str]:
-    mood = mood_of(session, now)
-    yield f"{SIGNS[mood]} {WORDS[mood]} for {span(session.in_state(now))}"
-    told, evidence = what_of(session), session.evidence
-    if told:
-        yield told
+def _state(session: Session, now: float) -> Iterator[str]:
+    state = display_state(session, now)
+    yield f"{SYMBOLS[state]} {LABELS[state]} for {duration(session.in_state(now))}"
+    activity, evidence = activity_text(session), session.evidence
+    if activity:
+        yield activity
     if evidence is not None:
-        tool = harmless(evidence.tool)
-        tool = f" {tool}" if tool and tool not in told else ""
-        yield f"seen by {harmless(evidence.event)}{tool} ({evidence.source}) {span(now - evidence.at)} ago"
+        tool = one_line(evidence.tool)
+        tool = f" {tool}" if tool and tool not in activity else ""
+        yield f"known from {one_line(evidence.event)}{tool} ({evidence.source}) {duration(now - evidence.at)} ago"
         if evidence.why:
-            yield f"believed because {harmless(evidence.why)}"
-    if session.last_activity > (evidence.at if evidence else 0.0) + _A_WHILE:
-        yield f"last sign of life {span(now - session.last_activity)} ago"
+            yield f"because {one_line(evidence.why)}"
+    if session.last_activity > (evidence.at if evidence else 0.0) + _NEWER:
+        yield f"last activity {duration(now - session.last_activity)} ago"
 
 
-def _where(session: Session, tree: Tree) -> Iterator[str]:
-    yield f"id {harmless(session.id)}"
-    place = tree.place(session.id)
-    folder = session.cwd or place.worktree
-    yield harmless(near_path(folder, "")) + (f" on {harmless(place.branch)}" if place.branch else "")
+def _place(session: Session, tree: SessionTree) -> Iterator[str]:
+    yield f"id {one_line(session.id)}"
+    location = tree.location(session.id)
+    folder = session.cwd or location.worktree
+    yield one_line(short_path(folder)) + (f" on {one_line(location.branch)}" if location.branch else "")
     if session.pid:
         yield f"pid {session.pid}"
     if session.pane:
-        yield f"pane {harmless(session.pane)}"
+        yield f"pane {one_line(session.pane)}"
     if session.permission_mode not in ("", "default"):
-        yield f"mode {harmless(session.permission_mode)}"
+        yield f"mode {one_line(session.permission_mode)}"
     usage = session.usage
     if usage is None:
         return
     if usage.lines_added is not None or usage.lines_removed is not None:
         yield f"+{usage.lines_added or 0} -{usage.lines_removed or 0} lines"
     if usage.tokens:
-        yield f"{count_of(usage.tokens)} tokens in all"
+        yield f"{compact_number(usage.tokens)} tokens in all"
     if usage.five_hour_percent is not None:
         yield f"5 h limit {usage.five_hour_percent:.0f}%"
     if usage.seven_day_percent is not None:

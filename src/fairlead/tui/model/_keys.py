@@ -1,4 +1,4 @@
-"""Every key, in one table: what the view does with it, what the help says, what the last line shows. No screen."""
+"""Every key, in one table: its action, its description in the help, its hint in the last line of the view."""
 
 from __future__ import annotations
 
@@ -6,60 +6,59 @@ from typing import NamedTuple
 
 
 class Key(NamedTuple):
-    """One thing to do, and how to ask for it."""
+    """One action, and the keys for it."""
 
-    keys: tuple[str, ...]
+    names: tuple[str, ...]
     """As the terminal names them; two that follow one another have a space between."""
-    does: str
-    """The name of the action."""
-    words: str
+    action: str
+    description: str
     hint: str = ""
-    """Said in the last line of the view; "" if it has no place there."""
+    """Shown in the last line of the view; "" if it is not shown there."""
 
 
 GROUPS: dict[str, tuple[Key, ...]] = {
     "Move": (
         Key(("j", "down"), "down", "next line"),
-        Key(("k", "up"), "up", "line before"),
+        Key(("k", "up"), "up", "previous line"),
         Key(("g g", "home"), "top", "first line"),
         Key(("G", "end"), "bottom", "last line"),
         Key(("ctrl+d", "pagedown"), "half_down", "half a screen down"),
         Key(("ctrl+u", "pageup"), "half_up", "half a screen up"),
-        Key(("n", "tab"), "next_need", "next that needs you", "next"),
-        Key(("N", "shift+tab"), "previous_need", "previous that needs you"),
+        Key(("n", "tab"), "next_attention", "next that needs you", "next"),
+        Key(("N", "shift+tab"), "previous_attention", "previous that needs you"),
     ),
     "Fold": (
-        Key(("h", "left"), "fold", "close, or go up a level"),
-        Key(("l", "right"), "unfold", "open, or go in"),
-        Key(("z a", "space"), "turn", "open or close"),
+        Key(("h", "left"), "fold", "close, or go to parent"),
+        Key(("l", "right"), "unfold", "open, or go to child"),
+        Key(("z a", "space"), "toggle", "open or close"),
         Key(("z M",), "fold_all", "close all"),
         Key(("z R",), "unfold_all", "open all"),
     ),
     "Session": (
         Key(("enter",), "go", "go to its tmux pane", "go"),
-        Key(("p",), "peek", "last lines of its pane", "peek"),
-        Key(("t",), "timeline", "its events", "events"),
+        Key(("p",), "peek", "show its tmux pane", "peek"),
+        Key(("t",), "timeline", "show its events", "events"),
         Key(("y",), "copy", "copy its id"),
     ),
-    "Panel (of p and t)": (
+    "Panel (opened by p and t)": (
         Key(("J", "shift+down"), "panel_down", "a line down"),
         Key(("K", "shift+up"), "panel_up", "a line up"),
         Key(("ctrl+f",), "panel_page_down", "a page down"),
         Key(("ctrl+b",), "panel_page_up", "a page up"),
     ),
     "View": (
-        Key(("/",), "filter", "show only these words", "filter"),
-        Key(("s",), "sort", "sort by something else", "sort"),
-        Key(("e",), "ended", "those that have ended", "ended"),
-        Key(("escape",), "back", "close panel, then filter"),
-        Key(("q", "ctrl+c"), "leave", "leave", "quit"),
+        Key(("/",), "filter", "filter by words", "filter"),
+        Key(("s",), "sort", "change the order", "sort"),
+        Key(("e",), "ended", "show ended sessions", "ended"),
+        Key(("escape",), "back", "close panel or filter"),
+        Key(("q", "ctrl+c"), "quit", "quit", "quit"),
         Key(("?",), "help", "this help", "help"),
     ),
 }
 
-_ACTIONS = {name: key.does for group in GROUPS.values() for key in group for name in key.keys}
-_BEGINNINGS = {name.split()[0] for name in _ACTIONS if " " in name}
-_SHOWN = {
+_ACTIONS = {name: key.action for group in GROUPS.values() for key in group for name in key.names}
+_PREFIXES = {name.split()[0] for name in _ACTIONS if " " in name}
+_LABELS = {
     "down": "↓",
     "up": "↑",
     "left": "←",
@@ -74,45 +73,45 @@ _SHOWN = {
 
 
 class KeyReader:
-    """Turns keys into actions, one after the other: `g` may be the first half of `gg`."""
+    """Turns keys into actions. It keeps one key back: `g` may be the first half of `gg`."""
 
     def __init__(self) -> None:
-        self._first = ""
+        self._prefix = ""
 
     def read(self, name: str, character: str | None) -> str | None:
-        """Give the action that a key completes; "" while it may become one; `None` if it means nothing."""
-        word = character if character and character.isprintable() and character != " " else name
-        first, self._first = self._first, ""
-        if first and (found := _ACTIONS.get(f"{first} {word}")):
-            return found
-        if word in _BEGINNINGS and not first:
-            self._first = word
+        """Return the action that a key completes; "" if it may begin one; `None` if it means nothing."""
+        key = character if character and character.isprintable() and character != " " else name
+        prefix, self._prefix = self._prefix, ""
+        if prefix and (action := _ACTIONS.get(f"{prefix} {key}")):
+            return action
+        if key in _PREFIXES and not prefix:
+            self._prefix = key
             return ""
-        return _ACTIONS.get(word)
+        return _ACTIONS.get(key)
 
 
-def shown(key: Key) -> str:
-    """Write the keys as a person knows them."""
-    return " ".join(_shown(name) for name in key.keys)
+def key_label(key: Key) -> str:
+    """Return the keys as they are written on a keyboard."""
+    return " ".join(map(_label, key.names))
 
 
-def _shown(name: str) -> str:
-    if name in _SHOWN:
-        return _SHOWN[name]
+def _label(name: str) -> str:
+    if name in _LABELS:
+        return _LABELS[name]
     if name.startswith("ctrl+"):
         return f"^{name[5:]}"
     return name.replace(" ", "") if " " in name or len(name) == 1 else name.capitalize()
 
 
 def hints(cells: int, sort: str) -> str:
-    """Give the last line: as many hints as have room, how to get help and how to leave among them."""
-    every = [key for group in GROUPS.values() for key in group if key.hint]
-    last = [key for key in every if key.does in ("leave", "help")]
-    said = {key: f"{_shown(key.keys[0])} {key.hint}{f': {sort}' if key.does == 'sort' else ''}" for key in every}
-    kept: list[Key] = []
-    left = cells - 1
-    for key in (*reversed(last), *(key for key in every if key not in last)):
-        if len(said[key]) <= left:
-            kept.append(key)
-            left -= len(said[key]) + 2
-    return " " + "  ".join(said[key] for key in every if key in kept)
+    """Return the last line of the view: as many hints as fit, always with those for help and quit."""
+    hinted = [key for group in GROUPS.values() for key in group if key.hint]
+    always = [key for key in hinted if key.action in ("quit", "help")]
+    texts = {key: f"{_label(key.names[0])} {key.hint}{f': {sort}' if key.action == 'sort' else ''}" for key in hinted}
+    shown: list[Key] = []
+    room = cells - 1
+    for key in (*reversed(always), *(key for key in hinted if key not in always)):
+        if len(texts[key]) <= room:
+            shown.append(key)
+            room -= len(texts[key]) + 2
+    return " " + "  ".join(texts[key] for key in hinted if key in shown)

@@ -1,14 +1,14 @@
-"""The view as plain text, for pipes: what is on the screen, without one."""
+"""The view as plain text, for pipes and other commands."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.text import harmless
-from fairlead.tui.model._layout import columns, headings, laid_out, summary
-from fairlead.tui.model._projects import find_place
-from fairlead.tui.model._rows import name_of, row_of, seen_of, what_of
-from fairlead.tui.model._tree import Tree
+from fairlead.text import one_line
+from fairlead.tui.model._layout import column_headings, columns, layout_row, summary
+from fairlead.tui.model._projects import find_location
+from fairlead.tui.model._rows import activity_text, display_name, evidence_text, make_row
+from fairlead.tui.model._tree import SessionTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,28 +18,23 @@ if TYPE_CHECKING:
 
 
 def plain_view(sessions: Iterable[Session], view: View, now: float, cells: int) -> list[str]:
-    """Give the lines of the view, so many cells wide at most."""
-    tree = Tree(sessions)
+    """Return the lines of the view, at most `cells` cells wide."""
+    tree = SessionTree(sessions)
     for folder in list(tree.folders()):
-        tree.set_place(folder, find_place(folder))
+        tree.set_location(folder, find_location(folder))
     cols = columns(cells, has_usage=tree.has_usage)
     lines = tree.lines(view, now)
-    rows = ["".join(text for text, _ in laid_out(row_of(tree.facts(line), now), cols)) for line in lines]
-    told = "".join(text for text, _ in summary(tree.sums, cells, ""))
-    return [line.rstrip() for line in (told, "", headings(cols), *rows)]
+    rows = ["".join(text for text, _ in layout_row(make_row(tree.data(line), now), cols)) for line in lines]
+    first = "".join(text for text, _ in summary(tree.totals, cells, ""))
+    return [line.rstrip() for line in (first, "", column_headings(cols), *rows)]
 
 
 def row_texts(session: Session) -> tuple[str, str, str]:
-    """Say who a session is, what it is doing, and how that is known."""
-    return name_of(session), what_of(session), seen_of(session)
+    """Return a session's name, what it is doing, and the event that this is known from."""
+    return display_name(session), activity_text(session), evidence_text(session)
 
 
 def project_of(session: Session) -> str:
-    """Name the folder that a session works in, by its last part."""
+    """Return the last part of the folder that a session works in."""
     folder = session.project or session.cwd
-    return harmless(folder.rstrip("/").rpartition("/")[2]) or "no folder"
-
-
-def plain_text(text: str) -> str:
-    """Make a text harmless that came from outside."""
-    return harmless(text)
+    return one_line(folder.rstrip("/").rpartition("/")[2]) or "no folder"

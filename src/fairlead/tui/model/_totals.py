@@ -1,4 +1,4 @@
-"""How many do what, and what that costs: of one main session, of a group, of all. No screen."""
+"""How many sessions are in which state, and their cost: of one main session, of a group, of all."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ if TYPE_CHECKING:
 
 
 class Totals(NamedTuple):
-    """The summary of all sessions, or of a group."""
+    """The counts and costs of all sessions, or of a group."""
 
     working: int = 0
     waiting: int = 0
+    """Sessions and subagents that need the user."""
     idle: int = 0
     stale: int = 0
     ended: int = 0
     cost: float = 0.0
-    """Of those that have not ended, from their beginnings on."""
+    """Of the sessions that have not ended, since they started."""
     today: float = 0.0
-    """What was spent today, at most: see `older`."""
+    """The cost of today; an upper bound if there are `older` ones."""
     older: int = 0
-    """So many of those that spent something today began earlier, and what they had cost by then is not known."""
+    """Sessions with a cost of today that started earlier, and whose cost until midnight is unknown."""
 
 
-def total(parts: Iterable[Totals]) -> Totals:
-    """Add up."""
+def add_totals(parts: Iterable[Totals]) -> Totals:
+    """Return the sum."""
     return Totals(*map(sum, zip(*parts, strict=True))) if (parts := list(parts)) else Totals()
 
 
-def part_of(session: Session, needs: int, day: float, before: float | None, now: float) -> Totals:
-    """Count one main session: so many of it and of those below it need the person.
+def session_totals(session: Session, waiting: int, midnight: float, cost_then: float | None, now: float) -> Totals:
+    """Return the totals of one main session, of which `waiting` (with its subagents) need the user.
 
-    The day's beginning, and what the session had cost by then (`None` if nobody knows), tell what was spent today.
+    `cost_then` is what the session had cost at `midnight`, and `None` if that is unknown.
     """
     cost = (session.usage and session.usage.cost_usd) or 0.0
-    today, older = cost - (before or 0.0), 0
-    if session.last_activity < day:
+    today, older = cost - (cost_then or 0.0), 0
+    if session.last_activity < midnight:
         today = 0.0
-    elif session.started < day and before is None and cost:
+    elif session.started < midnight and cost_then is None and cost:
         older = 1
     if session.ended is not None:
-        return Totals(waiting=needs, ended=1, today=today, older=older)
-    is_stale = not needs and session.is_stale(now)
-    is_working = not needs and not is_stale and isinstance(session.state, Working)
-    is_idle = not (needs or is_stale or is_working)
-    return Totals(is_working, needs, is_idle, is_stale, 0, cost, max(0.0, today), older)
+        return Totals(waiting=waiting, ended=1, today=today, older=older)
+    is_stale = not waiting and session.is_stale(now)
+    is_working = not waiting and not is_stale and isinstance(session.state, Working)
+    is_idle = not (waiting or is_stale or is_working)
+    return Totals(is_working, waiting, is_idle, is_stale, 0, cost, max(0.0, today), older)

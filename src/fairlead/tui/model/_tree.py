@@ -1,7 +1,7 @@
-"""From sessions to lines: project → worktree → session → subagents, and above them all that needs the person.
+"""From sessions to lines: project → worktree → session → subagents, and above them all that needs the user.
 
-No screen, no clock, no files. Most changes move no line: then the lines are given as they were, and only the sums are
-made anew. Of 1 000 sessions with 10 subagents each, only those that changed are looked at again.
+No screen, no clock, no files. Most changes move no line: then the lines are those from before, and only the totals are
+recomputed. Of 1 000 sessions with 10 subagents each, only those that changed are looked at again.
 """
 
 from __future__ import annotations
@@ -9,251 +9,263 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.tui.model._empty import nothing_to_show
-from fairlead.tui.model._family import Family, folder_of
-from fairlead.tui.model._projects import Place, guess
-from fairlead.tui.model._sorting import has_all, needs_person, order_of, text_of, text_of_place
-from fairlead.tui.model._subtree import folded, picked
-from fairlead.tui.model._totals import Totals, part_of, total
-from fairlead.tui.model._view import Line, View
+from fairlead.tui.model._hierarchy import SessionHierarchy, folder_of
+from fairlead.tui.model._projects import Location, unknown_location
+from fairlead.tui.model._selection import (
+    contains_all,
+    filter_lines,
+    fold_lines,
+    location_search_text,
+    needs_attention,
+    search_text,
+    sort_key,
+)
+from fairlead.tui.model._totals import Totals, add_totals, session_totals
+from fairlead.tui.model._view import Line, View, empty_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fairlead.sessions import Session
 
-NEEDS = Line("heading", "needs you")
+ATTENTION_HEADING = Line("heading", "needs you")
 GAP = Line("heading", "")
 
-_MOMENT = 10.0
-"""Seconds after which it is looked anew what time alone has changed: who is stale."""
+_STALE_CHECK = 10.0
+"""Seconds after which sessions are checked again for what time alone changes: whether they are stale."""
 
 
-class Facts(NamedTuple):
-    """All that a line is told from, besides the time."""
+class LineData(NamedTuple):
+    """Everything that a line is drawn from, besides the time."""
 
     line: Line
     session: Session | None = None
     main: Session | None = None
-    """The main session of a subagent that needs the person."""
-    place: Place | None = None
-    alarm: int = 0
-    """How many below this line need the person."""
-    sums: Totals | None = None
+    """The main session of a subagent that needs the user."""
+    location: Location | None = None
+    waiting: int = 0
+    """How many below this line need the user."""
+    totals: Totals | None = None
     """Of a project or worktree."""
     is_split: bool = False
     """The worktrees of this project have lines of their own."""
 
 
-class Tree:
-    """All sessions, and the lines that a view makes of them."""
+class SessionTree:
+    """All sessions, and the lines in which a view shows them."""
 
-    def __init__(self, sessions: Iterable[Session] = (), places: Mapping[str, Place] | None = None) -> None:
-        self._family = Family()
-        self.sessions = self._family.sessions
-        self.root = self._family.root
-        self.needing: dict[str, float] = {}
-        """Who needs the person, since when."""
+    def __init__(self, sessions: Iterable[Session] = (), locations: Mapping[str, Location] | None = None) -> None:
+        self._hierarchy = SessionHierarchy()
+        self.sessions = self._hierarchy.sessions
+        self.root = self._hierarchy.root
+        self.waiting_since: dict[str, float] = {}
+        """The sessions that need the user."""
         self.has_usage = False
-        """Somebody has told what a session uses: there is something to show in those columns."""
-        self.sums = Totals()
-        self._places = dict(places or {})
+        """Whether the usage of any session is known, so that there is something to show in those columns."""
+        self.totals = Totals()
+        self._locations = dict(locations or {})
         self._groups: dict[str, dict[str, list[str]]] = {}
         """Project → worktree → its main sessions."""
-        self._spots: dict[str, Place] = {}
-        """The place of each worktree."""
+        self._worktrees: dict[str, Location] = {}
+        """The location of each worktree."""
         self._view = View()
-        self._moment = 0.0
-        self._alarms: Counter[str] = Counter()
-        self._before: dict[str, float] = {}
-        """What sessions had cost when the day began, if the view was there."""
+        self._stale_check = 0.0
+        self._waiting_below: Counter[str] = Counter()
+        self._cost_at_midnight: dict[str, float] = {}
+        """What sessions had cost when the day began, if the view was open then."""
         self._texts: dict[str, str] = {}
-        self._branches: dict[str, tuple[Line, ...]] = {}
-        """Main session → the lines of it and of those below it, without filter and folds."""
-        self._joined: dict[str, str] = {}
-        """Main session → what a filter may look for in all of them, as one text."""
+        self._subtrees: dict[str, tuple[Line, ...]] = {}
+        """Main session → its line and those below it, without filter and folds."""
+        self._joined_texts: dict[str, str] = {}
+        """Main session → the search texts of it and all below it, as one."""
         self._words: tuple[str, ...] = ()
         """Those of the filter."""
-        self._orders: dict[str, tuple[float | str, ...]] = {}
-        self._parts: dict[str, Totals] = {}
-        self._touched: set[str] = set()
-        """Main sessions of which something has changed since the last look."""
-        self._tree: list[Line] | None = None
-        self._waiting: list[Line] | None = None
+        self._sort_keys: dict[str, tuple[float | str, ...]] = {}
+        self._root_totals: dict[str, Totals] = {}
+        self._changed_roots: set[str] = set()
+        self._tree_lines: list[Line] | None = None
+        self._attention_lines: list[Line] | None = None
         for session in sessions:
             self.put(session)
 
-    # -- what happens ----------------------------------------------------------------------------------
+    # -- changes ---------------------------------------------------------------------------------------
 
     def put(self, session: Session) -> None:
-        """Take a session in, or take its news in."""
+        """Add or replace a session."""
         name, old = session.id, self.sessions.get(session.id)
-        moved = self._family.put(session)
+        moved = self._hierarchy.put(session)
         if moved or old is None or (old.ended is None, old.started) != (session.ended is None, session.started):
-            self._moved(moved | {self.root(name)})
-        self._texts[name] = text_of(session)
+            self._invalidate(moved | {self.root(name)})
+        self._texts[name] = search_text(session)
         self.has_usage = self.has_usage or session.usage is not None
-        if needs_person(session):
-            self.needing[name] = session.since
-            self._waiting = None
-        elif self.needing.pop(name, None) is not None:
-            self._waiting = None
-        self._touch(self.root(name))
+        if needs_attention(session):
+            self.waiting_since[name] = session.since
+            self._attention_lines = None
+        elif self.waiting_since.pop(name, None) is not None:
+            self._attention_lines = None
+        self._mark_changed(self.root(name))
 
     def drop(self, session_id: str) -> None:
-        """Forget a session. Its subagents stay until they are dropped, too."""
+        """Remove a session. Its subagents stay until they are dropped, too."""
         if session_id in self.sessions:
-            self._moved(self._family.drop(session_id))
+            self._invalidate(self._hierarchy.drop(session_id))
             self._texts.pop(session_id)
-            if self.needing.pop(session_id, None) is not None:
-                self._waiting = None
+            if self.waiting_since.pop(session_id, None) is not None:
+                self._attention_lines = None
 
     def reset(self, sessions: Iterable[Session]) -> None:
-        """Begin anew with these; what is known of folders, and of the day's beginning, stays."""
-        view, before = self._view, self._before
-        self.__init__(sessions, self._places)  # type: ignore[misc]  # all of it, as when it was made
-        self._view, self._words, self._before = view, view.words, before
+        """Replace all sessions. What is known of folders, and of the costs at midnight, stays."""
+        view, costs = self._view, self._cost_at_midnight
+        self.__init__(sessions, self._locations)  # type: ignore[misc]  # everything, as when it was created
+        self._view, self._words, self._cost_at_midnight = view, view.words, costs
 
-    def set_place(self, folder: str, place: Place) -> None:
-        """Learn where a folder belongs."""
-        self._places[folder] = place
-        self._moved(self._family.roots.get(folder, ()))
+    def set_location(self, folder: str, location: Location) -> None:
+        """Set where a folder belongs."""
+        self._locations[folder] = location
+        self._invalidate(self._hierarchy.roots.get(folder, ()))
 
-    def _touch(self, root: str) -> None:
-        self._touched.add(root)
-        self._joined.pop(root, None)
+    def _mark_changed(self, root: str) -> None:
+        self._changed_roots.add(root)
+        self._joined_texts.pop(root, None)
         if self._words:
-            self._tree = self._waiting = None
+            self._tree_lines = self._attention_lines = None
 
-    def _moved(self, names: Iterable[str]) -> None:
-        """These are not where they were, or not as long."""
+    def _invalidate(self, names: Iterable[str]) -> None:
+        """Forget what was computed of sessions that moved, or have other lines below them."""
         for name in names:
-            for known in (self._branches, self._joined, self._orders, self._parts):
-                known.pop(name, None)
-            self._touched.discard(name)
+            for computed in (self._subtrees, self._joined_texts, self._sort_keys, self._root_totals):
+                computed.pop(name, None)
+            self._changed_roots.discard(name)
             if name in self.sessions and self.root(name) == name:
-                self._touched.add(name)
-        self._tree = self._waiting = None
+                self._changed_roots.add(name)
+        self._tree_lines = self._attention_lines = None
 
-    # -- what there is ---------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------
 
-    def place(self, session_id: str) -> Place:
-        """Give the place of a session; a subagent is where its main session is."""
+    def location(self, session_id: str) -> Location:
+        """Return the location of a session; of a subagent, that of its main session."""
         session = self.sessions.get(self.root(session_id))
-        return self._place_of(folder_of(session) if session else "")
+        return self._location_of(folder_of(session) if session else "")
 
-    def _place_of(self, folder: str) -> Place:
-        return self._places.get(folder) or guess(folder)
+    def _location_of(self, folder: str) -> Location:
+        return self._locations.get(folder) or unknown_location(folder)
 
     def folders(self) -> Iterable[str]:
-        """Give the folders that sessions work in."""
-        return self._family.roots.keys()
+        """Return the folders that sessions work in."""
+        return self._hierarchy.roots.keys()
 
-    def facts(self, line: Line) -> Facts:
-        """Give all that a line is told from, but the time. Where they are the same, it says the same."""
+    def data(self, line: Line) -> LineData:
+        """Return everything that a line is drawn from, except the time. If it is equal, so is the drawing."""
         kind, name = line.key
         if kind in ("heading", "note"):
-            return Facts(line)
+            return LineData(line)
         if kind in ("project", "worktree"):
-            return self._group_facts(line)
+            return self._group_data(line)
         session = self.sessions.get(name)
-        if kind != "need" or session is None:
-            return Facts(line, session, alarm=self._alarms[name])
-        return Facts(line, session, self.sessions[self.root(name)], self.place(name))
+        if kind != "attention" or session is None:
+            return LineData(line, session, waiting=self._waiting_below[name])
+        return LineData(line, session, self.sessions[self.root(name)], self.location(name))
 
-    def _group_facts(self, line: Line) -> Facts:
-        place, is_project = self._spots.get(line.id), line.kind == "project"
-        trees = self._groups.get(line.id if is_project or place is None else place.project, {})
-        roots = [name for tree, names in trees.items() if is_project or tree == line.id for name in names]
-        sums = total(self._parts[name] for name in roots if name in self._parts)
-        is_split = is_project and _is_split(line.id, trees)
-        return Facts(line, place=place, alarm=sums.waiting, sums=sums, is_split=is_split)
+    def _group_data(self, line: Line) -> LineData:
+        location, is_project = self._worktrees.get(line.id), line.kind == "project"
+        worktrees = self._groups.get(line.id if is_project or location is None else location.project, {})
+        roots = [name for folder, names in worktrees.items() if is_project or folder == line.id for name in names]
+        totals = add_totals(self._root_totals[name] for name in roots if name in self._root_totals)
+        is_split = is_project and _is_split(line.id, worktrees)
+        return LineData(line, location=location, waiting=totals.waiting, totals=totals, is_split=is_split)
 
-    # -- what is shown ---------------------------------------------------------------------------------
+    # -- lines -----------------------------------------------------------------------------------------
 
     def lines(self, view: View, now: float) -> list[Line]:
-        """Give all lines of a view, what needs the person first; `sums` are told along with it."""
-        self._see(view, now)
-        if self._waiting is None:
-            self._alarms = Counter(above for name in self.needing for above in self._family.above(name))
-            self._waiting = self._all_waiting(now)
-        self._weigh(now)
-        if self._tree is None:
-            self._groups, self._spots = self._by_project()
-            self._tree = [line for group in self._projects() for line in group]
-        self.sums = total(self._parts.values())
-        if not self._tree and not self._waiting:
-            return nothing_to_show(view, self.sums.ended)
-        return [NEEDS, *self._waiting, GAP, *self._tree] if self._waiting else self._tree
+        """Return all lines of a view, what needs the user first, and update `totals`."""
+        self._set_view(view, now)
+        if self._attention_lines is None:
+            self._waiting_below = Counter(
+                above for name in self.waiting_since for above in self._hierarchy.ancestors(name)
+            )
+            self._attention_lines = self._make_attention_lines(now)
+        self._update_changed(now)
+        if self._tree_lines is None:
+            self._groups, self._worktrees = self._by_project()
+            self._tree_lines = [line for group in self._project_lines() for line in group]
+        self.totals = add_totals(self._root_totals.values())
+        if not self._tree_lines and not self._attention_lines:
+            return empty_lines(view, self.totals.ended)
+        if not self._attention_lines:
+            return self._tree_lines
+        return [ATTENTION_HEADING, *self._attention_lines, GAP, *self._tree_lines]
 
-    def _see(self, view: View, now: float) -> None:
-        """Look otherwise from now on. What is as before is not computed again: keys are to be answered at once."""
+    def _set_view(self, view: View, now: float) -> None:
+        """Forget what is different in this view, and keep the rest: a key must be answered at once."""
         old, self._view = self._view, view
-        moment, self._moment = self._moment, now // _MOMENT
+        last_check, self._stale_check = self._stale_check, now // _STALE_CHECK
         if view.today > old.today > 0:
-            self._before = {name: cost for name in self._roots() if (cost := _cost_of(self.sessions[name])) is not None}
-        if (moment, old.sort, old.project, old.today) != (self._moment, view.sort, view.project, view.today):
-            self._touched.update(self._roots())
-            self._tree = self._waiting = None
+            costs = {name: _cost_of(self.sessions[name]) for name in self._roots()}
+            self._cost_at_midnight = {name: cost for name, cost in costs.items() if cost is not None}
+        is_same_time = last_check == self._stale_check
+        if not is_same_time or (old.sort, old.project, old.today) != (view.sort, view.project, view.today):
+            self._changed_roots.update(self._roots())
+            self._tree_lines = self._attention_lines = None
         if old.show_ended != view.show_ended:
-            self._branches.clear()
-            self._joined.clear()
-            self._tree = None
+            self._subtrees.clear()
+            self._joined_texts.clear()
+            self._tree_lines = None
         if self._words != view.words:
             self._words = view.words
-            self._tree = self._waiting = None
+            self._tree_lines = self._attention_lines = None
         if old.folds is not view.folds:
-            self._tree = None
+            self._tree_lines = None
 
     def _roots(self) -> Iterator[str]:
-        for roots in self._family.roots.values():
+        for roots in self._hierarchy.roots.values():
             yield from roots
 
-    def _weigh(self, now: float) -> None:
-        """Count those anew that have changed, and look whether they stand elsewhere in the order."""
-        for name in self._touched:
-            session, needs = self.sessions[name], self._alarms[name] + (name in self.needing)
-            order = order_of(session, needs, self._view.sort, now)
-            if self._orders.get(name) != order:
-                self._orders[name] = order
-                self._tree = None
-            if _is_asked_for(self.place(name), self._view):
-                self._parts[name] = part_of(session, needs, self._view.today, self._before.get(name), now)
+    def _update_changed(self, now: float) -> None:
+        """Recompute the totals and sort keys of the main sessions that changed."""
+        for name in self._changed_roots:
+            session, waiting = self.sessions[name], self._waiting_below[name] + (name in self.waiting_since)
+            key = sort_key(session, waiting, self._view.sort, now)
+            if self._sort_keys.get(name) != key:
+                self._sort_keys[name] = key
+                self._tree_lines = None
+            if _is_selected(self.location(name), self._view):
+                cost_then = self._cost_at_midnight.get(name)
+                self._root_totals[name] = session_totals(session, waiting, self._view.today, cost_then, now)
             else:
-                self._parts.pop(name, None)
-        self._touched.clear()
+                self._root_totals.pop(name, None)
+        self._changed_roots.clear()
 
-    def _all_waiting(self, now: float) -> list[Line]:
-        """Who has waited longest comes first; after 8 hours nobody is in a hurry."""
-        found = []
-        for name, since in self.needing.items():
-            place = self.place(name)
-            if _is_asked_for(place, self._view) and has_all(self._texts[name], self._left(place)):
-                found.append((self.sessions[name].is_stale(now), since, name))
-        return [Line("need", name) for _, _, name in sorted(found)]
+    def _make_attention_lines(self, now: float) -> list[Line]:
+        """Return the sessions that need the user, the longest wait first and stale ones last."""
+        waiting = []
+        for name, since in self.waiting_since.items():
+            location = self.location(name)
+            if _is_selected(location, self._view) and contains_all(self._texts[name], self._words_left(location)):
+                waiting.append((self.sessions[name].is_stale(now), since, name))
+        return [Line("attention", name) for _, _, name in sorted(waiting)]
 
-    def _by_project(self) -> tuple[dict[str, dict[str, list[str]]], dict[str, Place]]:
-        """Share the main sessions out: project → worktree → ids; and tell the place of each worktree."""
+    def _by_project(self) -> tuple[dict[str, dict[str, list[str]]], dict[str, Location]]:
+        """Return the main sessions as project → worktree → ids, and the location of each worktree."""
         groups: dict[str, dict[str, list[str]]] = {}
-        spots: dict[str, Place] = {}
-        for folder, roots in self._family.roots.items():
-            place = self._place_of(folder)
-            if _is_asked_for(place, self._view):
-                spots[place.worktree] = place
-                groups.setdefault(place.project, {}).setdefault(place.worktree, []).extend(roots)
-        return groups, spots
+        worktrees: dict[str, Location] = {}
+        for folder, roots in self._hierarchy.roots.items():
+            location = self._location_of(folder)
+            if _is_selected(location, self._view):
+                worktrees[location.worktree] = location
+                groups.setdefault(location.project, {}).setdefault(location.worktree, []).extend(roots)
+        return groups, worktrees
 
-    def _projects(self) -> Iterator[list[Line]]:
+    def _project_lines(self) -> Iterator[list[Line]]:
         names = {project: (project.rpartition("/")[2].casefold(), project) for project in self._groups}
         for project in sorted(self._groups, key=names.__getitem__):
-            if lines := self._project(project, self._groups[project]):
+            if lines := self._lines_of_project(project, self._groups[project]):
                 yield lines
 
-    def _project(self, project: str, trees: dict[str, list[str]]) -> list[Line]:
+    def _lines_of_project(self, project: str, worktrees: dict[str, list[str]]) -> list[Line]:
         folds, shown = self._view.folds, list[Line]()
-        for folder in sorted(trees, key=lambda each: (each != project, each)):
-            lines = self._sessions(trees[folder], self._left(self._spots[folder]))
-            if lines and _is_split(project, trees):
+        for folder in sorted(worktrees, key=lambda each: (each != project, each)):
+            lines = self._session_lines(worktrees[folder], self._words_left(self._worktrees[folder]))
+            if lines and _is_split(project, worktrees):
                 is_open = folds.is_open(("worktree", folder))
                 lines = [Line("worktree", folder, 0, True, is_open), *(lines if is_open else ())]  # noqa: FBT003
             shown += lines
@@ -262,56 +274,57 @@ class Tree:
         is_open = folds.is_open(("project", project))
         return [Line("project", project, 0, True, is_open), *(shown if is_open else ())]  # noqa: FBT003
 
-    def _sessions(self, roots: list[str], left: tuple[str, ...]) -> list[Line]:
-        return [line for root in sorted(roots, key=self._orders.__getitem__) for line in self._branch(root, left)]
+    def _session_lines(self, roots: list[str], words: tuple[str, ...]) -> list[Line]:
+        ordered = sorted(roots, key=self._sort_keys.__getitem__)
+        return [line for root in ordered for line in self._subtree(root, words)]
 
     # -- one session and its subagents -----------------------------------------------------------------
 
-    def _branch(self, root: str, left: tuple[str, ...]) -> Sequence[Line]:
-        """Give the lines of a main session. Where it has what the filter asks for, so have all below it."""
-        lines: Sequence[Line] | None = self._branches.get(root)
+    def _subtree(self, root: str, words: tuple[str, ...]) -> Sequence[Line]:
+        """Return the lines of a main session. If it matches the filter itself, all below it are shown."""
+        lines: Sequence[Line] | None = self._subtrees.get(root)
         if lines is None:
             made: list[Line] = []
-            self._add(self.sessions[root], 0, {root}, made)
-            lines = self._branches[root] = tuple(made)
-        if left and not has_all(self._texts[root], left):
-            every = self._every_text(root, lines)
-            lines = picked(lines, lambda name: has_all(self._texts[name], left)) if has_all(every, left) else ()
-        return folded(lines, self._view.folds)
+            self._add_lines(self.sessions[root], 0, {root}, made)
+            lines = self._subtrees[root] = tuple(made)
+        if words and not contains_all(self._texts[root], words):
+            joined = self._joined_text(root, lines)  # most have none of the words: one look is enough
+            is_candidate = contains_all(joined, words)
+            lines = filter_lines(lines, lambda name: contains_all(self._texts[name], words)) if is_candidate else ()
+        return fold_lines(lines, self._view.folds)
 
-    def _every_text(self, root: str, lines: Sequence[Line]) -> str:
-        """Give the texts of a main session and of all below it as one: most have not what is looked for."""
-        text = self._joined.get(root)
+    def _joined_text(self, root: str, lines: Sequence[Line]) -> str:
+        text = self._joined_texts.get(root)
         if text is None:
-            text = self._joined[root] = "\n".join([self._texts[line.id] for line in lines])
+            text = self._joined_texts[root] = "\n".join([self._texts[line.id] for line in lines])
         return text
 
-    def _add(self, session: Session, depth: int, seen: set[str], lines: list[Line]) -> None:
-        """Add the lines of a session and of those below it. Most have nobody below, and are quickly done."""
+    def _add_lines(self, session: Session, depth: int, seen: set[str], lines: list[Line]) -> None:
+        """Append the lines of a session and of all below it."""
         if session.ended is not None and not self._view.show_ended:
             return
         at = len(lines)
-        if names := self._family.children(session.id):
+        if names := self._hierarchy.children(session.id):
             children = [self.sessions[name] for name in names if name not in seen]
             seen.update(names)
             children.sort(key=lambda child: (child.ended is not None, child.started, child.id))
             for child in children:
-                self._add(child, depth + 1, seen, lines)
+                self._add_lines(child, depth + 1, seen, lines)
         lines.insert(at, Line("session", session.id, depth, len(lines) > at))
 
-    def _left(self, place: Place) -> tuple[str, ...]:
-        """Give the words of the filter that the place does not have."""
-        here = text_of_place(place) if self._words else ""
-        return tuple(word for word in self._words if word not in here)
+    def _words_left(self, location: Location) -> tuple[str, ...]:
+        """Return the words of the filter that the location does not have."""
+        text = location_search_text(location) if self._words else ""
+        return tuple(word for word in self._words if word not in text)
 
 
-def _is_split(project: str, trees: Mapping[str, object]) -> bool:
-    """Whether worktrees have lines of their own: unless there is but one, the project's main folder."""
-    return len(trees) > 1 or project not in trees
+def _is_split(project: str, worktrees: Mapping[str, object]) -> bool:
+    """Return whether worktrees have lines of their own: not if the project's main folder is the only one."""
+    return len(worktrees) > 1 or project not in worktrees
 
 
-def _is_asked_for(place: Place, view: View) -> bool:
-    return not view.project or view.project in (place.project, place.worktree)
+def _is_selected(location: Location, view: View) -> bool:
+    return not view.project or view.project in (location.project, location.worktree)
 
 
 def _cost_of(session: Session) -> float | None:

@@ -1,4 +1,4 @@
-"""What the person has asked to see: filter, sort, folds. Values only."""
+"""How the sessions are shown (filter, order, folds), and the lines that result. Values only."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-Kind: TypeAlias = Literal["heading", "need", "project", "worktree", "session", "note"]
+Kind: TypeAlias = Literal["heading", "attention", "project", "worktree", "session", "note"]
 Sort: TypeAlias = Literal["start", "state", "activity", "cost", "context"]
 
 SORTS: tuple[Sort, ...] = ("start", "state", "activity", "cost", "context")
-"""By their start nothing jumps when something happens: what needs the person has its own part, above."""
+"""Sorted by their start, no line jumps when something happens: what needs the user has a section of its own."""
+
+_NO_SESSIONS = """\
+no sessions yet
+
+A session appears here with its first event, once the client has the hooks:
+
+  fairlead hooks install   installs them; then start a session
+  fairlead doctor          says what is wrong, if none appears"""
 
 
 class Line(NamedTuple):
@@ -18,7 +26,7 @@ class Line(NamedTuple):
 
     kind: Kind
     id: str
-    """Of a session or need, the session's id; of a project or worktree, its folder; of a note, its text."""
+    """A session's id; the folder of a project or worktree; the text of a note or heading."""
     depth: int = 0
     """How deep a subagent is below its session."""
     has_fold: bool = False
@@ -26,24 +34,24 @@ class Line(NamedTuple):
 
     @property
     def key(self) -> tuple[Kind, str]:
-        """Find the line again when others have come or gone."""
+        """What stays the same when other lines come or go."""
         return self.kind, self.id
 
 
 class Folds(msgspec.Struct, frozen=True):
-    """What is open, and what is not."""
+    """Which lines are open and which are folded."""
 
     all_open: bool = True
-    others: frozenset[tuple[str, str]] = frozenset()
-    """Those that are the other way."""
+    exceptions: frozenset[tuple[str, str]] = frozenset()
+    """The keys of the lines that are the other way."""
 
     def is_open(self, key: tuple[str, str]) -> bool:
-        """Tell whether what is below a line is shown."""
-        return (key in self.others) != self.all_open
+        """Return whether the lines below a line are shown."""
+        return (key in self.exceptions) != self.all_open
 
-    def turned(self, key: tuple[str, str]) -> Folds:
-        """Give the folds with one turned."""
-        return Folds(self.all_open, self.others ^ {key})
+    def toggled(self, key: tuple[str, str]) -> Folds:
+        """Return the folds with one line the other way."""
+        return Folds(self.all_open, self.exceptions ^ {key})
 
 
 class View(msgspec.Struct, frozen=True):
@@ -60,5 +68,17 @@ class View(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What a session must have, all of it."""
+        """The words of the filter; a session must have all of them."""
         return tuple(self.filter.casefold().split())
+
+
+def empty_lines(view: View, ended: int) -> list[Line]:
+    """Return the lines to show in place of sessions: why there are none, and what to do. `ended` are hidden."""
+    if view.words:
+        return [Line("note", "no session matches the filter; Esc clears it")]
+    if ended and not view.show_ended:
+        who = "the only session has" if ended == 1 else f"all {ended} sessions have"
+        return [Line("note", f"{who} ended; e shows {'it' if ended == 1 else 'them'}")]
+    if view.project:
+        return [Line("note", "no session in this project; quit and run without --project to see all")]
+    return [Line("note", line) for line in _NO_SESSIONS.splitlines()]

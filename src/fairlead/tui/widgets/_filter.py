@@ -1,4 +1,4 @@
-"""Where a filter is typed: one line, edited at its end. Textual's own would lay the screen out anew for each letter."""
+"""The input line of the filter, edited at its end. Textual's own input lays out the whole screen for each letter."""
 
 from __future__ import annotations
 
@@ -6,68 +6,67 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from fairlead.text import fit_end, harmless
-from fairlead.tui.widgets._bar import Bar
+from fairlead.text import fit_end, one_line
+from fairlead.tui.widgets._lines import TextLine
 
 if TYPE_CHECKING:
     from textual.events import Key, Paste
 
-_HINT = "words; Enter keeps them, Esc shows all again"
+_HINT = "type words; Enter keeps the filter, Esc clears it"
 
 
-class FilterBox(Bar, can_focus=True, inherit_bindings=False):
+class FilterInput(TextLine, can_focus=True, inherit_bindings=False):
     """Takes letters until Enter or Esc."""
 
-    DEFAULT_CSS = "FilterBox { display: none; }"
+    DEFAULT_CSS = "FilterInput { display: none; }"
 
     class Changed(Message):
-        """Something else is typed there."""
+        """The text is different now."""
 
         def __init__(self, value: str) -> None:
             super().__init__()
             self.value = value
 
-    class Left(Message):
-        """It is typed."""
+    class Closed(Message):
+        """The user has finished."""
 
     value = ""
 
-    def ask(self, value: str) -> None:
-        """Let the person go on from here."""
+    def edit(self, value: str) -> None:
+        """Appear and let the user edit this text."""
         self.display = True
         self.value = value
         self._draw()
         self.focus()
 
-    def leave(self) -> None:
-        """Have it typed."""
-        self.display = False
-        self.post_message(self.Left())
-
     def on_key(self, event: Key) -> None:
-        """Take a letter, or take some back."""
+        """Add a letter, remove some, or finish."""
         event.stop()
         event.prevent_default()
         if event.key in ("escape", "ctrl+c"):
-            self._become("")
-            self.leave()
+            self._set_value("")
+            self._finish()
         elif event.key == "enter":
-            self.leave()
+            self._finish()
         elif event.key in ("backspace", "ctrl+h"):
-            self._become(self.value[:-1])
+            self._set_value(self.value[:-1])
         elif event.key == "ctrl+w":
-            self._become(self.value.rstrip().rpartition(" ")[0])
+            self._set_value(self.value.rstrip().rpartition(" ")[0])
         elif event.key == "ctrl+u":
-            self._become("")
+            self._set_value("")
         elif event.character and event.is_printable:
-            self._become(self.value + event.character)
+            self._set_value(self.value + event.character)
 
     def on_paste(self, event: Paste) -> None:
-        """Take what is pasted, as one line."""
+        """Add what is pasted, as one line."""
         event.stop()
-        self._become(self.value + harmless(event.text))
+        self._set_value(self.value + one_line(event.text))
 
-    def _become(self, value: str) -> None:
+    def _finish(self) -> None:
+        self.display = False
+        self.post_message(self.Closed())
+
+    def _set_value(self, value: str) -> None:
         if value != self.value:
             self.value = value
             self._draw()

@@ -8,42 +8,51 @@ from typing import TYPE_CHECKING
 from textual.containers import Container
 from textual.screen import ModalScreen
 
-from fairlead.text import fit, width
-from fairlead.tui.model._keys import GROUPS, shown
-from fairlead.tui.model._rows import SIGNS, WORDS
-from fairlead.tui.widgets._scroll import Lines
+from fairlead.text import cell_width, fit
+from fairlead.tui.model._keys import GROUPS, key_label
+from fairlead.tui.model._rows import LABELS, SYMBOLS
+from fairlead.tui.widgets._lines import TextLines
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.events import Click, Key, Resize
 
-    from fairlead.tui.model._keys import Key as OfTable
-    from fairlead.tui.model._layout import Piece
+    from fairlead.tui.model._keys import Key as TableKey
+    from fairlead.tui.model._layout import StyledText
     from fairlead.tui.widgets._themes import Palette
 
-_COLUMN = 37
-_LEFT = ("Move", "Fold")
-"""The groups that stand in the first column; the others stand in the second."""
+_COLUMN_WIDTH = 37
+_KEYS_WIDTH = 13
+_FIRST_COLUMN = ("Move", "Fold")
+"""The groups of the first column; the others are in the second."""
 
-_PAGE = 8
-
-
-def help_lines(cells: int) -> list[list[Piece]]:
-    """Write down every key, and what the signs mean: in two columns if there is room."""
-    left = [line for name, keys in GROUPS.items() if name in _LEFT for line in _group(name, keys)]
-    right = [line for name, keys in GROUPS.items() if name not in _LEFT for line in _group(name, keys)]
-    signs: list[Piece] = [(f"{SIGNS[mood]} {word}  ", "plain") for mood, word in WORDS.items()]
-    if cells < 2 * _COLUMN:
-        return [*left, *right, *([sign] for sign in signs)]
-    none: list[Piece] = [(" " * _COLUMN, "plain")]
-    return [*([*one, *other] for one, other in zip_longest(left, right, fillvalue=none)), signs]
+_SCROLL = {
+    **dict.fromkeys(("j", "down"), 1),
+    **dict.fromkeys(("k", "up"), -1),
+    **dict.fromkeys(("ctrl+d", "pagedown"), 8),
+    **dict.fromkeys(("ctrl+u", "pageup"), -8),
+}
+"""Key → lines to scroll by."""
 
 
-def _group(name: str, keys: tuple[OfTable, ...]) -> list[list[Piece]]:
-    """Give the lines of a group, each as wide as a column, and one that is empty."""
-    lines: list[list[Piece]] = [[(fit(name, _COLUMN), "group")]]
-    lines += [[(fit(f" {shown(key)}", 13), "needs"), (fit(key.words, _COLUMN - 13), "plain")] for key in keys]
-    return [*lines, [(" " * _COLUMN, "plain")]]
+def help_lines(cells: int) -> list[list[StyledText]]:
+    """Return every key with its description, and what the symbols mean: in two columns if there is room."""
+    left = [line for name, keys in GROUPS.items() if name in _FIRST_COLUMN for line in _group_lines(name, keys)]
+    right = [line for name, keys in GROUPS.items() if name not in _FIRST_COLUMN for line in _group_lines(name, keys)]
+    symbols: list[StyledText] = [(f"{SYMBOLS[state]} {label}  ", "plain") for state, label in LABELS.items()]
+    if cells < 2 * _COLUMN_WIDTH:
+        return [*left, *right, *([symbol] for symbol in symbols)]
+    empty: list[StyledText] = [(" " * _COLUMN_WIDTH, "plain")]
+    return [*([*one, *other] for one, other in zip_longest(left, right, fillvalue=empty)), symbols]
+
+
+def _group_lines(name: str, keys: tuple[TableKey, ...]) -> list[list[StyledText]]:
+    """Return the lines of a group, each as wide as a column, and an empty one."""
+    lines: list[list[StyledText]] = [[(fit(name, _COLUMN_WIDTH), "group")]]
+    for key in keys:
+        description = fit(key.description, _COLUMN_WIDTH - _KEYS_WIDTH)
+        lines.append([(fit(f" {key_label(key)}", _KEYS_WIDTH), "needs"), (description, "plain")])
+    return [*lines, [(" " * _COLUMN_WIDTH, "plain")]]
 
 
 class HelpScreen(ModalScreen[None]):
@@ -55,12 +64,12 @@ class HelpScreen(ModalScreen[None]):
         width: auto; max-width: 100%; height: auto; max-height: 100%; padding: 0 1;
         border: round $primary; background: $background;
     }
-    HelpScreen Lines { max-width: 100%; max-height: 100%; }
+    HelpScreen TextLines { max-width: 100%; max-height: 100%; }
     """
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()
-        self._lines = Lines(palette, follows=False)
+        self._lines = TextLines(palette, follows_end=False)
 
     def compose(self) -> ComposeResult:
         """Put the text into a box."""
@@ -68,20 +77,18 @@ class HelpScreen(ModalScreen[None]):
             yield self._lines
 
     def on_resize(self, event: Resize) -> None:
-        """Use the room that there is."""
+        """Lay the text out in the new size."""
         lines = help_lines(event.size.width - 5)
         self._lines.styles.height = min(len(lines), max(1, event.size.height - 2))
-        self._lines.styles.width = 1 + max(width("".join(text for text, _ in line)) for line in lines)
+        self._lines.styles.width = 1 + max(cell_width("".join(text for text, _ in line)) for line in lines)
         self._lines.show(lines)
 
     def on_key(self, event: Key) -> None:
-        """Scroll, or close."""
+        """Scroll or close."""
         event.stop()
         event.prevent_default()
-        if event.key in ("j", "down", "ctrl+d", "pagedown"):
-            self._lines.go(self._lines.top + (1 if event.key in ("j", "down") else _PAGE))
-        elif event.key in ("k", "up", "ctrl+u", "pageup"):
-            self._lines.go(self._lines.top - (1 if event.key in ("k", "up") else _PAGE))
+        if event.key in _SCROLL:
+            self._lines.scroll_to_line(self._lines.top + _SCROLL[event.key])
         else:
             self.dismiss()
 

@@ -1,4 +1,4 @@
-"""The list of all lines. Only what can be seen is computed and drawn, and of that only what has changed."""
+"""The list of sessions. Only what is visible is computed and drawn, and of that only what has changed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from textual.message import Message
 from textual.strip import Strip
 
 from fairlead.tui.model._keys import KeyReader
-from fairlead.tui.model._layout import CURSOR, columns, laid_out
-from fairlead.tui.model._rows import row_of
-from fairlead.tui.model._tree import Facts, Tree
-from fairlead.tui.widgets._scroll import Scroller
+from fairlead.tui.model._layout import CURSOR, columns, layout_row
+from fairlead.tui.model._rows import make_row
+from fairlead.tui.model._tree import LineData, SessionTree
+from fairlead.tui.widgets._lines import ScrollingLines
 
 if TYPE_CHECKING:
     from textual.events import Click, Key, Resize
@@ -21,38 +21,37 @@ if TYPE_CHECKING:
     from fairlead.tui.model._view import Line
     from fairlead.tui.widgets._themes import Palette
 
-_SILENT = frozenset({"heading", "note"})
-"""Lines that cannot be chosen."""
+_NOT_SELECTABLE = frozenset({"heading", "note"})
 
 
-class SessionList(Scroller, can_focus=True, inherit_bindings=False):
-    """Shows lines of a tree, one of which is chosen."""
+class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
+    """Shows the lines of a tree, one of which is selected."""
 
     DEFAULT_CSS = "SessionList { width: 1fr; height: 1fr; }"
 
-    class Asked(Message):
-        """A key asked for something."""
+    class ActionRequested(Message):
+        """A key asked for an action."""
 
-        def __init__(self, does: str) -> None:
+        def __init__(self, action: str) -> None:
             super().__init__()
-            self.does = does
+            self.action = action
 
-    class Chosen(Message):
-        """Another line is chosen."""
+    class SelectionChanged(Message):
+        """Another line is selected."""
 
     class Resized(Message):
-        """There is another room for the lines."""
+        """The list has another size."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__(palette)
         self._keys = KeyReader()
-        self._tree = Tree()
+        self._tree = SessionTree()
         self._lines: list[Line] = []
-        self._made: dict[Line, tuple[tuple[Facts, int, Columns, bool, bool], Strip]] = {}
-        """The strips of the lines that are seen, and what they were made from."""
+        self._strips: dict[Line, tuple[tuple[LineData, int, Columns, bool, bool], Strip]] = {}
+        """The strips of the visible lines, and what they were drawn from."""
         self._index = 0
         self._now = 0
-        self._lit = True
+        self._is_lit = True
 
     @property
     def count(self) -> int:
@@ -60,9 +59,9 @@ class SessionList(Scroller, can_focus=True, inherit_bindings=False):
         return len(self._lines)
 
     @property
-    def chosen(self) -> Line | None:
-        """The line that keys are about."""
-        if self._index < len(self._lines) and self._lines[self._index].kind not in _SILENT:
+    def selected(self) -> Line | None:
+        """The line that keys act on."""
+        if self._index < len(self._lines) and self._lines[self._index].kind not in _NOT_SELECTABLE:
             return self._lines[self._index]
         return None
 
@@ -71,106 +70,107 @@ class SessionList(Scroller, can_focus=True, inherit_bindings=False):
         """All lines."""
         return self._lines
 
-    # -- what is shown ---------------------------------------------------------------------------------
+    # -- drawing ---------------------------------------------------------------------------------------
 
-    def show(self, lines: list[Line], tree: Tree, now: float) -> None:
-        """Show these lines. The chosen one stays chosen, and where it is on the screen.
+    def show(self, lines: list[Line], tree: SessionTree, now: float) -> None:
+        """Show these lines. The selected one stays selected, and where it is on the screen.
 
-        Who looks at the top goes on to do so while the chosen line is in sight: what needs the person comes there.
+        At the top, the list stays there as long as the selected line is visible: what needs the user appears there.
         """
-        before, old, high = self.chosen, self._index, self.size.height
-        was_seen = self.top <= old < self.top + high
+        before, old_index, height = self.selected, self._index, self.size.height
+        was_visible = self.top <= old_index < self.top + height
         self._lines, self._tree, self._now = lines, tree, int(now)
-        self._index = self._found(before, old)
-        if was_seen and (self.top or self._index >= high):
-            self.top = max(0, self.top + self._index - old)
+        self._index = self._find(before, old_index)
+        if was_visible and (self.top or self._index >= height):
+            self.top = max(0, self.top + self._index - old_index)
         self.draw_changes()
-        if before is None or self.chosen is None or before.key != self.chosen.key:
-            self.post_message(self.Chosen())
+        if before is None or self.selected is None or before.key != self.selected.key:
+            self.post_message(self.SelectionChanged())
 
     def tick(self, now: float, *, is_lit: bool) -> None:
-        """Let time pass: only rows that say or look something else are drawn."""
-        self._now, self._lit = int(now), is_lit
+        """Draw the rows that time has changed."""
+        self._now, self._is_lit = int(now), is_lit
         self.draw_changes()
 
     def draw_changes(self) -> None:
-        """Draw what has changed, and forget what is not seen any more."""
+        """Draw what has changed, and forget what is no longer visible."""
         super().draw_changes()
-        if len(self._made) > 4 * self.size.height + 100:
-            self._made.clear()
+        if len(self._strips) > 4 * self.size.height + 100:
+            self._strips.clear()
 
-    def _found(self, before: Line | None, old: int) -> int:
-        """Look for the chosen line: it is where it was, or not far from there."""
+    def _find(self, before: Line | None, old_index: int) -> int:
+        """Return the index of the line that was selected: it is where it was, or usually close to that."""
         lines = self._lines
         if before is None:
-            return next((n for n, line in enumerate(lines) if line.kind not in _SILENT), 0)
+            return next((n for n, line in enumerate(lines) if line.kind not in _NOT_SELECTABLE), 0)
         kind, name = before.key
-        near = range(max(0, old - 50), min(len(lines), old + 50))
-        for places in (range(old, min(len(lines), old + 1)), near, range(len(lines))):
-            for n in places:
+        near = range(max(0, old_index - 50), min(len(lines), old_index + 50))
+        for indexes in (range(old_index, min(len(lines), old_index + 1)), near, range(len(lines))):
+            for n in indexes:
                 if lines[n].id == name and lines[n].kind == kind:
                     return n
-        return self._nearest(min(old, len(lines) - 1))
+        return self._nearest(min(old_index, len(lines) - 1))
 
     def _nearest(self, index: int) -> int:
-        """Give the line itself, or the next that can be chosen."""
-        ways = (*range(index, len(self._lines)), *range(index, -1, -1))
-        return next((n for n in ways if self._lines[n].kind not in _SILENT), 0)
+        """Return the index, or the next one that can be selected."""
+        candidates = (*range(index, len(self._lines)), *range(index, -1, -1))
+        return next((n for n in candidates if self._lines[n].kind not in _NOT_SELECTABLE), 0)
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw a line, unless nothing has changed that it is made from. Time counts in whole seconds."""
+        """Draw a line, unless nothing has changed that it is drawn from. Time counts in whole seconds."""
         line = self._lines[index]
-        is_chosen = index == self._index and line.kind not in _SILENT
-        is_lit = self._lit and line.kind == "need"
+        is_selected = index == self._index and line.kind not in _NOT_SELECTABLE
+        is_lit = self._is_lit and line.kind == "attention"
         cols = columns(cells, has_usage=self._tree.has_usage)
-        made_from = (self._tree.facts(line), self._now, cols, is_chosen, is_lit)
-        known = self._made.get(line)
-        if known is not None and known[0] == made_from:
+        drawn_from = (self._tree.data(line), self._now, cols, is_selected, is_lit)
+        known = self._strips.get(line)
+        if known is not None and known[0] == drawn_from:
             return known[1]
-        strip = self._drawn(made_from[0], cols, is_chosen=is_chosen, is_lit=is_lit)
-        self._made[line] = made_from, strip
+        strip = self._draw(drawn_from[0], cols, is_selected=is_selected, is_lit=is_lit)
+        self._strips[line] = drawn_from, strip
         return strip
 
-    def _drawn(self, facts: Facts, cols: Columns, *, is_chosen: bool, is_lit: bool) -> Strip:
-        row = row_of(facts, self._now)
+    def _draw(self, data: LineData, cols: Columns, *, is_selected: bool, is_lit: bool) -> Strip:
+        row = make_row(data, self._now)
         style = self.palette.style
-        pieces = laid_out(row, cols)
-        if is_chosen and pieces[0][0].startswith(" "):
+        pieces = layout_row(row, cols)
+        if is_selected and pieces[0][0].startswith(" "):
             pieces[:1] = [(CURSOR, "group"), (pieces[0][0][1:], pieces[0][1])]
         is_lit = is_lit and row.blinks
-        made = [Segment(text, style(part, is_chosen=is_chosen, is_lit=is_lit)) for text, part in pieces if text]
-        return Strip(made).adjust_cell_length(cols.width, style("plain", is_chosen=is_chosen))
+        segments = [Segment(text, style(name, is_selected=is_selected, is_lit=is_lit)) for text, name in pieces if text]
+        return Strip(segments).adjust_cell_length(cols.width, style("plain", is_selected=is_selected))
 
     def on_resize(self, _event: Resize) -> None:
-        """Nothing that was drawn for another width holds."""
+        """Draw everything for the new width."""
         self.draw_all()
-        self.keep_in_sight()
+        self._scroll_to_selected()
         self.post_message(self.Resized())
 
-    # -- moving ----------------------------------------------------------------------------------------
+    # -- selecting -------------------------------------------------------------------------------------
 
     def move(self, by: int) -> None:
-        """Choose a line further down or up, over those that cannot be chosen."""
+        """Select a line further down or up, skipping those that cannot be selected."""
         step = 1 if by > 0 else -1
         goal = max(0, min(len(self._lines) - 1, self._index + by))
-        while 0 <= goal < len(self._lines) and self._lines[goal].kind in _SILENT:
+        while 0 <= goal < len(self._lines) and self._lines[goal].kind in _NOT_SELECTABLE:
             goal += step
-        self.choose(goal if 0 <= goal < len(self._lines) else self._nearest(0 if step < 0 else len(self._lines) - 1))
+        self.select(goal if 0 <= goal < len(self._lines) else self._nearest(0 if step < 0 else len(self._lines) - 1))
 
-    def choose(self, index: int) -> None:
-        """Choose a line, and bring it into sight."""
-        is_other = index != self._index and 0 <= index < len(self._lines) and self._lines[index].kind not in _SILENT
+    def select(self, index: int) -> None:
+        """Select a line and scroll to it."""
+        is_valid = 0 <= index < len(self._lines) and self._lines[index].kind not in _NOT_SELECTABLE
+        is_other = is_valid and index != self._index
         if is_other:
             self._index = index
-        self.keep_in_sight()
+        self._scroll_to_selected()
         self.draw_changes()
         if is_other:
-            self.post_message(self.Chosen())
+            self.post_message(self.SelectionChanged())
 
-    def choose_above(self) -> None:
-        """Choose the line to which the chosen one belongs."""
-        line = self.chosen
-        if line is None or line.kind in ("need", "project"):
+    def select_parent(self) -> None:
+        """Select the line that the selected one belongs to."""
+        line = self.selected
+        if line is None or line.kind in ("attention", "project"):
             return
         for index in range(self._index - 1, -1, -1):
             other = self._lines[index]
@@ -180,38 +180,38 @@ class SessionList(Scroller, can_focus=True, inherit_bindings=False):
                 break
         else:
             return
-        self.choose(index)
+        self.select(index)
 
-    def choose_need(self, step: int) -> None:
-        """Choose the next line of those that need the person, round and round."""
-        found = [n for n, line in enumerate(self._lines) if line.kind == "need"]
-        if not found:
+    def select_attention(self, step: int) -> None:
+        """Select the next or previous of the lines that need the user, from the last to the first again."""
+        indexes = [n for n, line in enumerate(self._lines) if line.kind == "attention"]
+        if not indexes:
             return
-        after = [n for n in found if (n > self._index if step > 0 else n < self._index)]
-        self.choose((after or found)[0 if step > 0 else -1])
+        further = [n for n in indexes if (n > self._index if step > 0 else n < self._index)]
+        self.select((further or indexes)[0 if step > 0 else -1])
 
-    def keep_in_sight(self) -> None:
-        """Scroll as little as is needed; with the first line that can be chosen, its heading is seen, too."""
+    def _scroll_to_selected(self) -> None:
+        """Scroll as little as needed. With the first line that can be selected, its heading is visible, too."""
         height = max(1, self.size.height)
         first = 0 if self._index <= 1 < height else self._index
         if first < self.top:
-            self.go(first)
+            self.scroll_to_line(first)
         elif self._index >= self.top + height:
-            self.go(self._index - height + 1)
+            self.scroll_to_line(self._index - height + 1)
 
-    # -- the person ------------------------------------------------------------------------------------
+    # -- input -----------------------------------------------------------------------------------------
 
     def on_key(self, event: Key) -> None:
         """Read a key, which may be the first half of two."""
-        does = self._keys.read(event.key, event.character)
-        if does is None:
+        action = self._keys.read(event.key, event.character)
+        if action is None:
             return
         event.stop()
         event.prevent_default()
-        if does:
-            self.post_message(self.Asked(does))
+        if action:
+            self.post_message(self.ActionRequested(action))
 
     def on_click(self, event: Click) -> None:
-        """Choose what was clicked."""
+        """Select the clicked line."""
         if event.x < self.cells:
-            self.choose(self.top + event.y)
+            self.select(self.top + event.y)

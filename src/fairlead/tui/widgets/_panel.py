@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.containers import Vertical
 
-from fairlead.text import fit, width
-from fairlead.tui.widgets._bar import Bar
-from fairlead.tui.widgets._scroll import Lines
+from fairlead.text import cell_width, fit
+from fairlead.tui.widgets._lines import TextLine, TextLines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,14 +16,14 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.events import Resize
 
-    from fairlead.tui.model._layout import Piece
+    from fairlead.tui.model._layout import StyledText
     from fairlead.tui.widgets._themes import Palette
 
-_KEYS = "J K scroll "
+_SCROLL_HINT = "J K scroll "
 
 
 class Panel(Vertical):
-    """A title and lines below it, the last of them in sight until somebody scrolls up."""
+    """A title with lines below it, the last of them visible until the user scrolls up."""
 
     DEFAULT_CSS = """
     Panel { display: none; width: 45%; border-left: solid $panel; }
@@ -32,46 +31,46 @@ class Panel(Vertical):
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()
-        self._title = Bar(palette, id="title")
-        self._lines = Lines(palette)
-        self._about = self._message = ""
+        self._title_line = TextLine(palette, id="title")
+        self._lines = TextLines(palette)
+        self._title_text = self._message = ""
 
     def compose(self) -> ComposeResult:
         """Put the title above the lines."""
-        yield self._title
+        yield self._title_line
         yield self._lines
 
-    def show(self, title: str, lines: Sequence[Sequence[Piece]]) -> None:
-        """Show these lines under this title. Another title is another thing, and begins at its end."""
-        is_new, self._about, self._message = title != self._about, title, ""
+    def show(self, title: str, lines: Sequence[Sequence[StyledText]]) -> None:
+        """Show lines under a title. With another title they are new, and shown from their end."""
+        is_new, self._title_text, self._message = title != self._title_text, title, ""
         self._lines.show(lines, is_new=is_new)
         self._draw_title()
 
-    def say(self, title: str, message: str) -> None:
-        """Show a message instead of lines, whole."""
+    def show_message(self, title: str, message: str) -> None:
+        """Show a message in place of lines, wrapped."""
         self.show(title, [[(f" {line}", "needs")] for line in wrap(message, max(10, self._lines.cells - 1))])
         self._message = message
 
-    def scroll(self, by: int) -> None:
-        """Go down or up by so many lines."""
-        self._lines.go(self._lines.top + by)
+    def scroll_lines(self, by: int) -> None:
+        """Scroll down or up by some lines."""
+        self._lines.scroll_to_line(self._lines.top + by)
 
-    def scroll_page(self, way: int) -> None:
-        """Go down or up by nearly as much as is seen."""
-        self.scroll(way * max(1, self._lines.size.height - 2))
+    def scroll_pages(self, by: int) -> None:
+        """Scroll down or up by almost the visible height."""
+        self.scroll_lines(by * max(1, self._lines.size.height - 2))
 
     def on_resize(self, _event: Resize) -> None:
-        """Fit the title in, and the message."""
+        """Fit the title and the message into the new size."""
         self._draw_title()
         if self._message:
-            self.say(self._about, self._message)
+            self.show_message(self._title_text, self._message)
 
     def _draw_title(self) -> None:
-        cells = self._title.size.width
-        keys = _KEYS if self._lines.last_top and cells > width(_KEYS) + 20 else ""
-        self._title.show([(fit(f" {self._about}", cells - width(keys)), "group"), (keys, "dim")])
+        cells = self._title_line.size.width
+        hint = _SCROLL_HINT if self._lines.last_top and cells > cell_width(_SCROLL_HINT) + 20 else ""
+        self._title_line.show([(fit(f" {self._title_text}", cells - cell_width(hint)), "group"), (hint, "dim")])
 
     @property
     def text(self) -> str:
-        """What the lines say."""
+        """The text of the lines."""
         return "\n".join("".join(piece for piece, _ in line) for line in self._lines.lines)

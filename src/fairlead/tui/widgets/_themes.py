@@ -1,4 +1,4 @@
-"""The themes, and what each part of a row looks like in them. All of it is said in words and signs as well."""
+"""The themes, and the style that each piece of text has in them. Labels and symbols say all of it as well."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
 if TYPE_CHECKING:
-    from fairlead.tui.model._layout import Part
+    from fairlead.tui.model._layout import StyleName
 
 DARK = Theme(
     name="fairlead-dark",
@@ -48,47 +48,49 @@ PLAIN = replace(
     success=_NONE,
     accent=_NONE,
 )
-"""The terminal's own two colours: bold, faint and reversed have to do."""
+"""The two colours of the terminal, with bold, faint and reversed text."""
 
 THEMES = {"dark": DARK, "light": LIGHT, "plain": PLAIN}
 
 
 class Palette:
-    """The styles of one theme; amber is for what needs the person, and for nothing else."""
+    """The styles of one theme. Amber is for what needs the user, and for nothing else."""
 
     def __init__(self, theme: Theme) -> None:
         self._styles = _plain() if theme is PLAIN else _coloured(theme)
-        self._ground = Style() if theme is PLAIN else Style(bgcolor=theme.background)
-        self._chosen = Style(reverse=True) if theme is PLAIN else Style(bgcolor="#363c47" if theme.dark else "#d6e4f5")
-        self._made: dict[tuple[Part, bool, bool], Style] = {}
+        self._background = Style() if theme is PLAIN else Style(bgcolor=theme.background)
+        self._selected = (
+            Style(reverse=True) if theme is PLAIN else Style(bgcolor="#363c47" if theme.dark else "#d6e4f5")
+        )
+        self._cache: dict[tuple[StyleName, bool, bool], Style] = {}
 
-    def style(self, part: Part, *, is_chosen: bool = False, is_lit: bool = False) -> Style:
-        """Give the style of a part of a row that is chosen or not, and lit or not while it blinks."""
-        key = (part, is_chosen, is_lit)
-        if key not in self._made:
-            name: str = part
-            if is_lit and part == "chip":
-                name = "lit, chosen" if is_chosen else "lit"
-            self._made[key] = (self._chosen if is_chosen else self._ground) + self._styles[name]
-        return self._made[key]
+    def style(self, name: StyleName, *, is_selected: bool = False, is_lit: bool = False) -> Style:
+        """Return the style of a piece of a line that is selected or not, and lit or not while it blinks."""
+        key = (name, is_selected, is_lit)
+        if key not in self._cache:
+            style: str = name
+            if is_lit and name == "chip":
+                style = "lit, selected" if is_selected else "lit"
+            self._cache[key] = (self._selected if is_selected else self._background) + self._styles[style]
+        return self._cache[key]
 
 
 def _coloured(theme: Theme) -> dict[str, Style]:
-    text, quiet, loud = theme.foreground, "#8b949e" if theme.dark else "#59636e", theme.warning
-    lit = Style(color="#161b22" if theme.dark else "#ffffff", bgcolor=loud, bold=True)
+    text, faint, amber = theme.foreground, "#8b949e" if theme.dark else "#59636e", theme.warning
+    lit = Style(color="#161b22" if theme.dark else "#ffffff", bgcolor=amber, bold=True)
     return {
         "plain": Style(color=text),
-        "dim": Style(color=quiet),
-        "heading": Style(color=loud, bold=True),
-        "needs": Style(color=loud, bold=True),
-        "chip": Style(color=loud, bold=True),
+        "dim": Style(color=faint),
+        "heading": Style(color=amber, bold=True),
+        "needs": Style(color=amber, bold=True),
+        "chip": Style(color=amber, bold=True),
         "lit": lit,
-        "lit, chosen": lit,
-        "alarm": Style(color=loud, bold=True),
+        "lit, selected": lit,
+        "alarm": Style(color=amber, bold=True),
         "working": Style(color=theme.success),
         "idle": Style(color=theme.primary),
-        "stale": Style(color=quiet),
-        "ended": Style(color=quiet),
+        "stale": Style(color=faint),
+        "ended": Style(color=faint),
         "group": Style(color=text, bold=True),
         "fair": Style(color=theme.primary),
         "tight": Style(color=theme.error),
@@ -98,7 +100,13 @@ def _coloured(theme: Theme) -> dict[str, Style]:
 
 def _plain() -> dict[str, Style]:
     faint, bold = Style(dim=True), Style(bold=True)
-    quiet = dict.fromkeys(("dim", "stale", "ended"), faint)
-    loud = dict.fromkeys(("heading", "needs", "chip", "alarm", "group", "full"), bold)
-    usual = dict.fromkeys(("plain", "working", "idle", "fair", "tight"), Style())
-    return {**quiet, **loud, **usual, "lit": bold + Style(reverse=True), "lit, chosen": bold + Style(reverse=False)}
+    faint_ones = dict.fromkeys(("dim", "stale", "ended"), faint)
+    bold_ones = dict.fromkeys(("heading", "needs", "chip", "alarm", "group", "full"), bold)
+    others = dict.fromkeys(("plain", "working", "idle", "fair", "tight"), Style())
+    return {
+        **faint_ones,
+        **bold_ones,
+        **others,
+        "lit": bold + Style(reverse=True),
+        "lit, selected": bold + Style(reverse=False),
+    }

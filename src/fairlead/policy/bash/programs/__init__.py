@@ -1,1 +1,1 @@
-"""What known programs do to the files and commands they are given."""
+"""What known programs do to files: a table from the name of a program to the effects of a call."""

@@ -1,4 +1,4 @@
-"""A call of a program, its options, and what the call does: the words in which the table of programs speaks."""
+"""A call of a program, its options, and its effects: the types of the table of programs."""
 
 from __future__ import annotations
 
@@ -15,73 +15,73 @@ if TYPE_CHECKING:
 Mode: TypeAlias = Literal["read", "write", "create", "delete", "move"]
 
 
-class Call(msgspec.Struct, frozen=True):
-    """A simple command as its program sees it. Words are marked text."""
+class ProgramCall(msgspec.Struct, frozen=True):
+    """A call of a program. Its words are marked text (see `_words`)."""
 
     program: str
     args: list[str]
     stdin: str | None = None
     """The text of a here-document or here-string."""
     piped: bool = False
-    """Its input comes from another command."""
+    """Whether its input comes from another command."""
 
 
-class Use(msgspec.Struct, frozen=True):
-    """The call does this to the file that the word names."""
+class Access(msgspec.Struct, frozen=True):
+    """The call accesses the file that a word names."""
 
     mode: Mode
     word: str
     below: bool = False
-    """And to whatever lies below it."""
+    """Whether it also accesses what lies below the file."""
     if_folder: str | None = None
-    """Only if this word names a folder."""
+    """The access only happens if this word names a folder."""
     if_exists: bool = False
-    """Only if there is such a file: the word may name something else."""
+    """The access only happens if the file exists: the word may name something else."""
 
 
-class Run(NamedTuple):
-    """The call runs another command."""
+class RunCommand(NamedTuple):
+    """The call runs another command, in a folder if one is set."""
 
     words: list[str]
     folder: str | None = None
-    """In this folder."""
 
 
-class Script(NamedTuple):
+class RunScript(NamedTuple):
     """The call runs a text as a shell script."""
 
     text: str
 
 
-class Doubt(NamedTuple):
-    """The call may do what nobody can tell."""
+class UnknownEffect(NamedTuple):
+    """The call does something that is not known before it runs."""
 
     text: str
+    """What is not known, for the user."""
 
 
-Effect: TypeAlias = Use | Run | Script | Doubt
-Program: TypeAlias = "Callable[[Call], Iterable[Effect]]"
+Effect: TypeAlias = Access | RunCommand | RunScript | UnknownEffect
+Program: TypeAlias = "Callable[[ProgramCall], Iterable[Effect]]"
 
 
 class Options(NamedTuple):
-    """The arguments of a call, sorted."""
+    """The parsed arguments of a call."""
 
     given: dict[str, list[str]]
     operands: list[str]
 
     def has(self, *names: str) -> bool:
-        """Whether one of the options is given."""
+        """Return whether one of the options is given."""
         return not self.given.keys().isdisjoint(names)
 
     def values(self, *names: str) -> list[str]:
-        """The values of these options, in no promised order."""
+        """Return the values of the options, in any order."""
         return [value for name in names for value in self.given.get(name, ())]
 
 
-def options(args: list[str], valued: str = "", long: str = "") -> Options:
-    """Sort arguments as getopt does; `valued` letters and `long` names (by blanks) take a value.
+def parse_options(args: list[str], valued: str = "", long: str = "") -> Options:
+    """Parse arguments as getopt does; the letters in `valued` and the names in `long` take a value.
 
-    A long option may be shortened, as GNU programs allow.
+    A long option may be abbreviated, as in GNU programs.
     """
     given: dict[str, list[str]] = {}
     operands: list[str] = []
@@ -105,12 +105,12 @@ def options(args: list[str], valued: str = "", long: str = "") -> Options:
 
 @lru_cache(maxsize=256)
 def split_names(long: str) -> tuple[str, ...]:
-    """The names in a text of the table, of which there are as many as programs."""
+    """Split the names of long options; cached, because each program has one such text."""
     return tuple(long.split())
 
 
 def _letters(arg: str, valued: str, rest: Iterator[str], given: dict[str, list[str]]) -> None:
-    """The letters behind one dash; the value of the last may be the next argument."""
+    """Parse the letters after a dash; the value of the last may be the next argument."""
     for at, letter in enumerate(arg[1:], 1):
         if letter in valued:
             given.setdefault(letter, []).append(arg[at + 1 :] or next(rest, ""))
@@ -118,18 +118,18 @@ def _letters(arg: str, valued: str, rest: Iterator[str], given: dict[str, list[s
         given.setdefault(letter, []).append("")
 
 
-def script(word: str, who: str) -> Effect:
-    """A word as shell text, if it is known."""
+def run_script(word: str, program: str) -> Effect:
+    """Return the effect of running a word as a shell script."""
     if is_unknown(word):
-        return Doubt(f"{who} runs a script that is only known when it runs: {plain(word)}")
-    return Script(plain(word))
+        return UnknownEffect(f"{program} runs a script that is only known when it runs: {plain(word)}")
+    return RunScript(plain(word))
 
 
-def uses(mode: Mode, words: Iterable[str], *, below: bool = False) -> list[Effect]:
-    """The same use of each word."""
-    return [Use(mode, word, below) for word in words]
+def accesses(mode: Mode, words: Iterable[str], *, below: bool = False) -> list[Effect]:
+    """Return the same access for each word."""
+    return [Access(mode, word, below) for word in words]
 
 
 def basename(word: str) -> str:
-    """The last part of a path."""
+    """Return the last part of a path."""
     return word.rstrip("/").rpartition("/")[2]

@@ -1,6 +1,6 @@
-"""Programs that are given code on their command line: sed, awk, and the interpreters' `-c` and `-e`.
+"""The effects of programs with code on their command line: sed, awk, and interpreters with `-c` or `-e`.
 
-The code is not run and not parsed: it is searched for words that touch files, and for the paths it mentions.
+The code is neither run nor parsed: it is searched for functions that access files, and for the paths that it contains.
 """
 
 from __future__ import annotations
@@ -9,7 +9,16 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash._words import is_unknown, plain, quote, unescape
-from fairlead.policy.bash.programs._calls import Call, Doubt, Effect, Program, Script, Use, options, uses
+from fairlead.policy.bash.programs._calls import (
+    Access,
+    Effect,
+    Program,
+    ProgramCall,
+    RunScript,
+    UnknownEffect,
+    accesses,
+    parse_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,7 +50,7 @@ _LITERAL: Final = re.compile(
 )
 _JOINT: Final = re.compile(r"""(['"])(?:\s*[+.]\s*|\s+)[rbuf]?\1""")
 _NO_PATH: Final = re.compile(r"[rwaxbt+]{1,3}|utf-?8|ascii|latin-?1|\s*|-|[.]")
-_LONGEST_PATH: Final = 256
+_MAX_PATH_LENGTH: Final = 256
 _SED_WRITE: Final = re.compile(r"(?:^|[;{}\n\d$]|/[gpiImM\d]*)\s*[wW]\s+([^\s;}]+)|/[gpiImM\d]*[wW]\s+([^\s;}]+)")
 _SED_RUN: Final = re.compile(r"(?:^|[;{}\n\d$])\s*e(?:\s+([^\n;}]+)|$)|/[gpiImM\d]*e[gpw]*(?:$|[;}\n])")
 _SED_IN_PLACE: Final = re.compile(r"-[nErsuz]*[iI].*|--in?(?:-.*)?")
@@ -60,57 +69,57 @@ _INLINE: Final = {
 """Interpreter → the letters whose value is code, letters with another value, long options with a value."""
 
 
-def _interpreter(call: Call) -> Iterator[Effect]:
+def _interpreter(call: ProgramCall) -> Iterator[Effect]:
     letters, other, long = _INLINE[call.program]
     args, in_place = _without_in_place(call)
-    found = options(args, letters + other, long)
-    codes = found.values(*letters, *({"eval", "print", "run"} & found.given.keys()))
-    operands = found.operands
+    opts = parse_options(args, letters + other, long)
+    codes = opts.values(*letters, *({"eval", "print", "run"} & opts.given.keys()))
+    operands = opts.operands
     if in_place:
-        yield from uses("write", [word for word in operands if word])
-    if not codes and not found.has("m") and (not operands or operands[0] == "-"):
+        yield from accesses("write", [word for word in operands if word])
+    if not codes and not opts.has("m") and (not operands or operands[0] == "-"):
         if call.stdin is not None:
             codes, operands = [quote(call.stdin)], operands[1:]
-        elif call.piped and not found.has("version", "V", "v", "h", "help"):
-            yield Doubt(f"{call.program} runs code that another command prints")
+        elif call.piped and not opts.has("version", "V", "v", "h", "help"):
+            yield UnknownEffect(f"{call.program} runs code from another command")
     for code in codes:
         yield from _code(call.program, code, operands)
 
 
-def _without_in_place(call: Call) -> tuple[list[str], bool]:
-    """Take `-i`, `-pi`, `-i.bak` out: what follows the letter is a suffix, no option."""
+def _without_in_place(call: ProgramCall) -> tuple[list[str], bool]:
+    """Remove `-i`, `-pi` and `-i.bak`: the letter is followed by a suffix, not by an option."""
     if call.program not in {"perl", "ruby"}:
         return call.args, False
-    kept, found = [], False
+    kept, in_place = [], False
     for arg in call.args:
         match = re.match(r"-([a-zA-DF-Z0-9]*?)i", arg)
         if match and "e" not in match[1]:
-            found = True
+            in_place = True
             if match[1]:
                 kept.append("-" + match[1])
         else:
             kept.append(arg)
-    return kept, found
+    return kept, in_place
 
 
 def _code(program: str, word: str, operands: list[str]) -> Iterator[Effect]:
     code = plain(word)
     if is_unknown(word):
-        yield Doubt(f"{program} runs code that is only known when it runs")
+        yield UnknownEffect(f"{program} runs code that is only known when it runs")
     if _HIDES.search(code):
-        yield Doubt(f"{program} runs code that is built while it runs")
+        yield UnknownEffect(f"{program} runs code that is built while it runs")
     runs, writes = _RUNS.search(code), _WRITES.search(code)
     if not (runs or writes or _READS.search(code)):
         return
     texts = list(_literals(code))
-    yield from _mentions(texts, writes=bool(runs or writes), runs=bool(runs))
-    yield from (Use("write" if writes else "read", operand) for operand in operands if operand)
+    yield from _mentioned_paths(texts, writes=bool(runs or writes), runs=bool(runs))
+    yield from (Access("write" if writes else "read", operand) for operand in operands if operand)
     if writes and (_BUILDS.search(code) or not (texts or operands)):
-        yield Doubt(f"{program} writes files whose names are built while it runs")
+        yield UnknownEffect(f"{program} writes files whose names are built while it runs")
 
 
 def _literals(code: str) -> Iterator[str]:
-    """Each text between quotes, and texts that are joined, as one."""
+    """Yield each string literal, and literals that are concatenated as one."""
     joined = _JOINT.sub("", code)
     seen = set()
     for source in (code,) if joined == code else (code, joined):
@@ -121,66 +130,66 @@ def _literals(code: str) -> Iterator[str]:
                 yield text
 
 
-def _mentions(texts: Iterable[str], *, writes: bool, runs: bool) -> Iterator[Effect]:
+def _mentioned_paths(texts: Iterable[str], *, writes: bool, runs: bool) -> Iterator[Effect]:
     for text in texts:
         path = text.lstrip("+<>| ").strip()
-        if not path or len(path) > _LONGEST_PATH or _NO_PATH.fullmatch(path):
+        if not path or len(path) > _MAX_PATH_LENGTH or _NO_PATH.fullmatch(path):
             continue
         if runs and " " in path:
-            yield Script(path)
+            yield RunScript(path)
         else:
-            sure = " " not in path and any(c in path for c in "./~")
-            yield Use("write" if writes else "read", quote(path), if_exists=not sure)
+            is_path = " " not in path and any(c in path for c in "./~")
+            yield Access("write" if writes else "read", quote(path), if_exists=not is_path)
             if writes:
-                yield Use("read", quote(path))
+                yield Access("read", quote(path))
 
 
-def _sed(call: Call) -> Iterator[Effect]:
+def _sed(call: ProgramCall) -> Iterator[Effect]:
     args = [arg for arg in call.args if arg and not _SED_IN_PLACE.fullmatch(arg)]
     in_place = any(_SED_IN_PLACE.fullmatch(arg) for arg in call.args)
-    found = options(args, "efl", "expression file line-length")
-    scripts = found.values("e", "expression")
-    files = found.operands
-    if not found.has("e", "f", "expression", "file"):
+    opts = parse_options(args, "efl", "expression file line-length")
+    scripts = opts.values("e", "expression")
+    files = opts.operands
+    if not opts.has("e", "f", "expression", "file"):
         scripts, files = files[:1], files[1:]
-    yield from uses("write" if in_place else "read", files)
-    yield from uses("read", found.values("f", "file"))
+    yield from accesses("write" if in_place else "read", files)
+    yield from accesses("read", opts.values("f", "file"))
     for word in scripts:
         yield from _sed_script(plain(word))
 
 
 def _sed_script(text: str) -> Iterator[Effect]:
     for first, second in _SED_WRITE.findall(text):
-        yield Use("write", quote(first or second))
+        yield Access("write", quote(first or second))
     for match in _SED_RUN.finditer(text):
-        yield Script(match[1]) if match[1] else Doubt("sed runs what it edits as a command")
+        yield RunScript(match[1]) if match[1] else UnknownEffect("sed runs the text that it edits as a command")
     for path in re.findall(r"(?:^|[;{}\n\d$])\s*r\s+([^\s;}]+)", text):
-        yield Use("read", quote(path))
+        yield Access("read", quote(path))
 
 
-def _awk(call: Call) -> Iterator[Effect]:
-    found = options(call.args, "Fvfief", "assign field-separator file include source")
-    in_place = "inplace" in found.values("i", "include")
-    codes, files = found.values("e", "source"), found.operands
-    if not found.has("f", "file", "e", "source"):
+def _awk(call: ProgramCall) -> Iterator[Effect]:
+    opts = parse_options(call.args, "Fvfief", "assign field-separator file include source")
+    in_place = "inplace" in opts.values("i", "include")
+    codes, files = opts.values("e", "source"), opts.operands
+    if not opts.has("f", "file", "e", "source"):
         codes, files = files[:1], files[1:]
-    yield from uses("write" if in_place else "read", [word for word in files if "=" not in word])
+    yield from accesses("write" if in_place else "read", [word for word in files if "=" not in word])
     for word in codes:
         yield from _awk_program(plain(word))
 
 
 def _awk_program(code: str) -> Iterator[Effect]:
     for sign, path in _AWK_FILE.findall(code):
-        yield Use("read" if sign == "<" else "write", quote(unescape(path)))
+        yield Access("read" if sign == "<" else "write", quote(unescape(path)))
     for groups in _AWK_SHELL.findall(code):
-        yield Script(unescape(groups[0] or groups[1]))
+        yield RunScript(unescape(groups[0] or groups[1]))
     if _AWK_HIDDEN.search(code):
-        yield Doubt("awk writes to, or runs, what is only known when it runs")
+        yield UnknownEffect("which file awk writes, or which command it runs, is only known when it runs")
     for path in re.findall(r'ARGV\[\w+\]\s*=\s*"([^"]+)"', code):
-        yield Use("read", quote(unescape(path)))
+        yield Access("read", quote(unescape(path)))
 
 
-CODE: Final[dict[str, Program]] = {
+INLINE_CODE: Final[dict[str, Program]] = {
     **dict.fromkeys(_INLINE, _interpreter),
     **dict.fromkeys(("sed", "gsed"), _sed),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),

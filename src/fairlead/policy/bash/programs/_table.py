@@ -1,6 +1,6 @@
-"""What known programs do to the files they are given: a table, from the program's name to its effects.
+"""The table of programs: from the name of a program to the effects of a call.
 
-It reads nothing from the disk: where the answer depends on what is there, the use says on what.
+Reads nothing from the disk: an access that depends on the disk says on what.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash._words import is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import (
-    Call,
-    Doubt,
+    Access,
     Effect,
     Options,
     Program,
-    Script,
-    Use,
+    ProgramCall,
+    RunScript,
+    UnknownEffect,
+    accesses,
     basename,
-    options,
-    uses,
+    parse_options,
 )
-from fairlead.policy.bash.programs._downloads import ARRIVALS
+from fairlead.policy.bash.programs._downloads import DOWNLOADS
 from fairlead.policy.bash.programs._git import git
-from fairlead.policy.bash.programs._wrappers import RUNNERS
+from fairlead.policy.bash.programs._wrappers import WRAPPERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ _READERS: Final = {
     "tac": "s", "tail": "ncs", "tree": "LPIo", "unexpand": "t", "uniq": "fsw", "view": "c", "wc": "", "xxd": "lcsgo",
     "zcat": "", "zless": "", "bzcat": "", "xzcat": "",
 }  # fmt: skip
-"""Programs that read their operands, with the letters of their options that take a value."""
+"""Programs that read their operands → the letters of their options that take a value."""
 
 _SEARCHERS: Final = {
     "grep": "eABCmfdD", "egrep": "eABCmfdD", "fgrep": "eABCmfdD", "zgrep": "eABCmf", "rg": "eABCmgftTjMdr",
@@ -55,173 +55,175 @@ _WRITERS: Final[dict[str, tuple[str, str]]] = {
     "srm": ("", "delete"), "rename": ("", "move"), "fallocate": ("lo", "write"), "mknod": ("m", "create"),
     "setfacl": ("mx", "write"), "chattr": ("", "write"),
 }  # fmt: skip
-"""Programs that do one thing to each of their operands."""
+"""Programs that access each of their operands → the letters of their options that take a value, and the mode."""
 
 _OUTPUTS: Final = {"-o", "-out", "--out", "--output", "--outfile", "--out-file", "--output-file"}
 _LONG: Final = "reference size date mode suffix iterations"
 
 
-def _read(call: Call) -> list[Effect]:
+def _read(call: ProgramCall) -> list[Effect]:
     program = call.program
-    found = options(call.args, _READERS[program], "lines bytes")
-    effects = uses("read", found.operands, below=program in {"diff", "ls", "tree"})
+    opts = parse_options(call.args, _READERS[program], "lines bytes")
+    effects = accesses("read", opts.operands, below=program in {"diff", "ls", "tree"})
     if program == "tree":
-        effects += uses("write", found.values("o"))
-    elif program == "xxd" and len(found.operands) > 1:
-        effects.append(Use("write", found.operands[1]))
-    elif program in {"source", "."} and found.operands and plain(found.operands[0]).startswith("/dev/"):
-        effects.append(Doubt(f"{program} runs what another command prints"))
+        effects += accesses("write", opts.values("o"))
+    elif program == "xxd" and len(opts.operands) > 1:
+        effects.append(Access("write", opts.operands[1]))
+    elif program in {"source", "."} and opts.operands and plain(opts.operands[0]).startswith("/dev/"):
+        effects.append(UnknownEffect(f"{program} runs the output of another command"))
     return effects
 
 
-def _search(call: Call) -> list[Effect]:
-    found = options(call.args, _SEARCHERS[call.program], _SEARCH_LONG)
-    has_pattern = found.has("e", "f", "regexp", "file", "files")
-    recursive = found.has("r", "R", "recursive") or call.program in {"rg", "ag", "ack"}
-    files = found.operands if has_pattern else found.operands[1:]
-    in_place = call.program == "yq" and found.has("i", "inplace")
-    effects = uses("write" if in_place else "read", files, below=recursive)
+def _search(call: ProgramCall) -> list[Effect]:
+    opts = parse_options(call.args, _SEARCHERS[call.program], _SEARCH_LONG)
+    has_pattern = opts.has("e", "f", "regexp", "file", "files")
+    recursive = opts.has("r", "R", "recursive") or call.program in {"rg", "ag", "ack"}
+    files = opts.operands if has_pattern else opts.operands[1:]
+    in_place = call.program == "yq" and opts.has("i", "inplace")
+    effects = accesses("write" if in_place else "read", files, below=recursive)
     if has_pattern and call.program.endswith("grep"):
-        effects += uses("read", found.values("f", "file"))
+        effects += accesses("read", opts.values("f", "file"))
     return effects
 
 
-def _write(call: Call) -> Iterator[Effect]:
+def _write(call: ProgramCall) -> Iterator[Effect]:
     letters, mode = _WRITERS[call.program]
-    found = options(call.args, letters, _LONG)
-    for word in found.operands:
-        yield Use(mode, word)  # type: ignore[arg-type]  # the table's second column is a mode
+    opts = parse_options(call.args, letters, _LONG)
+    for word in opts.operands:
+        yield Access(mode, word)  # type: ignore[arg-type]  # the table's second column is a mode
 
 
-def _remove(call: Call) -> Iterator[Effect]:
-    found = options(call.args)
-    return iter(uses("delete", found.operands, below=found.has("r", "R", "recursive")))
+def _remove(call: ProgramCall) -> Iterator[Effect]:
+    opts = parse_options(call.args)
+    return iter(accesses("delete", opts.operands, below=opts.has("r", "R", "recursive")))
 
 
-def _copy(call: Call) -> list[Effect]:
-    """Cover cp, mv, install and ln: sources, then where they go."""
+def _copy(call: ProgramCall) -> list[Effect]:
+    """Return the effects of cp, mv, install and ln."""
     program = call.program
-    found = options(call.args, "tSgmo" if program == "install" else "tS", "target-directory suffix mode owner group")
-    if program == "install" and found.has("d", "directory"):
-        return uses("create", found.operands)
-    deep = program == "mv" or found.has("r", "R", "a", "recursive", "archive")
-    sources, targets = _ends(found)
+    opts = parse_options(
+        call.args, "tSgmo" if program == "install" else "tS", "target-directory suffix mode owner group"
+    )
+    if program == "install" and opts.has("d", "directory"):
+        return accesses("create", opts.operands)
+    deep = program == "mv" or opts.has("r", "R", "a", "recursive", "archive")
+    sources, targets = _sources_and_targets(opts)
     effects: list[Effect] = []
     for source in sources:
-        effects.append(Use("move" if program == "mv" else "read", source, deep))
-        if program == "ln":  # a second name of the file: what is written there is written here
-            effects.append(Use("write", source, below=True))
-    return effects + _arrivals(found, sources, targets, deep=deep)
+        effects.append(Access("move" if program == "mv" else "read", source, deep))
+        if program == "ln":  # a hard link: a write to the link changes the file
+            effects.append(Access("write", source, below=True))
+    return effects + _copied(opts, sources, targets, deep=deep)
 
 
-def _ends(found: Options) -> tuple[list[str], list[str]]:
-    folders = found.values("t", "target-directory")
+def _sources_and_targets(opts: Options) -> tuple[list[str], list[str]]:
+    folders = opts.values("t", "target-directory")
     if folders:
-        return found.operands, folders
-    if len(found.operands) == 1:
-        return found.operands, ["."]
-    return found.operands[:-1], found.operands[-1:]
+        return opts.operands, folders
+    if len(opts.operands) == 1:
+        return opts.operands, ["."]
+    return opts.operands[:-1], opts.operands[-1:]
 
 
-def _arrivals(found: Options, sources: list[str], targets: list[str], *, deep: bool) -> list[Effect]:
+def _copied(opts: Options, sources: list[str], targets: list[str], *, deep: bool) -> list[Effect]:
     effects: list[Effect] = []
-    into = found.has("t", "target-directory") or len(sources) > 1
+    into = opts.has("t", "target-directory") or len(sources) > 1
     for target in targets:
         folder = into or target.endswith("/") or basename(target) in {".", "..", "~"}
         if not folder:
-            effects.append(Use("write", target, deep))
-        if found.has("T", "no-target-directory"):
+            effects.append(Access("write", target, deep))
+        if opts.has("T", "no-target-directory"):
             continue
         for source in sources:
             name = basename(source)
             if name not in {"", ".", ".."}:
-                effects.append(Use("write", f"{target.rstrip('/')}/{name}", deep, None if folder else target))
+                effects.append(Access("write", f"{target.rstrip('/')}/{name}", deep, None if folder else target))
             elif deep:
-                effects.append(Use("write", target, below=True))
+                effects.append(Access("write", target, below=True))
     return effects
 
 
-def _rsync(call: Call) -> Iterator[Effect]:
-    found = options(
+def _rsync(call: ProgramCall) -> Iterator[Effect]:
+    opts = parse_options(
         call.args, "efTBM", "rsh filter exclude include exclude-from include-from files-from log-file backup-dir"
     )
-    for source in found.operands[:-1]:
-        yield Use("move" if found.has("remove-source-files") else "read", source, below=True)
-    for target in found.operands[-1:]:
+    for source in opts.operands[:-1]:
+        yield Access("move" if opts.has("remove-source-files") else "read", source, below=True)
+    for target in opts.operands[-1:]:
         if ":" in target:
             continue
-        yield Use("write", target, below=True)
-        for source in found.operands[:-1]:
+        yield Access("write", target, below=True)
+        for source in opts.operands[:-1]:
             if basename(source) and not source.endswith("/"):
-                yield Use("write", f"{target.rstrip('/')}/{basename(source)}", below=True, if_folder=target)
-    yield from uses("write", found.values("log-file"))
+                yield Access("write", f"{target.rstrip('/')}/{basename(source)}", below=True, if_folder=target)
+    yield from accesses("write", opts.values("log-file"))
 
 
-def _dd(call: Call) -> Iterator[Effect]:
+def _dd(call: ProgramCall) -> Iterator[Effect]:
     for arg in call.args:
         name, _, value = arg.partition("=")
         if name in {"if", "of"}:
-            yield Use("read" if name == "if" else "write", value)
+            yield Access("read" if name == "if" else "write", value)
         elif is_unknown(name):
-            yield Doubt(f"dd: only known when it runs: {plain(arg)}")
+            yield UnknownEffect(f"which file dd uses is only known when it runs: {plain(arg)}")
 
 
-def _mode(call: Call) -> Iterator[Effect]:
-    """Cover chmod, chown and chgrp: the first operand is no file."""
+def _mode(call: ProgramCall) -> Iterator[Effect]:
+    """Return the effects of chmod, chown and chgrp, whose first operand is not a file."""
     args = [arg for arg in call.args if not re.fullmatch(r"-[rwxXst,]+", arg)]
-    found = options(args, "", "reference from")
-    skipped = 0 if found.has("reference") or len(args) < len(call.args) else 1
-    return iter(uses("write", found.operands[skipped:], below=found.has("R", "recursive")))
+    opts = parse_options(args, "", "reference from")
+    skipped = 0 if opts.has("reference") or len(args) < len(call.args) else 1
+    return iter(accesses("write", opts.operands[skipped:], below=opts.has("R", "recursive")))
 
 
-def _sort(call: Call) -> Iterator[Effect]:
-    found = options(
+def _sort(call: ProgramCall) -> Iterator[Effect]:
+    opts = parse_options(
         call.args, "koStT", "output key field-separator buffer-size temporary-directory parallel files0-from"
     )
-    yield from uses("read", found.operands)
-    yield from uses("write", found.values("o", "output"))
+    yield from accesses("read", opts.operands)
+    yield from accesses("write", opts.values("o", "output"))
 
 
-def _split(call: Call) -> Iterator[Effect]:
-    found = options(call.args, "abClnt", "suffix-length bytes line-bytes lines number additional-suffix")
-    yield from uses("read", found.operands[:1])
-    prefix = found.operands[1] if len(found.operands) > 1 else "x"
-    yield Use("write", prefix + "*")
+def _split(call: ProgramCall) -> Iterator[Effect]:
+    opts = parse_options(call.args, "abClnt", "suffix-length bytes line-bytes lines number additional-suffix")
+    yield from accesses("read", opts.operands[:1])
+    prefix = opts.operands[1] if len(opts.operands) > 1 else "x"
+    yield Access("write", prefix + "*")
 
 
-def _editor(call: Call) -> Iterator[Effect]:
-    """Cover ed, ex and vi: they may write what they open, and what their commands name."""
-    found = options(call.args, "cSTuUw", "cmd")
-    files = [word for word in found.operands if not word.startswith("+")]
-    yield from uses("write", files)
-    commands = [plain(word) for word in [*found.values("c", "cmd"), *found.operands]] + [call.stdin or ""]
+def _editor(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of ed, ex and vi: they may write what they open, and what their commands name."""
+    opts = parse_options(call.args, "cSTuUw", "cmd")
+    files = [word for word in opts.operands if not word.startswith("+")]
+    yield from accesses("write", files)
+    commands = [plain(word) for word in [*opts.values("c", "cmd"), *opts.operands]] + [call.stdin or ""]
     for text in commands:
         for command in re.findall(r"(?:^|[\n|:+])\s*\d*(?:w|wq|sav|saveas|e|edit|r|write)!?\s+([^\s|!]+)", text):
-            yield Use("write", quote(command))
+            yield Access("write", quote(command))
         for shell in re.findall(r"!\s*([^\n|]+)", text):
-            yield Script(shell)
+            yield RunScript(shell)
     if call.piped and call.program in {"ed", "ex"}:
-        yield Doubt(f"{call.program} is told by another command what to write")
+        yield UnknownEffect(f"{call.program} gets its commands from another command")
 
 
-def any_program(call: Call) -> Iterator[Effect]:
-    """A program that is not in the table: what it is told to put out to, if there is such a file."""
+def any_program(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of a program that is not in the table: writing its output file, if that exists."""
     for at, arg in enumerate(call.args):
         name, equals, value = arg.partition("=")
         if name in _OUTPUTS:
-            yield Use("write", value if equals else "".join(call.args[at + 1 : at + 2]), if_exists=True)
+            yield Access("write", value if equals else "".join(call.args[at + 1 : at + 2]), if_exists=True)
 
 
-GIVEN_CODE: Final = (
+INLINE_CODE_PROGRAMS: Final = (
     *("python", "pypy", "perl", "ruby", "node", "nodejs", "bun", "php", "lua", "osascript", "Rscript"),
     *("sed", "gsed", "awk", "gawk", "mawk", "nawk"),
 )
 
 
-def _code(call: Call) -> Iterable[Effect]:
-    from fairlead.policy.bash.programs._inline_code import CODE
+def _inline_code(call: ProgramCall) -> Iterable[Effect]:
+    from fairlead.policy.bash.programs._inline_code import INLINE_CODE
 
-    return CODE[call.program](call)
+    return INLINE_CODE[call.program](call)
 
 
 PROGRAMS: Final[dict[str, Program]] = {
@@ -231,9 +233,9 @@ PROGRAMS: Final[dict[str, Program]] = {
     **dict.fromkeys(("cp", "mv", "install", "ln", "gcp", "gmv"), _copy),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _mode),
     **dict.fromkeys(("ed", "ex", "vi", "vim", "nvim", "red"), _editor),
-    **ARRIVALS,
-    **dict.fromkeys(GIVEN_CODE, _code),
-    **RUNNERS,
+    **DOWNLOADS,
+    **dict.fromkeys(INLINE_CODE_PROGRAMS, _inline_code),
+    **WRAPPERS,
     "rm": _remove,
     "rsync": _rsync,
     "dd": _dd,
@@ -241,4 +243,4 @@ PROGRAMS: Final[dict[str, Program]] = {
     "split": _split,
     "git": git,
 }
-"""Program → what a call of it does; see `any_program` for the rest."""
+"""Program → its effects; `any_program` has those of all others."""

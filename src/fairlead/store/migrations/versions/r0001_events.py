@@ -1,4 +1,4 @@
-"""The first revision: events, how their commands ended, the daemon's turns, and how far the journal was taken."""
+"""Revision 1: events, how their commands ended, the daemon's records, and the journal position."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the four tables."""
-    _make_events()
+    """Create the four tables."""
+    _create_events()
     op.create_table(
         "dones",
         sa.Column("id", sa.Text, primary_key=True),
@@ -41,7 +41,7 @@ def upgrade() -> None:
     )
 
 
-def _make_events() -> None:
+def _create_events() -> None:
     op.create_table(
         "events",
         sa.Column("id", sa.Text, primary_key=True),

@@ -1,4 +1,4 @@
-"""The second revision: mail between agents, with a ledger of every letter."""
+"""Revision 2: mail between agents, with a ledger of every delivery."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Make the tables of the mail."""
+    """Create the mail tables."""
     op.create_table(
         "mail_agents",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
@@ -43,11 +43,11 @@ def upgrade() -> None:
         sa.Column("name", sa.Text, primary_key=True),
         sa.Column("value", sa.BigInteger, nullable=False),
     )
-    _make_messages()
-    _make_letters()
+    _create_messages()
+    _create_deliveries()
 
 
-def _make_messages() -> None:
+def _create_messages() -> None:
     op.create_table(
         "mail_messages",
         sa.Column("id", _ID, primary_key=True, autoincrement=False),
@@ -67,10 +67,10 @@ def _make_messages() -> None:
     op.create_index("mail_messages_by_time", "mail_messages", ["at", "id"])
     op.create_index("mail_messages_by_thread", "mail_messages", ["thread", "id"])
     op.create_index("mail_messages_by_sender", "mail_messages", ["sender", "id"])
-    _index_some("mail_messages_by_key", "mail_messages", ["sender", "key"], "key IS NOT NULL", unique=True)
+    _create_partial_index("mail_messages_by_key", "mail_messages", ["sender", "key"], "key IS NOT NULL", unique=True)
 
 
-def _make_letters() -> None:
+def _create_deliveries() -> None:
     op.create_table(
         "mail_letters",
         sa.Column("message", _ID, primary_key=True, autoincrement=False),
@@ -92,11 +92,11 @@ def _make_letters() -> None:
     )
     op.create_index("mail_letters_by_stage", "mail_letters", ["recipient", "stage", "message"])
     urgent = "stage = 'queued' AND urgent = 1"
-    _index_some("mail_letters_urgent", "mail_letters", ["recipient", "stage", "message"], urgent)
-    _index_some("mail_letters_owed_by", "mail_letters", ["recipient", "message"], "owed = 1")
-    _index_some("mail_letters_owed_to", "mail_letters", ["sender", "message"], "owed = 1")
-    _index_some("mail_letters_at_event", "mail_letters", ["event_id"], "event_id IS NOT NULL")
+    _create_partial_index("mail_letters_urgent", "mail_letters", ["recipient", "stage", "message"], urgent)
+    _create_partial_index("mail_letters_owed_by", "mail_letters", ["recipient", "message"], "owed = 1")
+    _create_partial_index("mail_letters_owed_to", "mail_letters", ["sender", "message"], "owed = 1")
+    _create_partial_index("mail_letters_at_event", "mail_letters", ["event_id"], "event_id IS NOT NULL")
 
 
-def _index_some(name: str, table: str, columns: list[str], where: str, *, unique: bool = False) -> None:
+def _create_partial_index(name: str, table: str, columns: list[str], where: str, *, unique: bool = False) -> None:
     op.create_index(name, table, columns, unique=unique, sqlite_where=sa.text(where), postgresql_where=sa.text(where))

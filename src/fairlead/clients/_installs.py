@@ -1,0 +1,177 @@
+"""Installs hooks in a settings file, all of it or nothing, and uninstalls them without a trace. Knows no client.
+
+Nothing is kept beside the file. A receipt in our own folder has the file's content before the install and the hash of
+what was written, so uninstall restores the same bytes if nobody has changed the file since.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.clients import _settings_file as files
+from fairlead.clients._install_types import InstallPlan, InstallResult, Receipt
+from fairlead.clients._json_text import JsonTextError
+from fairlead.clients._settings_file import InstallError, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fairlead.clients._install_types import InstallRequest, RemovedEntry, SettingsEditor
+    from fairlead.clients._settings_file import FileSnapshot
+
+# -- planning ------------------------------------------------------------------------------------------
+
+
+def plan_install(client: str, editor: SettingsEditor, file: Path, request: InstallRequest, state: Path) -> InstallPlan:
+    """Return what an install would write."""
+    before = files.read(file)
+    with _naming(before):
+        text = files.text_of(before)
+        receipt = _read_receipt(client, before, state)
+        original, taken = _original(editor, before, text, receipt)
+        result = editor.put_in(text, request, _text(original))
+    after = result.text.encode()
+    new_receipt = Receipt(
+        file=str(before.target),
+        original=original,
+        written=_hash(after),
+        folders=receipt.folders if receipt else tuple(map(str, files.missing_folders(before.target))),
+        taken=(*taken, *result.taken),
+    )
+    return InstallPlan(before, after, result, new_receipt)
+
+
+def plan_uninstall(client: str, editor: SettingsEditor, file: Path, state: Path) -> InstallPlan:
+    """Return what an uninstall would leave."""
+    before = files.read(file)
+    receipt = _read_receipt(client, before, state)
+    if before.content is None:
+        return InstallPlan(before, None, InstallResult(""), None)
+    with _naming(before):
+        text = files.text_of(before)
+        original = _text(receipt.original) if receipt else None
+        result = editor.take_out(text, original, receipt.taken if receipt else ())
+        if not result.had_ours:
+            return InstallPlan(before, before.content, result, None)
+        is_exact = receipt is not None and _hash(before.content) == receipt.written
+        after = receipt.original if receipt and is_exact else result.text.encode()
+        is_created_by_us = receipt is not None and receipt.original is None
+        if is_created_by_us and not is_exact and editor.is_empty(result.text):
+            after = None
+    folders = receipt.folders if receipt and after is None else ()
+    return InstallPlan(before, after, result, None, folders, is_exact)
+
+
+def _original(
+    editor: SettingsEditor, before: FileSnapshot, text: str, receipt: Receipt | None
+) -> tuple[bytes | None, tuple[RemovedEntry, ...]]:
+    """Return what uninstall is to restore, as the file may have been changed since the last install."""
+    if before.content is None or receipt is None:
+        bare = editor.take_out(text, None, ()) if before.content else None
+        return (bare.text.encode() if bare and bare.had_ours else before.content), ()
+    if _hash(before.content) == receipt.written:
+        return receipt.original, receipt.taken
+    bare = editor.take_out(text, _text(receipt.original), receipt.taken)
+    if not bare.had_ours:
+        return before.content, ()
+    if receipt.original is None and editor.is_empty(bare.text):
+        return None, receipt.taken
+    return bare.text.encode(), receipt.taken
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else content.decode()
+
+
+def _hash(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+@contextmanager
+def _naming(snapshot: FileSnapshot) -> Iterator[None]:
+    """Add to an error in which file it is."""
+    try:
+        yield
+    except (JsonTextError, SettingsError) as error:
+        raise InstallError(f"{snapshot.target}:{error}; nothing was changed") from None
+
+
+# -- doing ---------------------------------------------------------------------------------------------
+
+
+def carry_out(client: str, plan: InstallPlan, state: Path) -> Path | None:
+    """Do what was planned, or nothing; return where the file's content before is kept."""
+    kept = None
+    receipt = _receipt_file(client, plan.before, state)
+    with files.os_errors_named(plan.before.target):
+        if plan.changes:
+            if plan.receipt is not None:
+                kept = _write_receipt(plan, receipt)
+            if plan.after is None:
+                _delete(plan)
+            else:
+                _write(plan, plan.after)
+        if plan.receipt is None:
+            for file in (receipt, receipt.with_suffix(".before")):
+                file.unlink(missing_ok=True)
+    return kept
+
+
+def install_lock(state: Path) -> files.Lock:
+    """Return the lock that keeps two installers of this user apart."""
+    folder = state / "installs"
+    with files.os_errors_named(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return files.Lock(folder / "lock")
+
+
+def _write_receipt(plan: InstallPlan, receipt: Path) -> Path | None:
+    """Write it before the file: a receipt without an install is harmless, an install without one cannot be undone."""
+    kept = None
+    if plan.before.content is not None:
+        kept = receipt.with_suffix(".before")
+        files.write_private(kept, plan.before.content)
+    files.write_private(receipt, msgspec.json.encode(plan.receipt))
+    return kept
+
+
+def _write(plan: InstallPlan, content: bytes) -> None:
+    created = files.missing_folders(plan.before.target)
+    try:
+        plan.before.target.parent.mkdir(parents=True, exist_ok=True)
+        files.write(plan.before, content)
+    except BaseException:
+        _remove_empty(created)
+        raise
+
+
+def _delete(plan: InstallPlan) -> None:
+    files.refuse_changed(plan.before)
+    plan.before.target.unlink(missing_ok=True)
+    _remove_empty([Path(folder) for folder in plan.folders])
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    for folder in reversed(folders):
+        with suppress(OSError):  # it is not empty any more
+            folder.rmdir()
+
+
+def _receipt_file(client: str, snapshot: FileSnapshot, state: Path) -> Path:
+    name = sha256(os.fsencode(snapshot.target)).hexdigest()[:16]
+    return state / "installs" / f"{client}-{name}.json"
+
+
+def _read_receipt(client: str, snapshot: FileSnapshot, state: Path) -> Receipt | None:
+    """Return the receipt; without one that can be read, our hooks are taken out one by one."""
+    try:
+        receipt = msgspec.json.decode(_receipt_file(client, snapshot, state).read_bytes(), type=Receipt)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return receipt if receipt.file == str(snapshot.target) else None

@@ -1,0 +1,83 @@
+"""The skill that teaches an agent to use the mail: written beside the settings, and removed if it is still ours.
+
+A receipt in our own folder has the hash of what was written, so that a newer version recognises an older one's text.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import sha256
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from fairlead.clients import _settings_file as files
+
+SkillChange = Literal["written", "unchanged", "kept", "removed", "absent"]
+"""kept: somebody has changed it, so that it is not ours any more."""
+
+
+class SkillReceipt(msgspec.Struct, frozen=True):
+    """What uninstall needs to know. Kept as JSON."""
+
+    file: str
+    written: str
+    """The SHA-256 of what we wrote."""
+    folders: tuple[str, ...] = ()
+    """The folders that we created for it, outermost first."""
+
+
+def skill_text() -> bytes:
+    """Return the text of the skill."""
+    return resources("fairlead.clients").joinpath("skill.md").read_bytes()
+
+
+def put_skill(file: Path, state: Path) -> SkillChange:
+    """Write the skill, in place of an earlier one of ours."""
+    before, receipt = files.read(file), _receipt(file, state)
+    text = skill_text()
+    if before.content == text:
+        return "unchanged"
+    if before.content is not None and (receipt is None or _hash(before.content) != receipt.written):
+        return "kept"
+    created = receipt.folders if receipt else tuple(map(str, files.missing_folders(file)))
+    with files.os_errors_named(file):
+        new = SkillReceipt(str(file), _hash(text), created)
+        files.write_private(_receipt_file(file, state), msgspec.json.encode(new))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        files.write(before, text)
+    return "written"
+
+
+def remove_skill(file: Path, state: Path) -> SkillChange:
+    """Remove the skill and the folders that were created for it, unless somebody has changed it."""
+    before, receipt = files.read(file), _receipt(file, state)
+    with files.os_errors_named(file):
+        if before.content is not None:
+            if before.content != skill_text() and (receipt is None or _hash(before.content) != receipt.written):
+                return "kept"
+            file.unlink()
+        _receipt_file(file, state).unlink(missing_ok=True)
+    for folder in reversed(receipt.folders if receipt else (str(file.parent),)):
+        with suppress(OSError):  # it is not empty any more
+            Path(folder).rmdir()
+    return "absent" if before.content is None else "removed"
+
+
+def _receipt(file: Path, state: Path) -> SkillReceipt | None:
+    try:
+        receipt = msgspec.json.decode(_receipt_file(file, state).read_bytes(), type=SkillReceipt)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return receipt if receipt.file == str(file) else None
+
+
+def _receipt_file(file: Path, state: Path) -> Path:
+    return state / "installs" / f"skill-{_hash(os.fsencode(file))[:16]}.json"
+
+
+def _hash(content: bytes) -> str:
+    return sha256(content).hexdigest()

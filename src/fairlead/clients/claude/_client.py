@@ -1,0 +1,174 @@
+"""Claude Code as a client. What few processes need is imported when it is used: one event pays for every import."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.clients.claude import _render, _tools
+from fairlead.clients.claude._environment import VARIABLES, config_folder, is_headless, own_files
+from fairlead.clients.protocol import Capabilities, Client
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairlead.clients._install_types import Installer
+    from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
+    from fairlead.clients.protocol import Answer, OwnFiles, SubagentRequest, ToolCall
+    from fairlead.events import Event, HookOutput, PostToolUse
+
+_AUTOMATIC = ("<task-notification>", "[SYSTEM NOTIFICATION")
+"""How a prompt starts that the client wrote: for a finished background task, or for a hook that wakes the agent."""
+
+
+class ClaudeCode(Client):
+    """Claude Code, 2.1.139 and newer."""
+
+    name = "claude"
+    title = "Claude Code"
+    capabilities = Capabilities(
+        blocks=_render.BLOCKS,
+        blocks_by_exit_code=_render.BLOCKS_BY_EXIT_CODE,
+        waits_at_stop=True,
+        wakes=True,
+    )
+    variables = VARIABLES
+
+    # -- events ----------------------------------------------------------------------------------------
+
+    def render(self, event: Event, output: HookOutput) -> Answer:
+        """Return an output as exit code, stdout and stderr."""
+        return _render.render(event, output)
+
+    def to_json(self, event: Event, output: HookOutput) -> dict[str, Any]:
+        """Return an output as the client's JSON."""
+        return _render.to_json(event, output)
+
+    def refuse_json(self, event: str, reason: str) -> dict[str, Any]:
+        """Return the JSON answer to an event that cannot be decided."""
+        return _render.refuse_json(event, reason)
+
+    def command_payload(self, event: Event, payload: bytes) -> bytes:
+        """Return the payload as the client sent it: it is in our vocabulary."""
+        del event
+        return payload
+
+    # -- tools -----------------------------------------------------------------------------------------
+
+    tool_kinds = _tools.TOOL_KINDS
+    same_tools = _tools.SAME_TOOLS
+    questions = _tools.QUESTIONS
+    default_tools = _tools.DEFAULT_TOOLS
+    file_tools = _tools.FILE_TOOLS
+    path_keys = _tools.PATH_KEYS
+    shell_mark = b'"Bash"'
+
+    def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
+        """Return the normal form of a tool call."""
+        return _tools.tool_call(tool, tool_input)
+
+    def file_of(self, tool_input: Mapping[str, Any]) -> str | None:
+        """Return the file that a call is about."""
+        return _tools.file_of(tool_input)
+
+    def path_of(self, tool_input: Mapping[str, Any]) -> str:
+        """Return the file or folder that a call is about."""
+        return _tools.path_of(tool_input)
+
+    def summary_of(self, tool_input: Mapping[str, Any]) -> str:
+        """Return the value that says most about a call."""
+        return _tools.summary_of(tool_input)
+
+    def may_run_commands(self, tool: str) -> bool:
+        """Return whether calls of a tool can have a shell command."""
+        return self.kind_of(tool) == "shell" or tool.startswith(_tools.MCP_PREFIX)
+
+    def subagent_request(self, tool_input: Mapping[str, Any]) -> SubagentRequest:
+        """Return which subagent a call asks for."""
+        return _tools.subagent_request(tool_input)
+
+    def subagent_result(self, event: PostToolUse) -> SubagentResult | None:
+        """Return which subagent a call made."""
+        from fairlead.clients._reports import SubagentResult
+
+        response = event.tool_response
+        agent_id = response.get("agentId") if type(response) is dict else None
+        if type(agent_id) is not str or not agent_id:
+            return None
+        model = response.get("resolvedModel")
+        return SubagentResult(agent_id, response.get("status") == "completed", model if type(model) is str else "")
+
+    # -- sessions --------------------------------------------------------------------------------------
+
+    def find_sessions(self) -> list[ClientSessionFile]:
+        """Return the sessions that the client lists as running."""
+        from fairlead.clients.claude._session_files import find_session_files
+
+        return find_session_files()
+
+    def transcripts(self) -> TranscriptReader:
+        """Return a reader of the client's transcripts."""
+        from fairlead.clients.claude._transcripts import Transcripts
+
+        return Transcripts()
+
+    def subagent_transcript(self, transcript: str, agent_id: str) -> str:
+        """Return where the transcript of a subagent is."""
+        from fairlead.clients.claude._transcripts import subagent_transcript
+
+        return subagent_transcript(transcript, agent_id)
+
+    def config_folder(self, environ: Mapping[str, str], cwd: str) -> str:
+        """Return the client's own folder."""
+        return config_folder(environ, cwd)
+
+    def read_tasks(self, folder: str, session: str) -> tuple[Task, ...] | None:
+        """Return the to-do list of a session."""
+        from fairlead.clients.claude._tasks import read_tasks
+
+        return read_tasks(folder, session)
+
+    def read_status_line(self, payload: bytes) -> StatusLine:
+        """Return what the payload of a status line says."""
+        from fairlead.clients.claude._status_line import read_status_line
+
+        return read_status_line(payload)
+
+    def export_session(self, env_file: str, session: str, cwd: str = "") -> bool:
+        """Write the session's id into the file that its commands read."""
+        from fairlead.clients.claude._env_file import export_session
+
+        return export_session(env_file, session, cwd)
+
+    def is_headless(self, environ: Mapping[str, str]) -> bool:
+        """Return whether the client runs without a terminal."""
+        return is_headless(environ)
+
+    def is_automatic(self, prompt: str) -> bool:
+        """Return whether the client wrote a prompt itself."""
+        return prompt.lstrip().startswith(_AUTOMATIC)
+
+    def ended_task(self, prompt: str) -> str:
+        """Return the id of the background task that an automatic prompt announces."""
+        _, _, rest = prompt.partition("<task-id>")
+        task_id, end, _ = rest.partition("</task-id>")
+        return task_id if end else ""
+
+    def short_model(self, model: str) -> str:
+        """Return a model's id without its maker."""
+        return model.removeprefix("claude-")
+
+    # -- settings --------------------------------------------------------------------------------------
+
+    def own_files(self, environ: Mapping[str, str]) -> OwnFiles:
+        """Return the files that decide which hooks the client runs."""
+        return own_files(environ)
+
+    @property
+    def installer(self) -> Installer:
+        """The package that installs our hooks."""
+        from fairlead.clients.claude import settings
+
+        return settings
+
+
+CLIENT = ClaudeCode()

@@ -1,0 +1,62 @@
+"""Claude Code's environment variables, and where its own folder and its settings are."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from fairlead.clients.protocol import OwnFiles, Variables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROJECT_DIR = "CLAUDE_PROJECT_DIR"
+CONFIG_DIR = "CLAUDE_CONFIG_DIR"
+ENV_FILE = "CLAUDE_ENV_FILE"
+PLUGIN_ROOT = "CLAUDE_PLUGIN_ROOT"
+ENTRYPOINT = "CLAUDE_CODE_ENTRYPOINT"
+"""How the client was started: `cli` in a terminal, `sdk-…` without one."""
+SESSION_ID = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID")
+"""The client sets the first; the second is ours, exported through `ENV_FILE` for older clients."""
+
+VARIABLES = Variables(
+    project_dir=PROJECT_DIR,
+    config_dir=CONFIG_DIR,
+    env_file=ENV_FILE,
+    plugin_root=PLUGIN_ROOT,
+    session_id=SESSION_ID,
+    while_waiting=(ENTRYPOINT, CONFIG_DIR),
+)
+
+CONFIG_FOLDER = ".claude"
+SETTINGS = ("settings.json", "settings.local.json")
+MANAGED_FOLDERS = {"linux": "/etc/claude-code", "darwin": "/Library/Application Support/ClaudeCode"}
+"""Where an administrator puts settings."""
+
+
+def config_folder(environ: Mapping[str, str], cwd: str = "/") -> str:
+    """Return the client's own folder, as the client finds it."""
+    moved = environ.get(CONFIG_DIR, "")
+    return os.path.join(cwd, moved) if moved else f"{environ.get('HOME', '')}/{CONFIG_FOLDER}"
+
+
+def own_folder() -> str:
+    """Return the client's own folder, by this process's environment."""
+    return os.environ.get(CONFIG_DIR) or os.path.expanduser(f"~/{CONFIG_FOLDER}")
+
+
+def own_files(environ: Mapping[str, str]) -> OwnFiles:
+    """Return the files that decide which hooks the client runs."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    folders = (environ.get(CONFIG_DIR, ""), f"{home}/{CONFIG_FOLDER}")
+    return OwnFiles(
+        files=tuple(f"{folder}/{name}" for folder in folders if folder for name in SETTINGS),
+        folders=tuple(f"{folder}/" for folder in MANAGED_FOLDERS.values()),
+        project_files=tuple(f"{CONFIG_FOLDER}/{name}" for name in SETTINGS),
+        hints=(CONFIG_FOLDER, *SETTINGS),
+    )
+
+
+def is_headless(environ: Mapping[str, str]) -> bool:
+    """Return whether the client runs without a terminal (`-p`, the SDK): it waits for background hooks then."""
+    return environ.get(ENTRYPOINT, "").startswith("sdk")

@@ -1,0 +1,81 @@
+"""Claude Code's own files about its running sessions, `sessions/<pid>.json` in its folder. Read only."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from fairlead.clients._reports import ClientSessionFile
+from fairlead.clients._text import MAX_ID, MAX_PATH, clean
+from fairlead.clients.claude._environment import own_folder
+from fairlead.events import decode_json
+
+_MAX_SIZE = 64 * 1024
+_MAX_TIME = 1e15
+_MAX_DIGITS = 18
+"""Of an int64."""
+
+
+def sessions_folder() -> str:
+    """Return the folder of the files about sessions."""
+    return f"{own_folder()}/sessions"
+
+
+def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:
+    """Read all files about sessions; skip what cannot be read. The keys beside them are never opened."""
+    folder = folder or sessions_folder()
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    numbered = [name for name in names if name.endswith(".json") and name[:-5].isdecimal()]
+    read = (_read(f"{folder}/{name}") for name in numbered)
+    return [session for session in read if session is not None]
+
+
+def parse_session_file(text: bytes) -> ClientSessionFile | None:
+    """Parse one file; return `None` if it is not about a session."""
+    try:
+        document = decode_json(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or type(document.get("pid")) is not int or not _text(document, "sessionId"):
+        return None
+    return ClientSessionFile(
+        pid=document["pid"],
+        session_id=clean(document["sessionId"], MAX_ID),
+        start=_start(document.get("procStart")),
+        status=_text(document, "status"),
+        waiting_for=_text(document, "waitingFor"),
+        status_at=_seconds(document, "statusUpdatedAt"),
+        started=_seconds(document, "startedAt"),
+        cwd=_text(document, "cwd"),
+        version=_text(document, "version"),
+        name=_text(document, "name"),
+        in_terminal=document.get("entrypoint") == "cli",
+    )
+
+
+def _read(path: str) -> ClientSessionFile | None:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return parse_session_file(file.read(_MAX_SIZE))
+    except OSError:
+        return None
+
+
+def _start(value: object) -> int:
+    digits = str(value) if isinstance(value, str | int) else ""
+    return int(digits) if digits.isdecimal() and len(digits) <= _MAX_DIGITS else 0
+
+
+def _text(document: dict[str, Any], key: str) -> str:
+    value = document.get(key)
+    return clean(value, MAX_PATH) if isinstance(value, str) else ""
+
+
+def _seconds(document: dict[str, Any], key: str) -> float:
+    value = document.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_TIME:
+        return 0.0
+    return value / 1000

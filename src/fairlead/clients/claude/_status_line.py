@@ -1,0 +1,94 @@
+"""The JSON that Claude Code sends to its status line.
+
+It arrives several times a second at worst, and nothing in it is worth an error: the user would see that in place of the
+line. So whatever is absent, null or of another shape is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.clients._reports import StatusLine, Usage
+from fairlead.clients._text import MAX_ID, MAX_PATH, clean
+from fairlead.events import decode_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_SIZE = 256 * 1024
+"""Bytes: a hundred times what the client sends."""
+
+_MAX_FIGURE = 1e15
+
+
+def read_status_line(payload: bytes) -> StatusLine:
+    """Return what the payload of a status line says; an empty value if it is not JSON."""
+    try:
+        document = decode_json(payload) if len(payload) <= MAX_SIZE else None
+    except (ValueError, RecursionError):
+        document = None
+    return status_line_of(document) if isinstance(document, dict) else StatusLine()
+
+
+def status_line_of(document: Mapping[str, Any]) -> StatusLine:
+    """Return what the JSON of a status line says."""
+    milliseconds = _number(_object(document, "cost"), "total_duration_ms")
+    return StatusLine(
+        session_id=clean(_text(document, "session_id"), MAX_ID),
+        model=_text(_object(document, "model"), "display_name"),
+        usage=usage_of(document),
+        seconds=None if milliseconds is None else milliseconds / 1000,
+        cwd=clean(_text(document, "cwd"), MAX_PATH),
+        transcript=clean(_text(document, "transcript_path"), MAX_PATH),
+    )
+
+
+def usage_of(document: Mapping[str, Any]) -> Usage:
+    """Return the figures in the JSON of a status line."""
+    context = _object(document, "context_window")
+    cost = _object(document, "cost")
+    limits = _object(document, "rate_limits")
+    window = _number(context, "context_window_size")
+    return Usage(
+        model=_text(_object(document, "model"), "id")[:200] or None,
+        context_percent=_context_percent(context, window),
+        context_window=int(window) if window else None,
+        cost_usd=_number(cost, "total_cost_usd"),
+        lines_added=_whole(cost, "total_lines_added"),
+        lines_removed=_whole(cost, "total_lines_removed"),
+        five_hour_percent=_number(_object(limits, "five_hour"), "used_percentage"),
+        seven_day_percent=_number(_object(limits, "seven_day"), "used_percentage"),
+    )
+
+
+def _context_percent(context: Mapping[str, Any], window: float | None) -> float | None:
+    """Return the client's own figure; for clients that send none, compute it by the window of the same document."""
+    percent = _number(context, "used_percentage")
+    if percent is None and window:
+        used = _object(context, "current_usage")
+        parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        tokens = [figure for name in parts if (figure := _number(used, name)) is not None]
+        percent = 100 * sum(tokens) / window if tokens else None
+    return None if percent is None else min(100.0, percent)
+
+
+def _object(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(document: Mapping[str, Any], key: str) -> str:
+    value = document.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _number(document: Mapping[str, Any], key: str) -> float | None:
+    value = document.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MAX_FIGURE else None
+
+
+def _whole(document: Mapping[str, Any], key: str) -> int | None:
+    value = _number(document, key)
+    return None if value is None else int(value)

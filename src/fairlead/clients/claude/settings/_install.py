@@ -1,0 +1,113 @@
+"""Installs our hooks in Claude Code's settings files: where they are, and everything that is put in or taken out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from fairlead.clients import _installs
+from fairlead.clients._json_text import parse
+from fairlead.clients.claude._environment import CONFIG_DIR, CONFIG_FOLDER, SETTINGS
+from fairlead.clients.claude.settings._entries import add_hooks, remove_hooks
+from fairlead.clients.claude.settings._status_line import add_status_line, read_status_line, remove_status_line
+from fairlead.clients.claude.settings._stay import add_stay, read_stay, remove_stay
+from fairlead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fairlead.clients._install_types import (
+        InstallPlan,
+        InstallRequest,
+        InstallResult,
+        RemovedEntry,
+        StatusLineKind,
+        Version,
+    )
+
+CLIENT = "claude"
+PROGRAM = "claude"
+SCOPES = {
+    "user": f"~/{CONFIG_FOLDER}/{SETTINGS[0]}, or in ${CONFIG_DIR}: all your projects (default)",
+    "project": f"{CONFIG_FOLDER}/{SETTINGS[0]} in this folder: everybody who has the project",
+    "local": f"{CONFIG_FOLDER}/{SETTINGS[1]} in this folder: you, in this project",
+}
+"""Name of each scope to a line of help."""
+
+
+def settings_file(scope: str, folder: Path, environ: Mapping[str, str]) -> Path:
+    """Return where the client looks for the settings of a scope."""
+    if scope == "user":
+        moved = environ.get(CONFIG_DIR)
+        return Path(moved or Path(environ.get("HOME") or Path.home(), CONFIG_FOLDER), SETTINGS[0]).absolute()
+    if scope in SCOPES:
+        return folder.absolute() / CONFIG_FOLDER / SETTINGS[scope == "local"]
+    raise UsageError(f"--scope: expected one of {', '.join(SCOPES)}, got {scope!r}")
+
+
+def skill_file(settings: Path) -> Path:
+    """Return where the client looks for the skill, by the settings file of the same scope."""
+    return settings.parent / "skills/fairlead-mail/SKILL.md"
+
+
+class _Editor:
+    """Hooks, status line and variables in the text of the settings."""
+
+    def put_in(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
+        """Put in everything that a request asks for."""
+        result = add_hooks(text, request)
+        text, line = add_status_line(result.text, request.launcher, request.status_line)
+        text, stay = add_stay(text, request.launcher, request.stay, original)
+        return replace(result, text=text, status_line=line, stay=stay)
+
+    def take_out(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
+        """Take out everything of ours, and put back what it replaced."""
+        result = remove_hooks(text, original, taken)
+        text, line = remove_status_line(result.text, original)
+        text, stay = remove_stay(text, original)
+        return replace(result, text=text, status_line=line, stay=stay)
+
+    def is_empty(self, text: str) -> bool:
+        """Return whether the settings have no key."""
+        return not parse(text).items
+
+
+_EDITOR = _Editor()
+
+
+def plan_install(file: Path, request: InstallRequest, state: Path) -> InstallPlan:
+    """Return what an install would do."""
+    return _installs.plan_install(CLIENT, _EDITOR, file, request, state)
+
+
+def plan_uninstall(file: Path, state: Path) -> InstallPlan:
+    """Return what an uninstall would do."""
+    return _installs.plan_uninstall(CLIENT, _EDITOR, file, state)
+
+
+def carry_out(plan: InstallPlan, state: Path) -> Path | None:
+    """Do what was planned, or nothing; return where the file's content before is kept."""
+    return _installs.carry_out(CLIENT, plan, state)
+
+
+def stay_of(text: str) -> str:
+    """Return how agents stay by these settings; "" if they do not say."""
+    return read_stay(parse(text))
+
+
+def status_line_of(text: str) -> StatusLineKind:
+    """Return what status line the settings have."""
+    return read_status_line(parse(text)).kind
+
+
+def client_version(path: str | None = None) -> Version | None:
+    """Return the version of the client on the PATH; `None` if there is none, or it does not say."""
+    from fairlead.clients._programs import output_of
+    from fairlead.clients.claude.settings._events import VersionError, parse_version
+
+    try:
+        return parse_version(output_of(PROGRAM, "--version", env={"DISABLE_AUTOUPDATER": "1"}, path=path))
+    except VersionError:
+        return None

@@ -1,0 +1,135 @@
+"""The status line in the text of Claude Code's settings: ours before the user's own, which goes on as it was.
+
+    "statusLine": {"type": "command", "command": "exec HOOK StatusLine --python PYTHON --then 'what was here before'"}
+
+The client runs it by a shell, which `exec` replaces: so the user's own command has the parent that it had before, and
+is ended where the client ends it. The rest of the object keeps its bytes. Only a status line that the client would run
+is changed; one of another shape is left alone. Touches no file.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.clients._install_types import StatusLineKind
+from fairlead.clients._json_text import Raw, apply, insertion, parse, removal, replacement, style_of
+from fairlead.clients._programs import LAUNCHER
+
+if TYPE_CHECKING:
+    from fairlead.clients._install_types import Launcher, StatusLineChange, StatusLineChoice
+    from fairlead.clients._json_text import Node
+
+KEY = "statusLine"
+
+_EXEC = "exec "
+_EVENT = "StatusLine"
+_OPTIONS = ("--python", "--then")
+
+
+class StatusLineEntry(msgspec.Struct, frozen=True):
+    """The status line of some settings."""
+
+    kind: StatusLineKind = "none"
+    hook: str = ""
+    """The launcher that it starts, if it is ours or chained."""
+    python: str = ""
+    command: str = ""
+    """The user's own command; "" if it is ours alone."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it starts our launcher."""
+        return self.kind in {"chained", "ours"}
+
+
+def read_status_line(root: Node) -> StatusLineEntry:
+    """Return the status line of settings."""
+    node = root.member(KEY)
+    if node is None:
+        return StatusLineEntry()
+    command = _command(node)
+    if command is None or root.keys.count(KEY) > 1:
+        return StatusLineEntry("odd")
+    return _parse_ours(command.plain) or StatusLineEntry("own", command=command.plain)
+
+
+def add_status_line(text: str, launcher: Launcher, choice: StatusLineChoice) -> tuple[str, StatusLineChange]:
+    """Chain the user's own status line, update ours, or add ours if that was chosen and there is none."""
+    root = parse(text)
+    line, node = read_status_line(root), root.member(KEY)
+    if choice == "leave" or line.kind == "odd" or (line.kind == "none" and choice != "show"):
+        return text, ""
+    wanted = _written(launcher, None if line.kind in {"none", "ours"} else line.command)
+    style = style_of(text, root)
+    command = _command(node) if node else None
+    if command is None:
+        return apply(text, [insertion(text, root, [(KEY, {"type": "command", "command": wanted})], style)]), "added"
+    if command.plain == wanted:
+        return text, ""
+    change: StatusLineChange = "chained" if line.kind == "own" else "updated"
+    return apply(text, [replacement(text, command, wanted, style)]), change
+
+
+def remove_status_line(text: str, original: str | None = None) -> tuple[str, StatusLineChange]:
+    """Remove ours; leave the user's own, spelt as in the original."""
+    root = parse(text)
+    line, node = read_status_line(root), root.member(KEY)
+    command = _command(node) if node else None
+    if not line.is_ours or command is None:
+        return text, ""
+    if line.kind == "ours":
+        return apply(text, removal(root, [root.keys.index(KEY)])), "removed"
+    before = _spelling(original, line.command)
+    return apply(text, [replacement(text, command, before or line.command, style_of(text, root))]), "restored"
+
+
+def _command(node: Node) -> Node | None:
+    """Return the command, if the client would run it and it can be passed as an argument."""
+    if node.kind != "object" or node.duplicate_key():
+        return None
+    kind, command = node.member("type"), node.member("command")
+    if kind is None or kind.plain != "command" or command is None or not isinstance(command.plain, str):
+        return None
+    return command if command.plain.strip() and _is_passable(command.plain) else None
+
+
+def _is_passable(command: str) -> bool:
+    try:
+        return b"\0" not in command.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+
+
+def _parse_ours(command: str) -> StatusLineEntry | None:
+    """Parse a command line that an install wrote; one that was edited since is the user's."""
+    command = command.removeprefix(_EXEC)
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    names, values = words[2::2], words[3::2]
+    is_written = len(names) == len(values) == len(set(names)) and set(names) <= set(_OPTIONS)
+    if words[1:2] != [_EVENT] or words[0].rpartition("/")[2] != LAUNCHER or not is_written:
+        return None
+    if shlex.join(words) != command:
+        return None  # a shell would read it differently
+    options = dict(zip(names, values, strict=True))
+    kind: StatusLineKind = "chained" if "--then" in options else "ours"
+    return StatusLineEntry(kind, words[0], options.get("--python", ""), options.get("--then", ""))
+
+
+def _written(launcher: Launcher, command: str | None) -> str:
+    then = [] if command is None else ["--then", command]
+    return _EXEC + shlex.join([launcher.hook, _EVENT, "--python", launcher.python, *then])
+
+
+def _spelling(original: str | None, command: str) -> Raw | None:
+    """Return the user's command as the original spells it, if it is still the same."""
+    node = parse(original).member(KEY) if original and original.strip("\ufeff \t\r\n") else None
+    spelt = _command(node) if node else None
+    if original is None or spelt is None or spelt.plain != command:
+        return None
+    return Raw(original[spelt.start : spelt.end])

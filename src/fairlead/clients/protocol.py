@@ -1,0 +1,302 @@
+"""What a client is: everything that Fairlead has to know about a coding agent whose hooks it answers.
+
+A client is one object of a subclass of `Client`, named in one line of `fairlead.clients.CLIENTS`, or in an entry point
+of the group `fairlead.clients` of another package. No code outside `fairlead.clients` knows a file name, a key, an
+environment variable or a tool of a client, except through this class. What a subclass leaves out, its client cannot do.
+
+**Events.** `fairlead.events` is the vocabulary of all of Fairlead. `parse` turns the client's payload into it, `render`
+turns an output into the client's answer. The hook that a client starts is `fairlead-hook <Event> --client <name>`, with
+*our* name of the event: the launcher, which cannot ask Python, knows by it which failures must block.
+
+**Tools.** An event keeps the names and inputs of the client's own tools, and policies match those names. `tool_call` is
+the normal form that the guards check: the kind of the tool, the command, the paths.
+
+**Variables.** The launcher sends a fixed list of variables to the daemon (`launcher/request.c`, `launcher/hook.py`). It
+is per-client data: a further client adds there what `variables` names, and the variable of its process id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from fairlead.clients._tool_calls import SubagentRequest, ToolCall, ToolKind, tool_call
+from fairlead.errors import UsageError
+from fairlead.events import HookEvent, encode, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairlead.clients._install_types import Installer
+    from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
+    from fairlead.events import Event, HookOutput, PostToolUse, SubagentStart
+
+E = TypeVar("E", bound="Event")
+
+__all__ = [
+    "NO_REASON",
+    "Answer",
+    "Capabilities",
+    "Client",
+    "OwnFiles",
+    "SubagentRequest",
+    "ToolCall",
+    "ToolKind",
+    "Variables",
+]
+
+NO_REASON = "blocked by a hook that gave no reason"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the process that the client started leaves behind."""
+
+    exit_code: int = 0
+    stdout: bytes = b""
+    stderr: str = ""
+
+
+class OwnFiles(msgspec.Struct, frozen=True):
+    """The files that decide which hooks a client runs. No agent may change them."""
+
+    files: tuple[str, ...] = ()
+    """Absolute paths."""
+    folders: tuple[str, ...] = ()
+    """Absolute paths of folders, each with a slash at its end."""
+    project_files: tuple[str, ...] = ()
+    """Paths relative to any folder that a session may run in: `.claude/settings.json`."""
+    hints: tuple[str, ...] = ()
+    """Words in a command that cannot be analysed by which it may mean one of these files."""
+
+
+class Variables(msgspec.Struct, frozen=True, kw_only=True):
+    """The environment variables that a client sets for its hooks and commands; empty where it has none."""
+
+    project_dir: str = ""
+    config_dir: str = ""
+    """It moves the client's own folder."""
+    env_file: str = ""
+    """It names a file of `export` lines that the commands of the session read."""
+    plugin_root: str = ""
+    session_id: tuple[str, ...] = ()
+    """Variables that hold the session's id, the surest first."""
+    while_waiting: tuple[str, ...] = ()
+    """Those that the daemon has to know of a hook that waits for mail."""
+
+
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client can do with an answer."""
+
+    blocks: frozenset[str] = frozenset({"PreToolUse"})
+    """Events of which a block takes effect. At others the user is told in place of it."""
+    blocks_by_exit_code: frozenset[str] = frozenset({"PreToolUse"})
+    """Events at which exit code 2 blocks."""
+    waits_at_stop: bool = False
+    """It waits for a Stop hook as long as that runs, so an agent can wait for mail in it (`mail.stay: always`)."""
+    wakes: bool = False
+    """A hook that runs in the background can start another turn (`mail.stay: wake`)."""
+
+
+class Client:
+    """A coding agent. The defaults are those of a client that has our vocabulary of events, and nothing else."""
+
+    name: str = ""
+    """What `--client` takes."""
+    title: str = "the client"
+    """Its name in messages to the user."""
+    event_names: Mapping[str, str] = {}
+    """The client's names of events to ours, where they differ."""
+    capabilities: Capabilities = Capabilities()
+    variables: Variables = Variables()
+
+    # -- events: from the client's payload, and to its answer ------------------------------------------
+
+    def event_named(self, name: str) -> HookEvent | None:
+        """Return the event of ours that a name of the client's, or of ours, means."""
+        return HookEvent.find(self.event_names.get(name, name))
+
+    def parse(self, payload: bytes, event: str) -> Event:
+        """Return the event of a payload. Raise `PayloadError`, or `UnknownEventError` for a name that is none.
+
+        A name that we do not know must be in the payload too: a newer client sends it; else it is misspelt.
+        """
+        if HookEvent.find(event) is None and (b'"%s"' % event.encode()) not in payload:
+            HookEvent.parse(event)
+        return self.own(parse(payload, event))
+
+    def own(self, event: E) -> E:
+        """Return an event as one of this client: its tools' names and inputs are this client's."""
+        if event.client != self.name:
+            msgspec.structs.force_setattr(event, "client", self.name)
+        return event
+
+    def render(self, event: Event, output: HookOutput) -> Answer:
+        """Return the client's form of an output: what the hook's process prints, and its exit code."""
+        if output.blocked and event.event_name in self.capabilities.blocks_by_exit_code:
+            return Answer(2, stderr=output.reason or NO_REASON)
+        return Answer()
+
+    def to_json(self, event: Event, output: HookOutput) -> dict[str, Any]:
+        """Return the client's form of an output as JSON, for hooks that are asked over HTTP. Empty: no opinion."""
+        del event
+        return {"decision": "block", "reason": output.reason or NO_REASON} if output.blocked else {}
+
+    def is_gate(self, event: str, payload: bytes = b"") -> bool:
+        """Return whether an event that cannot be decided must be blocked: a tool is about to run.
+
+        The payload may not be valid; a name of the gate in it is enough.
+        """
+        if self.event_named(event) is HookEvent.PreToolUse:
+            return True
+        names = ("PreToolUse", *(name for name, ours in self.event_names.items() if ours == "PreToolUse"))
+        return any(b'"%s"' % name.encode() in payload for name in names)
+
+    def refuse(self, event: str, payload: bytes, reason: str) -> Answer:
+        """Return the answer to a payload that cannot be parsed. Fails closed on a gate."""
+        return Answer(2 if self.is_gate(event, payload) else 1, stderr=reason)
+
+    def refuse_json(self, event: str, reason: str) -> dict[str, Any]:
+        """Return the JSON answer to an event that cannot be decided. Fails closed on a gate."""
+        return {"decision": "block", "reason": reason} if self.is_gate(event) else {"systemMessage": reason}
+
+    def command_payload(self, event: Event, payload: bytes) -> bytes:
+        """Return what the policy's commands read on stdin: the event in our vocabulary."""
+        del payload
+        return encode(event)
+
+    # -- tools -----------------------------------------------------------------------------------------
+
+    tool_kinds: Mapping[str, ToolKind] = {}
+    """The kind of each tool that the client is known to have."""
+    same_tools: Mapping[str, str] = {}
+    """Tools that the client has renamed, both ways: a rule with either name matches."""
+    questions: Mapping[str, str] = {}
+    """Tools whose call is a question to the user, and what it asks for, in a few words."""
+    default_tools: Mapping[ToolKind, str] = {}
+    """The tool that an example of a kind uses."""
+    file_tools: frozenset[str] = frozenset()
+    """Tools that cannot be called without a file."""
+    command_keys: tuple[str, ...] = ("command",)
+    """Where in the input of a `shell` tool the command is."""
+    path_keys: tuple[str, ...] = ("file_path", "path", "absolute_path", "dir_path", "file", "paths", "files")
+    """Where in the input of any tool paths are."""
+    shell_mark: bytes = b'"command"'
+    """Stands in the payload of each shell command: analysing one takes longer than anything else."""
+
+    def kind_of(self, tool: str) -> ToolKind:
+        """Return what a tool does."""
+        return self.tool_kinds.get(tool, "other")
+
+    def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
+        """Return the normal form of a tool call. Raise `TypeError` if the input is not of the tool's shape."""
+        return tool_call(self, tool, tool_input)
+
+    def tool_input(self, tool: str, *, command: str = "", path: str = "") -> dict[str, Any]:
+        """Return an input by which a tool runs a command, or is used on a file: the reverse of `tool_call`."""
+        del tool
+        given = {self.command_keys[0]: command, self.path_keys[0]: path}
+        return {key: value for key, value in given.items() if value}
+
+    def file_of(self, tool_input: Mapping[str, Any]) -> str | None:
+        """Return the one file that a call is about; `None` if there is none."""
+        return next((path for key in self.path_keys if isinstance(path := tool_input.get(key), str)), None)
+
+    def path_of(self, tool_input: Mapping[str, Any]) -> str:
+        """Return the one file or folder that a call is about, for display; "" if there is none."""
+        return self.file_of(tool_input) or ""
+
+    def summary_of(self, tool_input: Mapping[str, Any]) -> str:
+        """Return the value that says most about a call, for display."""
+        return self.path_of(tool_input)
+
+    def may_run_commands(self, tool: str) -> bool:
+        """Return whether calls of a tool can have a shell command."""
+        return self.kind_of(tool) == "shell"
+
+    def mcp_prefix(self, server: str) -> str:
+        """Return how the names of an MCP server's tools begin."""
+        return f"mcp__{server}__"
+
+    def subagent_request(self, tool_input: Mapping[str, Any]) -> SubagentRequest:
+        """Return what the input of a `spawn` tool asks for."""
+        del tool_input
+        return SubagentRequest()
+
+    def subagent_result(self, event: PostToolUse) -> SubagentResult | None:
+        """Return which subagent a call of a `spawn` tool made; `None` if the answer does not say."""
+        del event
+        return None
+
+    # -- sessions: what the client itself says about them ------------------------------------------------
+
+    def find_sessions(self) -> list[ClientSessionFile]:
+        """Return the sessions that the client lists as running; what cannot be read is left out."""
+        return []
+
+    def transcripts(self) -> TranscriptReader | None:
+        """Return a reader of token usage from transcripts; `None` if the client has none that can be read."""
+        return None
+
+    def subagent_transcript(self, transcript: str, agent_id: str) -> str:
+        """Return where the transcript of a subagent is, by that of its session; "" if that is not known."""
+        del transcript, agent_id
+        return ""
+
+    def agent_transcript(self, event: SubagentStart) -> str:
+        """Return the transcript of a subagent that starts: as the event says, or where it will be."""
+        sent = event.agent_transcript_path
+        return sent or self.subagent_transcript(event.transcript_path or "", event.agent_id)
+
+    def config_folder(self, environ: Mapping[str, str], cwd: str) -> str:
+        """Return the client's own folder, by the environment and the working directory of one of its processes."""
+        del environ, cwd
+        return ""
+
+    def read_tasks(self, folder: str, session: str) -> tuple[Task, ...] | None:
+        """Return the to-do list of a session from the client's own folder; `None` if it keeps none."""
+        del folder, session
+        return None
+
+    def read_status_line(self, payload: bytes) -> StatusLine:
+        """Return what the payload of a status line says. Whatever is absent or malformed is left out."""
+        from fairlead.clients._reports import StatusLine
+
+        del payload
+        return StatusLine()
+
+    def export_session(self, env_file: str, session: str, cwd: str = "") -> bool:
+        """Write the session's id into the file that its commands read; return whether it is there."""
+        del env_file, session, cwd
+        return False
+
+    def is_headless(self, environ: Mapping[str, str]) -> bool:
+        """Return whether the client runs without a user, and so waits for every hook before it ends."""
+        del environ
+        return False
+
+    def is_automatic(self, prompt: str) -> bool:
+        """Return whether the client wrote a prompt itself: for a background task that has ended, or a hook's wake."""
+        del prompt
+        return False
+
+    def ended_task(self, prompt: str) -> str:
+        """Return the id of the background task whose end an automatic prompt announces; "" if none."""
+        del prompt
+        return ""
+
+    def short_model(self, model: str) -> str:
+        """Return a model's id without what all models of the client share."""
+        return model
+
+    # -- settings and programs -------------------------------------------------------------------------
+
+    def own_files(self, environ: Mapping[str, str]) -> OwnFiles:
+        """Return the files that decide which hooks the client runs."""
+        del environ
+        return OwnFiles()
+
+    @property
+    def installer(self) -> Installer:
+        """What installs our hooks in the client's settings. Raise `UsageError` if there is none."""
+        raise UsageError(f"hooks cannot be installed in {self.title} yet; see its documentation of hooks")

@@ -1,0 +1,43 @@
+"""Reports what goes wrong inside the daemon: a record in the journal, and a counter."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from fairlead.journal import DaemonRecord
+
+if TYPE_CHECKING:
+    from fairlead.daemon._metrics import Metrics
+    from fairlead.journal import Journal
+
+_MIN_INTERVAL = 10.0
+"""Seconds between two lines on stdout while the journal cannot be written."""
+
+
+class ErrorLog:
+    """Writes the daemon's own records."""
+
+    def __init__(self, journal: Journal, metrics: Metrics, version: str) -> None:
+        self._journal = journal
+        self._metrics = metrics
+        self._version = version
+        self._last_printed = -_MIN_INTERVAL
+
+    def report(self, message: str) -> None:
+        """Record an error. Raises nothing."""
+        self._metrics.troubles += 1
+        self.record(message)
+
+    def record(self, message: str) -> None:
+        """Record something about the daemon itself. Raises nothing."""
+        record = DaemonRecord(at=time(), what=message, pid=os.getpid(), version=self._version)
+        try:
+            self._journal.append(record)
+        except Exception as error:  # noqa: BLE001 - a full disk; its log is left, which must not grow either
+            if monotonic() - self._last_printed > _MIN_INTERVAL:
+                self._last_printed = monotonic()
+                with suppress(OSError):
+                    print(f"fairlead: {message} ({error})", flush=True)  # noqa: T201 - the daemon's log

@@ -1,0 +1,30 @@
+"""Why the daemon shuts down, and what has to happen then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Shutdown:
+    """A request to shut down, which can be made once. Belongs to the event loop."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        """Why; empty while the daemon runs."""
+        self._callbacks: list[Callable[[], None]] = []
+
+    def request(self, reason: str) -> None:
+        """Stop answering new requests, finish those in progress, and exit."""
+        if not self.reason:
+            self.reason = reason
+            for callback in self._callbacks:
+                callback()
+
+    def on_request(self, callback: Callable[[], None]) -> None:
+        """Call back when shutdown is requested; at once if it has been."""
+        self._callbacks.append(callback)
+        if self.reason:
+            callback()

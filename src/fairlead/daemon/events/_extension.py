@@ -1,0 +1,166 @@
+"""What reacts to events: the one interface between the event handler and every capability of the daemon.
+
+An extension is a small class in a file of its own, registered in `extensions/__init__.py`. The handler knows none of
+them by name. There are three kinds, and they are asked in this order:
+
+gate         may block the event: the policy, later leases
+contributor  adds to the answer of an event that no gate has blocked: mail, environment
+observer     only hears what was recorded: sessions, metrics
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from fairlead.decide import find_policy
+from fairlead.errors import FairleadError
+from fairlead.events import HookOutput
+from fairlead.policy import Notifications, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.clients import Client
+    from fairlead.daemon.events._messages import HookReply, HookRequest
+    from fairlead.decide import PolicyContext
+    from fairlead.events import Event
+    from fairlead.journal import Record
+
+    StartWait = Callable[[HookReply], HookReply]
+
+Kind = Literal["gate", "contributor", "observer"]
+
+_ORDER: tuple[Kind, ...] = ("gate", "contributor", "observer")
+
+
+class NotThisDaemon(FairleadError):
+    """Only the caller's own process can decide this event."""
+
+
+class EventContext:
+    """What is looked up once for an event and shared by all extensions."""
+
+    __slots__ = ("_policy", "client", "event", "inline", "request")
+
+    def __init__(self, event: Event, request: HookRequest, client: Client, *, inline: bool) -> None:
+        self.event = event
+        self.request = request
+        self.client = client
+        self.inline = inline
+        """Whether the event loop waits: then nothing may block, and a policy that is not cached raises `NotCached`."""
+        self._policy: PolicyContext | None = None
+
+    @property
+    def cwd(self) -> str:
+        """The agent's working directory."""
+        return self.event.cwd or self.request.cwd
+
+    @property
+    def policy(self) -> PolicyContext:
+        """The policy that applies to the event. Raises `NotThisDaemon` if its folder is relative to the caller's."""
+        if self._policy is None:
+            if not os.path.isabs(self.cwd):
+                raise NotThisDaemon("the working directory is relative to the caller's")
+            self._policy = find_policy(self.cwd, cached_only=self.inline)
+        return self._policy
+
+
+class Reaction(msgspec.Struct, frozen=True, kw_only=True):
+    """What an extension makes of an event: an output, a plan to run, or a wait."""
+
+    output: HookOutput = HookOutput()
+    log: tuple[str, ...] = ()
+    """Lines for stderr."""
+    plan: Plan | None = None
+    """Commands that the caller runs. A block drops them."""
+    notifications: Notifications | None = None
+    start_wait: StartWait | None = None
+    """Called if the reply lets the agent stop; returns the reply that makes it wait instead."""
+    undoable: bool = False
+    """The output must be undone if the reply is not delivered."""
+
+    def merge(self, other: Reaction) -> Reaction:
+        """Return both reactions as one."""
+        output = self.output.merge(other.output)
+        return Reaction(
+            output=output,
+            log=self.log + other.log,
+            plan=None if output.blocked else self.plan or other.plan,
+            notifications=self.notifications or other.notifications,
+            start_wait=self.start_wait or other.start_wait,
+            undoable=self.undoable or other.undoable,
+        )
+
+
+class EventExtension:
+    """Reacts to events. Subclasses override what they need; all methods may be called from any thread."""
+
+    kind: Kind = "observer"
+    events: frozenset[str] | None = None
+    """The events for which `before_reply` is called; `None` means all."""
+
+    def may_block(self, context: EventContext) -> bool:
+        """Return whether `before_reply` may wait for a disk or a lock. Must not wait itself: the event loop asks."""
+        return False
+
+    def before_reply(self, context: EventContext) -> Reaction | None:
+        """React to an event before it is answered. Not called for a contributor if a gate has blocked the event."""
+
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Handle a record that was just written. `event` is `None` if it was not parsed in this process.
+
+        For an event that was answered here, this is called before the reply is sent.
+        """
+
+    def undo(self, event_id: str) -> None:
+        """Handle that the reply to an event was not delivered, or that another process has answered it."""
+
+
+class ExtensionRegistry:
+    """The extensions in their order, and which of them implement what."""
+
+    def __init__(self) -> None:
+        self._extensions: list[EventExtension] = []
+        self._by_event: dict[str, tuple[EventExtension, ...]] = {}
+        self._after_record: tuple[EventExtension, ...] = ()
+        self._undo: tuple[EventExtension, ...] = ()
+
+    def register(self, extension: EventExtension) -> None:
+        """Add an extension behind those of its kind."""
+        self._extensions.append(extension)
+        self._extensions.sort(key=lambda one: _ORDER.index(one.kind))
+        self._by_event.clear()
+        self._after_record = self._implementing("after_record")
+        self._undo = self._implementing("undo")
+
+    def reacting_to(self, event_name: str) -> tuple[EventExtension, ...]:
+        """Return the extensions whose `before_reply` is called for an event."""
+        found = self._by_event.get(event_name)
+        if found is None:
+            found = tuple(
+                one for one in self._implementing("before_reply") if one.events is None or event_name in one.events
+            )
+            if len(self._by_event) < _MAX_NAMES:
+                self._by_event[event_name] = found
+        return found
+
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Pass a record to every extension that wants it."""
+        for extension in self._after_record:
+            extension.after_record(record, event)
+
+    def undo(self, event_id: str) -> None:
+        """Undo an event in every extension that has something to undo."""
+        for extension in self._undo:
+            extension.undo(event_id)
+
+    def _implementing(self, method: str) -> tuple[EventExtension, ...]:
+        base = getattr(EventExtension, method)
+        return tuple(one for one in self._extensions if getattr(type(one), method) is not base)
+
+
+_MAX_NAMES = 500
+"""Event names that are cached: a client may send names of its own."""

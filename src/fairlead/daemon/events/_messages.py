@@ -1,0 +1,153 @@
+"""What launcher and daemon exchange, as values: the request of a hook and its reply."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from time import time_ns
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import msgspec
+
+from fairlead.clients import client_or_default
+from fairlead.events import DEFAULT_CLIENT, HookEvent
+from fairlead.journal import Caller, Verdict
+from fairlead.paths import FOLDER_VARIABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+OK = 200
+PLAN = 202
+WAIT = 303
+BAD_REQUEST = 400
+NOT_FOUND = 404
+NOT_THIS_DAEMON = 421
+UPGRADE_REQUIRED = 426
+UNAVAILABLE = 503
+
+_MAX_DIGITS = 15
+_numbers = count()
+
+
+class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One event to decide, without its payload."""
+
+    event: str
+    client: str = DEFAULT_CLIENT
+    id: str = ""
+    cwd: str = "/"
+    env: dict[str, str] = {}
+    """The variables that the launcher passes on, as far as they are set."""
+    launched: bool = False
+    """A launcher sent it, which always passes its variables on."""
+    acks: bool = False
+    """The launcher acknowledges the reply when it is printed."""
+    caller: Caller = Caller()
+
+
+class HookReply(msgspec.Struct, frozen=True):
+    """The reply to one hook. Its status is one of HTTP's: print this (200), run this (202), wait for this (303)."""
+
+    status: int
+    exit: int = 0
+    stdout: bytes = b""
+    """In a 202, the decision as JSON."""
+    stderr: bytes = b""
+    verdict: Verdict = "none"
+    reason: str = ""
+    undo_id: str = ""
+    """The event's id, if an extension must know that the reply was not delivered."""
+    token: str = ""
+    """In a 303, what to ask for."""
+    milliseconds: int = 0
+    """In a 303, how long the wait may take."""
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the HTTP headers."""
+        headers = [
+            (b"fairlead-exit", b"%d" % self.exit),
+            (b"fairlead-stdout", b"%d" % len(self.stdout)),
+            (b"content-length", b"%d" % (len(self.stdout) + len(self.stderr))),
+        ]
+        if self.token:
+            headers.append((b"location", b"/v1/waits/%b" % self.token.encode()))
+            headers.append((b"fairlead-wait", b"%d" % self.milliseconds))
+        return headers
+
+
+def error_reply(status: int, text: str) -> HookReply:
+    """Return a reply that makes the launcher decide without this daemon."""
+    return HookReply(status, stdout=text.encode(errors="replace"))
+
+
+def read_request(name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> HookRequest:
+    """Parse a request. What is missing or malformed gets its default: the payload alone determines the event."""
+    fields = {name: value.decode("latin-1") for name, value in headers if name.startswith(b"fairlead-")}
+    env = read_env(fields.get(b"fairlead-env", ""))
+    event_id = fields.get(b"fairlead-id") or f"{time_ns():016x}-0-{next(_numbers):x}"
+    event, client = read_target(name, query)
+    variables = client_or_default(client).variables
+    caller = Caller(
+        pid=_number(fields.get(b"fairlead-pid")),
+        start=_number(fields.get(b"fairlead-start")),
+        pane=env.get("TMUX_PANE", ""),
+        tmux=env.get("TMUX", ""),
+        project=env.get(variables.project_dir, ""),
+        env_file=env.get(variables.env_file, ""),
+        version=fields.get(b"fairlead-version", ""),
+    )
+    cwd = unquote(fields.get(b"fairlead-cwd", "/"), errors="surrogateescape")
+    return HookRequest(
+        event=event,
+        client=client,
+        id=event_id,
+        cwd=cwd,
+        env=env,
+        launched=b"fairlead-env" in fields,
+        acks=fields.get(b"fairlead-acks") == "1",
+        caller=caller,
+    )
+
+
+def read_target(name: str, query: bytes) -> tuple[str, str]:
+    """Return the event and the client that a request names."""
+    known = HookEvent.find(name)
+    client = query.removeprefix(b"client=").decode("latin-1") if query.startswith(b"client=") else DEFAULT_CLIENT
+    return known.value if known else name, client
+
+
+def read_env(text: str) -> dict[str, str]:
+    """Parse the variables: `NAME=percent-encoded;...`."""
+    pairs = (item.partition("=") for item in text.split(";") if item)
+    return {name: unquote(value, errors="surrogateescape") if "%" in value else value for name, _, value in pairs}
+
+
+def is_same_home(request: HookRequest, own: Mapping[str, str]) -> bool:
+    """Return whether the caller has the same folders as this daemon: else another user-wide policy applies to it."""
+    for name, value in own.items():
+        if request.env.get(name, "") != value:
+            return own == home_of(request.env, request.cwd)
+    return True
+
+
+def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
+    """Return the variables that determine the folders of a process; FAIRLEAD_HOME may be relative to its folder."""
+    home = {name: env.get(name, "") for name in FOLDER_VARIABLES}
+    if own := home["FAIRLEAD_HOME"]:
+        home["FAIRLEAD_HOME"] = os.path.abspath(os.path.join(cwd, own))
+    return home
+
+
+def is_newer(theirs: str, ours: str) -> bool:
+    """Return whether a version is newer than another; what is no version is not."""
+    return theirs != ours and _parts(theirs) > _parts(ours)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdigit() and len(text) <= _MAX_DIGITS else 0

@@ -1,0 +1,264 @@
+"""Shows mail at events. Called from worker threads, and from the event loop where nothing is to be shown.
+
+A gate has been asked before: where it blocks, no mail is shown. Messages are marked as shown before the reply is sent;
+if the reply is not delivered, `undo` takes the mark back.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from fairlead.clients import Task
+from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.decide import DOCTOR_SESSION
+from fairlead.events import (
+    HookOutput,
+    PreCompact,
+    SessionEnd,
+    SessionStart,
+    Stop,
+    SubagentStart,
+    SubagentStop,
+    TaskCompleted,
+    TaskCreated,
+    UserPromptSubmit,
+)
+from fairlead.journal import CommandsRecord, EventRecord
+from fairlead.mail import STAGES, MailError, render
+from fairlead.text import printable_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.events._extension import EventContext
+    from fairlead.daemon.mail._idle_policy import IdlePolicy
+    from fairlead.daemon.mail._service import MailService
+    from fairlead.events import Event
+    from fairlead.journal import Record
+    from fairlead.mail import Agent, Message, MessageService
+
+_OPEN_TIMEOUT = 1.0
+"""Seconds that an event waits for a message service that is being opened."""
+_RARELY_MAIL = frozenset({"PostToolUse", "UserPromptSubmit", "Stop"})
+"""Frequent events at which there is mostly nothing to show."""
+_NOT_ANSWERED = frozenset({"blocked", "failed"})
+_MAX_REMEMBERED = 2000
+_MAX_UNREAD = 100
+_MAX_SAVED_LENGTH = 2000
+_OWN_TEXT = "You are the agent "
+
+
+def create(daemon: Daemon) -> MailDelivery:
+    """Return the extension."""
+    return MailDelivery(daemon.mail, daemon.idle, daemon.errors)
+
+
+class _Planned(NamedTuple):
+    """An event whose answer depends on commands that the caller runs."""
+
+    event_name: str
+    agent: Agent
+
+
+class MailDelivery(EventExtension):
+    """Shows an agent its mail, makes idle agents wait for it, and follows what becomes of the event."""
+
+    kind = "contributor"
+    events = frozenset(
+        {
+            *("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SubagentStart", "SubagentStop"),
+            "PreCompact",
+        }
+    )
+
+    def __init__(self, mail: MailService, idle: IdlePolicy, errors: ErrorLog) -> None:
+        self._mail = mail
+        self._idle = idle
+        self._errors = errors
+        self._lock = Lock()
+        self._cleared: dict[tuple[int, int], str] = {}
+        """By process: the session that /clear has ended there, and whose agent goes on."""
+        self._planned: dict[str, _Planned] = {}
+
+    def may_block(self, context: EventContext) -> bool:
+        """Return whether there is something to show, or to look up on the disk."""
+        event = context.event
+        name = event.event_name
+        service = self._mail.service_within(0)
+        if service is None or self._mail.has_pending_undo:
+            return service is not None or name != "PostToolUse"
+        agent = service.find_by_session(event.session_id, event.agent_id or "")
+        if name == "PostToolUse":
+            return agent is not None and service.queued_count(agent, urgent_only=True) > 0
+        if name not in _RARELY_MAIL or agent is None or agent.ended or service.queued_count(agent):
+            return True
+        return isinstance(event, Stop) and (service.may_owe_reply(agent) or self._idle.may_wait(agent, context))
+
+    def before_reply(self, context: EventContext) -> Reaction | None:
+        """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it."""
+        event = context.event
+        if context.inline or event.session_id == DOCTOR_SESSION:
+            return None
+        output: HookOutput | None = None
+        try:
+            output = self._output(context)
+        except Exception as error:  # noqa: BLE001 - an error of the mail must not keep an event from its answer
+            self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
+        start_wait = self._idle.wait_for(event, context) if isinstance(event, Stop) else None
+        if output is None and start_wait is None:
+            return None
+        return Reaction(output=output or HookOutput(), start_wait=start_wait, undoable=output is not None)
+
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Note who is active, and what became of the event."""
+        if isinstance(record, CommandsRecord):
+            return self._commands_ended(record)
+        if not isinstance(record, EventRecord) or record.session == DOCTOR_SESSION:
+            return None
+        self._mail.note_activity(record, event)
+        if isinstance(event, TaskCreated | TaskCompleted):
+            status = "pending" if isinstance(event, TaskCreated) else "completed"
+            self._mail.tasks.update(event.session_id, Task(event.task_id or "", status, event.task_subject or ""))
+        elif isinstance(event, SessionEnd):
+            self._session_ended(record, event)
+        elif record.verdict not in _NOT_ANSWERED:
+            self._answered(record, event)
+        return None
+
+    def undo(self, event_id: str) -> None:
+        """Requeue mail whose reply was not delivered."""
+        self._mail.undo_delivery(event_id)
+
+    # -- what is shown ---------------------------------------------------------------------------------
+
+    def _output(self, context: EventContext) -> HookOutput | None:  # noqa: PLR0911 - one for each kind of event
+        event = context.event
+        service = self._mail.service_within(0 if event.event_name == "PostToolUse" else _OPEN_TIMEOUT)
+        if service is None:
+            return None
+        self._mail.retry_undo(service)
+        if isinstance(event, Stop):
+            return self._idle.show_mail(service, event, context)
+        if isinstance(event, SubagentStop):
+            return None if event.stop_hook_active else self._at_subagent_stop(service, context)
+        if isinstance(event, PreCompact):
+            return None if event.agent_id else self._before_compaction(service, context)
+        if isinstance(event, SessionStart):
+            return self._at_session_start(service, event, context)
+        agent = self._mail.agent_of(service, event, context.request)
+        if isinstance(event, SubagentStart):
+            return self._context(service, agent, context, render.session_context)
+        urgent_only = not isinstance(event, UserPromptSubmit)
+        return self._context(service, agent, context, render.prompt_context, urgent_only=urgent_only)
+
+    def _at_session_start(
+        self, service: MessageService, event: SessionStart, context: EventContext
+    ) -> HookOutput | None:
+        if event.source == "clear":
+            self._continue_agent(service, context)
+        agent = self._mail.agent_of(service, event, context.request)
+        mail = self._context(service, agent, context, render.session_context)
+        if event.source != "compact":
+            return mail
+        saved = "" if agent.saved.startswith(_OWN_TEXT) else printable_block(agent.saved[:_MAX_SAVED_LENGTH])
+        if not (saved or mail or self._uses_mail(service, agent, context)):
+            return None
+        identity = HookOutput(additional_context=f"{_identity(service, agent)}\n{saved}".rstrip())
+        return identity.merge(mail) if mail else identity
+
+    def _before_compaction(self, service: MessageService, context: EventContext) -> HookOutput | None:
+        agent = self._mail.agent_of(service, context.event, context.request)
+        identity = _identity(service, agent)
+        if not agent.saved or agent.saved.startswith(_OWN_TEXT):  # a text that the agent saved itself stays
+            service.save_status(agent, identity)
+        return HookOutput(additional_context=identity) if self._uses_mail(service, agent, context) else None
+
+    def _at_subagent_stop(self, service: MessageService, context: EventContext) -> HookOutput | None:
+        event = context.event
+        agent = service.find_by_session(event.session_id, event.agent_id or "")
+        if agent is None:  # an agent that was never heard of has no mail
+            return None
+        messages, left = self._mail.show(service, agent, event, context.request)
+        return HookOutput.block(render.stop_reason(messages, left)) if messages else None
+
+    def _context(
+        self,
+        service: MessageService,
+        agent: Agent,
+        context: EventContext,
+        text: Callable[[list[Message], int], str],
+        *,
+        urgent_only: bool = False,
+    ) -> HookOutput | None:
+        messages, left = self._mail.show(service, agent, context.event, context.request, urgent_only=urgent_only)
+        return HookOutput(additional_context=text(messages, left)) if messages else None
+
+    def _uses_mail(self, service: MessageService, agent: Agent, context: EventContext) -> bool:
+        """Return whether an agent has ever had mail or waits for it: to any other, its name is noise."""
+        return self._idle.settings(context).stay != "no" or bool(service.inbox(agent, stages=STAGES, limit=1))
+
+    # -- what becomes of an event ----------------------------------------------------------------------
+
+    def _answered(self, record: EventRecord, event: Event | None) -> None:
+        if isinstance(event, SubagentStop) and event.agent_type:
+            self._mail.waiters.release(event.session_id, "stop")  # so that the client can report the subagent's result
+        if event is None or event.event_name not in {"Stop", "UserPromptSubmit"}:
+            return
+        if record.steps:
+            self._remember_plan(record, event)
+        elif isinstance(event, Stop) and not self._idle.waits_always(event):
+            self._idle.mark_idle(event)
+
+    def _remember_plan(self, record: EventRecord, event: Event) -> None:
+        service = self._mail.service_within(0)
+        agent = service.find_by_session(event.session_id, event.agent_id or "") if service else None
+        if agent is not None:
+            with self._lock:
+                if len(self._planned) >= _MAX_REMEMBERED:
+                    self._planned.clear()
+                self._planned[record.id] = _Planned(event.event_name, agent)
+
+    def _commands_ended(self, record: CommandsRecord) -> None:
+        """Requeue mail that was shown with a prompt which a command has blocked; mark an agent idle that stopped."""
+        with self._lock:
+            planned = self._planned.pop(record.id, None)
+        service = self._mail.service_within(0)
+        if planned is None or service is None:
+            return
+        try:
+            if record.verdict == "blocked" and planned.event_name == "UserPromptSubmit":
+                service.requeue(record.id)
+            elif (
+                record.verdict != "blocked"
+                and planned.event_name == "Stop"
+                and self._mail.stay_of(planned.agent) != "always"
+            ):
+                service.notify_idle(planned.agent)
+        except MailError as error:
+            self._errors.report(f"mail could not follow the commands of an event: {error}")
+
+    def _session_ended(self, record: EventRecord, event: SessionEnd) -> None:
+        """End the waits of a session. That its agent has ended is learned from the tracker."""
+        self._mail.waiters.release(event.session_id, "stop", "wake")
+        if event.reason == "clear" and record.caller.pid:
+            with self._lock:
+                if len(self._cleared) >= _MAX_REMEMBERED:
+                    self._cleared.clear()
+                self._cleared[record.caller.pid, record.caller.start] = event.session_id
+
+    def _continue_agent(self, service: MessageService, context: EventContext) -> None:
+        """Assign to a new session the agent of the session that /clear has ended in the same process."""
+        event, caller = context.event, context.request.caller
+        with self._lock:
+            before = self._cleared.pop((caller.pid, caller.start), None)
+        is_new = service.find_by_session(event.session_id) is None
+        if before is not None and is_new and service.find_by_session(before) is not None:
+            service.change_session(before, event.session_id)
+
+
+def _identity(service: MessageService, agent: Agent) -> str:
+    unread = len(service.inbox(agent, limit=_MAX_UNREAD))
+    return render.identity_context(agent, unread, [message for _, message in service.unanswered_by(agent, limit=10)])

@@ -1,0 +1,55 @@
+"""How often in a row a session was kept from stopping. A small file for each session: each hook is a new process."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import sha256
+from time import time
+
+from fairlead.paths import state_folder
+
+_MAX_AGE = 30 * 24 * 3600
+"""Seconds after which the file of a killed session is removed."""
+
+
+def read(session_id: str) -> int:
+    """Return the number of blocks in a row; 0 if its file cannot be read."""
+    try:
+        with open(_file(session_id), "rb") as file:
+            return int(file.read(20))
+    except (OSError, ValueError):
+        return 0
+
+
+def write(session_id: str, blocks: int) -> str | None:
+    """Store the number of blocks. Returns an error message if that fails."""
+    try:
+        os.makedirs(_folder(), mode=0o700, exist_ok=True)
+        _remove_old_files()
+        with open(_file(session_id), "wb") as file:
+            file.write(b"%d" % blocks)
+    except OSError as error:
+        return f"stop.maxBlocks cannot count: {error}"
+    return None
+
+
+def reset(session_id: str) -> None:
+    """Set the count back to zero."""
+    with suppress(OSError):
+        os.unlink(_file(session_id))
+
+
+def _file(session_id: str) -> str:
+    return os.path.join(_folder(), sha256(session_id.encode(errors="replace")).hexdigest())
+
+
+def _folder() -> str:
+    return f"{state_folder()}/blocks"
+
+
+def _remove_old_files() -> None:
+    for entry in os.scandir(_folder()):
+        with suppress(OSError):
+            if entry.stat().st_mtime < time() - _MAX_AGE:
+                os.unlink(entry.path)

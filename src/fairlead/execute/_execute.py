@@ -1,0 +1,71 @@
+"""Carries out a decision: runs its commands in this process's environment, and sends its notifications."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.decide import settle
+from fairlead.errors import HookCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.decide import Decision, Settled, StepResult
+    from fairlead.events import Event
+    from fairlead.notify import CommandStatus
+    from fairlead.policy import Notifications, Plan, Step
+    from fairlead.process import CancellationToken
+
+
+def execute(
+    event: Event,
+    payload: bytes,
+    decision: Decision,
+    *,
+    cancellation: CancellationToken | None = None,
+    deadline: float | None = None,
+) -> Settled:
+    """Run the commands of a decision, unless it blocks already, and send its notifications."""
+    settled = _settled(event, payload, decision, cancellation, deadline)
+    if settled.notes:
+        from fairlead.notify import send
+
+        for note in settled.notes:
+            send(note, settled.channels)
+    return settled
+
+
+def _settled(
+    event: Event,
+    payload: bytes,
+    decision: Decision,
+    cancellation: CancellationToken | None,
+    deadline: float | None,
+) -> Settled:
+    plan = decision.plan
+    if plan is None or not plan.steps or decision.output.blocked:
+        return settle(event, decision)
+    from fairlead.execute._commands import run_commands
+
+    watch = _notifier(event, plan, decision.notifications)
+    try:
+        results = run_commands(plan, payload, deadline=deadline, cancellation=cancellation, watch=watch)
+    except HookCancelled as error:
+        return settle(event, decision, cancelled=str(error))
+    return settle(event, decision, results)
+
+
+def _notifier(
+    event: Event, plan: Plan, notifications: Notifications | None
+) -> Callable[[Step, StepResult | None], None] | None:
+    """Return what notifies the user of each command that asks for it (`notifyPerCommand`)."""
+    if notifications is None or not any(step.notify for step in plan.steps):
+        return None
+    from fairlead.notify import command_note, send
+
+    def notify(step: Step, result: StepResult | None) -> None:
+        if step.notify:
+            status: CommandStatus = "running" if result is None else "failure" if result.failed else "success"
+            send(command_note(event, step.run if step.show_command else None, status), notifications.channels)
+
+    return notify

@@ -1,0 +1,81 @@
+"""Calls one hook from sync code. Imports no asyncio unless a hook is async."""
+
+from __future__ import annotations
+
+from queue import Empty, SimpleQueue
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any
+
+from fairlead.errors import HookCancelled
+from fairlead.hooks._call import Called
+from fairlead.hooks._limits import as_failure, out_of_time, own_cancellation, skip_reason, with_deadline
+from fairlead.hooks._workers import submit
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from fairlead.events import Event
+    from fairlead.hooks._context import HookContext
+    from fairlead.hooks._hook import Registered
+
+    Done = tuple[Any, BaseException | None]
+
+_MAX_WAIT = 0.5  # seconds
+
+
+def call_sync(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
+    """Call the hook and wait for its result, at most `timeout` seconds."""
+    start = perf_counter()
+    answer, error = None, skip_reason(ctx, timeout)
+    if error is None:
+        try:
+            answer = _call(hook, event, with_deadline(ctx, timeout), timeout)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+            error = as_failure(raised)
+    return Called(answer, error, perf_counter() - start)
+
+
+def _call(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
+    if (hook.inline or hook.keeps_deadline) and not hook.is_async:
+        answer: Any = hook.call(event, ctx)
+        if not hasattr(answer, "__await__"):
+            return answer
+        return _in_worker(lambda own: _awaited(answer, own, timeout), ctx, timeout)
+    return _in_worker(lambda own: _settled(hook.call(event, own), own, timeout), ctx, timeout)
+
+
+def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: float) -> Any:
+    done: SimpleQueue[Done] = SimpleQueue()
+    with own_cancellation(ctx) as own:
+        submit(lambda: call(own), lambda answer, error: done.put((answer, error)))
+        undo = ctx.cancellation.on_cancel(lambda: done.put((None, HookCancelled("the caller no longer waits"))))
+        try:
+            answer, error = _first(done, timeout)
+        finally:
+            undo()
+    if error is not None:
+        raise as_failure(error)
+    return answer
+
+
+def _first(done: SimpleQueue[Done], timeout: float) -> Done:
+    """Wait in short intervals: a signal that arrives just before a wait does not interrupt it."""
+    give_up = monotonic() + timeout
+    while True:
+        try:
+            return done.get(timeout=max(min(_MAX_WAIT, give_up - monotonic()), 0))
+        except Empty:
+            if monotonic() >= give_up:
+                raise out_of_time(timeout) from None
+
+
+def _settled(answer: Any, ctx: HookContext, timeout: float) -> Any:
+    return _awaited(answer, ctx, timeout) if hasattr(answer, "__await__") else answer
+
+
+def _awaited(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
+    from fairlead.hooks._async import run_bounded
+
+    return run_bounded(answer, ctx, timeout)

@@ -1,0 +1,79 @@
+"""Requests to the daemon over its socket, in blocking calls."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from fairlead.ipc._errors import RequestRefused, daemon_error
+from fairlead.ipc._http import OK, EventStreamParser, Response, ResponseParser, encode_request
+from fairlead.paths import socket_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TIMEOUT = 5.0
+_READ_SIZE = 1 << 16
+
+
+def exchange(method: str, path: str, body: bytes = b"", *, timeout: float, at: str | None = None) -> Response:
+    """Return the response to one request, whatever its status. Raises `DaemonUnavailable` if there is none.
+
+    `at` is the socket; by default the one of this user's daemon.
+    """
+    socket_path, parser = at or socket_file(), ResponseParser()
+    try:
+        content = b"".join(_receive(socket_path, encode_request(method, path, body), timeout, parser))
+    except (OSError, ValueError) as error:
+        raise daemon_error(error, socket_path, timeout) from None
+    return Response(parser.status, parser.headers, content)
+
+
+def request(method: str, path: str, body: object = None, *, timeout: float = _TIMEOUT, at: str | None = None) -> Any:
+    """Return the JSON, or the text, of a successful response.
+
+    Raises `DaemonUnavailable` if there is no daemon, if it does not answer in time, or if it refuses.
+    """
+    import json
+
+    sent = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    response = exchange(method, path, sent, timeout=timeout, at=at)
+    if response.status not in OK:
+        raise RequestRefused(response.status, response.body)
+    is_json = response.headers.get("content-type") == "application/json"
+    return json.loads(response.body) if is_json else response.body.decode()
+
+
+def stream_events(path: str, *, timeout: float, at: str | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield the kind and the JSON of each event of a stream. A heartbeat has the kind "" and no JSON.
+
+    Ends when the daemon ends. Raises `DaemonUnavailable` if there is none, or if nothing comes for `timeout` seconds.
+    """
+    import json
+
+    socket_path, parser, events = at or socket_file(), ResponseParser(), EventStreamParser()
+    parser.is_endless = True
+    try:
+        pieces = _receive(socket_path, encode_request("GET", path), timeout, parser)
+        for piece in pieces:
+            if parser.status and parser.status not in OK:
+                raise RequestRefused(parser.status, piece + b"".join(pieces))
+            for event in events.feed(piece):
+                yield event.kind, json.loads(event.data) if event.data else None
+    except (OSError, ValueError) as error:
+        raise daemon_error(error, socket_path, timeout) from None
+
+
+def _receive(socket_path: str, sent: bytes, timeout: float, parser: ResponseParser) -> Iterator[bytes]:
+    """Send a request and yield the body of the response in pieces."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout)
+        connection.connect(socket_path)
+        with suppress(BrokenPipeError):  # the daemon may refuse, and answer, before it has read the whole body
+            connection.sendall(sent)
+        while not parser.is_complete:
+            data = b""
+            with suppress(ConnectionResetError):  # the end of the connection
+                data = connection.recv(_READ_SIZE)
+            yield parser.feed(data)

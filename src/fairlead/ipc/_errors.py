@@ -1,0 +1,52 @@
+"""What can go wrong between a client and the daemon. Each message says what to do.
+
+DaemonUnavailable             no daemon is running
+└── DaemonNotResponding       one is running, and does not answer, or not as it should
+    ├── ConnectionLost        it closed the connection before it had answered, or cannot be reached
+    └── RequestRefused        it answered with an error
+"""
+
+from __future__ import annotations
+
+from fairlead.errors import FairleadError
+
+_START = "fairlead daemon start"
+
+
+class DaemonUnavailable(FairleadError):
+    """No daemon is running."""
+
+
+class DaemonNotResponding(DaemonUnavailable):
+    """A daemon is running, and does not answer, or not as it should."""
+
+
+class ConnectionLost(DaemonNotResponding):
+    """The daemon closed the connection before it had answered, or cannot be reached."""
+
+
+class RequestRefused(DaemonNotResponding):
+    """The daemon answered with an error: `status` is the HTTP status, `text` the body."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.status = status
+        self.text = body.decode(errors="replace").strip()
+        super().__init__(f"the daemon answers {status}: {self.text}")
+
+
+def daemon_error(error: OSError | ValueError, socket_path: str, timeout: float) -> DaemonUnavailable:
+    """Return the error to raise for what went wrong on the socket."""
+    if isinstance(error, FileNotFoundError):
+        return DaemonUnavailable(f"no daemon is running (no socket at {socket_path}); start one: {_START}")
+    if isinstance(error, ConnectionRefusedError):
+        return DaemonUnavailable(f"the daemon at {socket_path} is gone; start another: {_START}")
+    if isinstance(error, TimeoutError):
+        return DaemonNotResponding(f"the daemon does not answer within {timeout:g} s{_kill_advice(socket_path)}")
+    return ConnectionLost(f"cannot talk to the daemon at {socket_path}: {error}")
+
+
+def _kill_advice(socket_path: str) -> str:
+    from fairlead.ipc._lock import daemon_pid
+
+    pid = daemon_pid(socket_path.rpartition("/")[0])
+    return f" (pid {pid}); if it hangs, end it: kill -9 {pid}" if pid else ""

@@ -1,0 +1,144 @@
+"""The HTTP/1.1 that the daemon speaks, as bytes: requests, responses and event streams. No I/O, shared by both clients.
+
+`http.client` is not used: it takes 20 ms to import, which every command that asks the daemon would pay.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+OK = range(200, 300)
+"""The statuses of a success."""
+
+_MAX_HEADERS = 64 * 1024
+_PROTOCOL = b"HTTP/1."
+
+
+class Response(NamedTuple):
+    """A complete response of the daemon."""
+
+    status: int
+    headers: dict[str, str]
+    """By their names in lower case."""
+    body: bytes
+
+
+class ServerSentEvent(NamedTuple):
+    """One event of a stream. A heartbeat has no kind and no data."""
+
+    kind: str
+    data: bytes
+    id: str
+
+
+def encode_request(method: str, path: str, body: bytes = b"") -> bytes:
+    """Return the bytes of a request, after whose response the daemon closes the connection."""
+    head = (
+        f"{method} {path} HTTP/1.1\r\nhost: fairlead\r\nconnection: close\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+class ResponseParser:
+    """Parses one response from its bytes as they arrive."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        """0 until the headers are complete."""
+        self.headers: dict[str, str] = {}
+        self.is_complete = False
+        self.is_endless = False
+        """Set for a stream of events: the end of the connection ends the body, also in the middle of it."""
+        self._buffer = bytearray()
+        self._is_chunked = False
+        self._remaining: int | None = None
+        """Bytes of the body, or of the current chunk, still to come; `None` if the end of the connection ends it."""
+
+    def feed(self, data: bytes) -> bytes:
+        """Return the body bytes that `data` completes; empty `data` is the end of the connection.
+
+        Raises `ValueError` if the response is not HTTP, or ends too early.
+        """
+        if not data:
+            self._end()
+            return b""
+        self._buffer += data
+        if not self.status and not self._parse_headers():
+            return b""
+        return self._take_chunks() if self._is_chunked else self._take_body()
+
+    def _parse_headers(self) -> bool:
+        prefix = bytes(self._buffer[: len(_PROTOCOL)])
+        head, separator, rest = self._buffer.partition(b"\r\n\r\n")
+        if not _PROTOCOL.startswith(prefix) or len(head) > _MAX_HEADERS:
+            raise ValueError(f"not an HTTP response: {bytes(self._buffer[:60])!r}")
+        if not separator:
+            return False
+        first, *lines = head.decode("latin-1").split("\r\n")
+        status = first.partition(" ")[2][:3]
+        if not status.isdecimal():
+            raise ValueError(f"not an HTTP response: {first[:60]!r}")
+        self.headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        self._is_chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
+        length = self.headers.get("content-length")
+        self._remaining = 0 if self._is_chunked else None if length is None else int(length)
+        self.status, self._buffer = int(status), rest
+        return True
+
+    def _take_body(self) -> bytes:
+        body = bytes(self._buffer[: self._remaining])
+        self._buffer.clear()
+        if self._remaining is not None:
+            self._remaining -= len(body)
+            self.is_complete = self._remaining == 0
+        return body
+
+    def _take_chunks(self) -> bytes:
+        body = bytearray()
+        while not self.is_complete:
+            if not self._remaining:
+                end = self._buffer.find(b"\r\n")
+                if end < 0:
+                    break
+                self._remaining = int(self._buffer[:end].partition(b";")[0], 16)
+                self.is_complete = self._remaining == 0
+                del self._buffer[: end + 2]
+            elif len(self._buffer) < self._remaining + 2:
+                break
+            else:
+                body += self._buffer[: self._remaining]
+                del self._buffer[: self._remaining + 2]  # with the line break after the chunk
+                self._remaining = 0
+        return bytes(body)
+
+    def _end(self) -> None:
+        if self.status and (self.is_endless or self._remaining is None):
+            self.is_complete = True
+        elif not self.is_complete:
+            when = "in the middle of" if self.status or self._buffer else "without"
+            raise ValueError(f"it closed the connection {when} a response")
+
+
+class EventStreamParser:
+    """Parses server-sent events from the body of a response as it arrives."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[ServerSentEvent]:
+        """Return the events that `data` completes."""
+        start = max(0, len(self._buffer) - 1)  # a long event arrives in many pieces; none is searched twice
+        self._buffer += data.replace(b"\r", b"")
+        if self._buffer.find(b"\n\n", start) < 0:
+            return []
+        *blocks, self._buffer = self._buffer.split(b"\n\n")
+        return [_parse_event(bytes(block)) for block in blocks]
+
+
+def _parse_event(block: bytes) -> ServerSentEvent:
+    fields = {b"event": b"", b"data": b"", b"id": b""}
+    for line in block.split(b"\n"):
+        name, _, value = line.partition(b":")
+        fields[name] = value.removeprefix(b" ")
+    return ServerSentEvent(fields[b"event"].decode(errors="replace"), fields[b"data"], fields[b"id"].decode("latin-1"))

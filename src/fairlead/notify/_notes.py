@@ -1,0 +1,184 @@
+"""Decides whether the user is notified of an event, and composes the text. Pure: reads and sends nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from fairlead.events import Notification
+from fairlead.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fairlead.events import Event
+
+Status = Literal["success", "failure", "blocked", "running", "warning"]
+"""The outcome. `running` is notified before a command, the others after."""
+
+CommandStatus = Literal["running", "success", "failure"]
+
+_MAX_TITLE_LENGTH = 100
+_MAX_BODY_LENGTH = 500
+_MAX_NAME_LENGTH = 60
+"""For each name in a body, so that a long one cannot displace the others."""
+_MAX_NAMED = 3
+"""Sessions that are named in a note about many."""
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A notification to the user: title and body are one line of bounded text without control characters."""
+
+    title: str
+    body: str
+    status: Status
+
+
+class WaitingSession(msgspec.Struct, frozen=True):
+    """A session that needs the user, and why. The texts are untrusted."""
+
+    project: str
+    reason: str
+    agent: str = ""
+    """Type of the subagent that asks."""
+    about: str = ""
+    """The file concerned."""
+
+
+def event_note(  # noqa: PLR0913 - one for each setting
+    event: Event,
+    *,
+    status: Status,
+    detail: str | None = None,
+    enabled: bool,
+    hooks: Iterable[str],
+    show_errors: bool,
+    show_success: bool,
+    show_system_events: bool,
+) -> Note | None:
+    """Return the note about an event; `None` if the settings do not ask for it."""
+    if not (enabled and _is_listed(event.event_name, hooks)):
+        return None
+    is_system = is_system_event_hook(event.event_name)
+    if not _is_shown(
+        status, is_system=is_system, errors=show_errors, success=show_success, system_events=show_system_events
+    ):
+        return None
+    return Note(_title(event, status), _body(event, status, detail), status)
+
+
+def command_note(event: Event, command: str | None, status: CommandStatus) -> Note:
+    """Return the note about the start or the end of a command; `command` is `None` if its text is not shown."""
+    label, text_without_command = _COMMAND_TEXTS[status]
+    body = text_without_command if command is None else f"{label}: {command}"
+    return Note(_title(event, status), one_line(body, _MAX_BODY_LENGTH), status)
+
+
+def attention_note(requests: Sequence[WaitingSession]) -> Note:
+    """Return the note about sessions that need the user; of many, it names the first few."""
+    if len(requests) == 1:
+        title = f"Fairlead - {one_line(requests[0].project, _MAX_NAME_LENGTH)} needs you"
+        return Note(
+            one_line(title, _MAX_TITLE_LENGTH), one_line(_attention_text(requests[0]), _MAX_BODY_LENGTH), "warning"
+        )
+    named = [f"{one_line(one.project, _MAX_NAME_LENGTH)}: {_attention_text(one)}" for one in requests[:_MAX_NAMED]]
+    more = len(requests) - len(named)
+    body = "; ".join([*named, f"and {more} more"] if more else named)
+    return Note(f"Fairlead - {len(requests)} sessions need you", one_line(body, _MAX_BODY_LENGTH), "warning")
+
+
+def is_system_event_hook(name: str) -> bool:
+    """Return whether an event is about a session's lifecycle, not its tools and checks. The name may have any case."""
+    return _normalize(name) in _SYSTEM_EVENTS
+
+
+def _is_listed(name: str, hooks: Iterable[str]) -> bool:
+    return any(hook.strip() == "*" or _normalize(hook) == _normalize(name) for hook in hooks)
+
+
+def _is_shown(status: Status, *, is_system: bool, errors: bool, success: bool, system_events: bool) -> bool:
+    """Return whether the flags show a status. `showSuccess` is for checks; a system event has its own flag."""
+    if status == "failure":
+        return errors
+    if status in {"blocked", "warning"}:
+        return errors or (is_system and system_events)
+    return system_events if is_system else success
+
+
+def _title(event: Event, status: Status) -> str:
+    title = f"Fairlead - {one_line(event.event_name, _MAX_NAME_LENGTH)}{_TITLE_SUFFIXES.get(status, '')}"
+    return one_line(title, _MAX_TITLE_LENGTH)
+
+
+def _body(event: Event, status: Status, detail: str | None) -> str:
+    about = ", ".join(filter(None, (_agent(event), _subject(event))))
+    text = detail if detail and not detail.isspace() else _default_text(event, status)
+    return one_line(f"{about}: {text}" if about else text, _MAX_BODY_LENGTH)
+
+
+def _attention_text(request: WaitingSession) -> str:
+    parts = [one_line(text, _MAX_NAME_LENGTH) for text in (request.agent, request.reason, request.about)]
+    return ": ".join(filter(None, parts))
+
+
+def _agent(event: Event) -> str:
+    """Return a subagent's type, which the user knows, and its id, which distinguishes two of the same type."""
+    name, kind = one_line(event.agent_id or "", _MAX_NAME_LENGTH), one_line(event.agent_type or "", _MAX_NAME_LENGTH)
+    return f"{kind} ({name})" if name and kind and name != kind else name or kind
+
+
+def _subject(event: Event) -> str:
+    return "" if event.subject_field == "agent_type" else one_line(event.subject, _MAX_NAME_LENGTH)
+
+
+def _default_text(event: Event, status: Status) -> str:
+    if status == "success" and isinstance(event, Notification) and event.message:
+        return event.message
+    if status == "success":
+        return _SYSTEM_EVENT_TEXTS.get(event.event_name, "All checks passed")
+    return _STATUS_TEXTS[status]
+
+
+def _normalize(name: str) -> str:
+    return name.replace("_", "").replace("-", "").strip().lower()
+
+
+_TITLE_SUFFIXES = {"failure": " Failed", "blocked": " Blocked", "warning": " Warning"}
+
+_STATUS_TEXTS = {
+    "failure": "Command failed",
+    "blocked": "Blocked",
+    "running": "Running",
+    "warning": "Passed with a warning",
+}
+
+_COMMAND_TEXTS: dict[CommandStatus, tuple[str, str]] = {
+    "running": ("Running", "Running a command"),
+    "success": ("Command passed", "Command passed"),
+    "failure": ("Command failed", "Command failed"),
+}
+"""The label before a command, and the text if the command is not shown."""
+
+_SYSTEM_EVENT_TEXTS = {
+    "SessionStart": "Session started",
+    "SessionEnd": "Session ended",
+    "Setup": "Setup",
+    "UserPromptSubmit": "Prompt received",
+    "SubagentStart": "Subagent started",
+    "SubagentStop": "Subagent stopped",
+    "TeammateIdle": "Teammate is idle",
+    "TaskCreated": "Task created",
+    "TaskCompleted": "Task completed",
+    "Notification": "The client wants your attention",
+    "PreCompact": "The conversation is about to be compacted",
+    "PostCompact": "The conversation was compacted",
+    "ConfigChange": "Settings changed",
+    "WorktreeCreate": "Worktree is about to be created",
+    "WorktreeRemove": "Worktree is about to be removed",
+}
+"""The system events, with the text of their success: conclaude's eleven (`SessionStart` to `WorktreeRemove`) and later
+events of the same kind. Frequent ones (`FileChanged`, `MessageDisplay`, `InstructionsLoaded`) are not among them, or
+`*` would flood the user."""
+
+_SYSTEM_EVENTS = frozenset(map(_normalize, _SYSTEM_EVENT_TEXTS))

@@ -1,0 +1,33 @@
+"""Globs on a whole text: a tool's name, an agent's type, a shell command. `*` matches everything, slashes too."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def glob_test(pattern: str) -> Callable[[str], object] | None:
+    """Return a test for a glob, compiled on first use; `None` for `*`, which needs no test."""
+    if pattern == "*":
+        return None
+    if not any(char in pattern for char in "*?["):
+        return pattern.__eq__
+    compiled: Callable[[str], object] | None = None
+
+    def test(text: str) -> object:
+        nonlocal compiled
+        if compiled is None:
+            compiled = any_glob_test([pattern])
+        return compiled(text)
+
+    return test
+
+
+def any_glob_test(patterns: Iterable[str]) -> Callable[[str], object]:
+    """Return a test whether any of the globs matches a text."""
+    from fnmatch import translate
+
+    return re.compile("|".join(map(translate, patterns))).match

@@ -1,0 +1,124 @@
+"""What is kept of a process's output, in bounded memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+from fairlead.errors import CommandFailed
+
+MAX_STDOUT = 1024 * 1024
+MAX_STDERR = 64 * 1024
+
+MAX_LINES = 10_000
+"""The default of `max_lines`: half of the lines are the first of the stream, half the last."""
+MAX_LINE_LENGTH = 8 * 1024
+"""Bytes kept of one line."""
+MAX_HALF_SIZE = 512 * 1024
+"""Bytes kept of the first lines, and as many of the last."""
+
+
+class Capture(Protocol):
+    """Receives the output of a stream piece by piece."""
+
+    def add(self, data: bytes) -> None:
+        """Add the next piece."""
+
+    def getvalue(self) -> bytes:
+        """Return what is kept."""
+
+
+class WholeOutput:
+    """Keeps the whole stream; raises `CommandFailed` if it is larger than `MAX_STDOUT`."""
+
+    def __init__(self) -> None:
+        self._data = b""
+
+    def add(self, data: bytes) -> None:
+        """Add the next piece."""
+        self._data += data
+        if len(self._data) > MAX_STDOUT:
+            raise CommandFailed(f"the command printed more than {MAX_STDOUT} bytes")
+
+    def getvalue(self) -> bytes:
+        """Return the stream."""
+        return self._data
+
+
+class TruncatedOutput:
+    """Keeps the first `MAX_STDERR` bytes of a stream."""
+
+    def __init__(self) -> None:
+        self._data = b""
+
+    def add(self, data: bytes) -> None:
+        """Add the next piece."""
+        self._data += data[: MAX_STDERR - len(self._data)]
+
+    def getvalue(self) -> bytes:
+        """Return the first bytes of the stream."""
+        return self._data
+
+
+class FirstAndLastLines:
+    """Keeps the first and the last lines of a stream."""
+
+    def __init__(self, max_lines: int) -> None:
+        """Keep `max_lines` lines; of an odd number the first half is the larger one."""
+        self._first: list[bytes] = []
+        self._last: deque[bytes] = deque()
+        self._max_first = max_lines - max_lines // 2
+        self._max_last = max_lines // 2
+        self._first_size = self._last_size = 0
+        self._omitted = 0
+        self._line = b""  # the line that has not ended yet
+        self._is_clipped = False
+
+    def add(self, data: bytes) -> None:
+        """Add the next piece."""
+        *ended, rest = (self._skip_lines(data) if len(self._first) == self._max_first else data).split(b"\n")
+        for part in ended:
+            self._extend_line(part)
+            self._keep(self._line)
+            self._line, self._is_clipped = b"", False
+        self._extend_line(rest)
+
+    def getvalue(self) -> bytes:
+        """Return the lines that are kept, without trailing newlines, and how many were omitted between them."""
+        if self._line:
+            self._keep(self._line)
+            self._line = b""
+        omitted = [f"... ({self._omitted} lines omitted)".encode()] if self._omitted else []
+        lines = [line.removesuffix(b"\r") for line in (*self._first, *omitted, *self._last)]
+        return b"\n".join(lines).rstrip(b"\n")
+
+    def _skip_lines(self, data: bytes) -> bytes:
+        """Skip lines that cannot be among the last ones: adding a gigabyte of short lines would take minutes."""
+        skipped, *tail = data.rsplit(b"\n", self._max_last + 1)
+        if len(tail) <= self._max_last:
+            return data
+        self._omitted += len(self._last) + skipped.count(b"\n") + 1
+        self._last.clear()
+        self._last_size = 0
+        self._line, self._is_clipped = b"", False
+        return b"\n".join(tail)
+
+    def _extend_line(self, part: bytes) -> None:
+        if self._is_clipped:
+            return
+        self._line += part[: MAX_LINE_LENGTH + 1]
+        if len(self._line) > MAX_LINE_LENGTH:
+            self._line = self._line[:MAX_LINE_LENGTH] + " … (rest of the line omitted)".encode()
+            self._is_clipped = True
+
+    def _keep(self, line: bytes) -> None:
+        fits = len(self._first) < self._max_first and self._first_size + len(line) <= MAX_HALF_SIZE
+        if fits and not self._last and not self._omitted:
+            self._first.append(line)
+            self._first_size += len(line)
+            return
+        self._last.append(line)
+        self._last_size += len(line)
+        while len(self._last) > self._max_last or self._last_size > MAX_HALF_SIZE:
+            self._last_size -= len(self._last.popleft())
+            self._omitted += 1

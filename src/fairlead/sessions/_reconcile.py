@@ -1,0 +1,163 @@
+"""Compares a session with the client's own file about it.
+
+Hooks report what happened, but some things fire no hook: an interrupt, a permission that is granted, a question that is
+dismissed. The client's file has a `status`: idle, busy or waiting. Where the two disagree, this table decides.
+
+**When.** The file counts only if its status is newer than the event that our state is based on, and has not changed for
+2 s: a hook may be on its way. An older status says nothing about a newer event.
+
+| hooks say | file says | result | because |
+| --- | --- | --- | --- |
+| working | idle | file: idle | an interrupt fires no Stop; what runs in the background stays |
+| working | waiting | file: attention | a dialog is open that no hook reports |
+| attention | busy | file: working | a granted permission fires nothing |
+| attention | idle | file: idle | the question was dismissed; but see below |
+| attention (an error) | idle | hooks | the client is idle *because* of the error, which nobody has seen yet |
+| attention (a question) | idle, within 2 s | hooks | nobody answers that fast: the client counts a question as idle |
+| attention | waiting | both | the reason of the hooks is more precise |
+| idle | busy | file: working | events were lost, or another Stop hook keeps the agent going |
+| idle | waiting | file: attention | a dialog at the prompt |
+| anything | shell, or unknown | hooks | the meaning is not known |
+
+Without a file, only time corrects one thing: the end of a subagent should wake its parent; after 5 s it has not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from fairlead.clients import client_or_default
+from fairlead.sessions._session import Session
+from fairlead.sessions._states import IDLE, THINKING, AttentionNeeded, Evidence, Idle, State, Working
+from fairlead.sessions.transitions._activity import Changes, busy, resting
+from fairlead.sessions.transitions._turns import FAILED
+
+if TYPE_CHECKING:
+    from fairlead.clients import ClientSessionFile
+
+SETTLE_TIME = 2.0
+"""Seconds for which hooks and file may disagree."""
+WAKE_TIME = 5.0
+"""Seconds within which the client wakes an agent whose last background subagent has ended."""
+
+
+def discovered(file: ClientSessionFile) -> Session | None:
+    """Return the session that a file describes; `None` if its status or its process is unknown."""
+    if file.status not in _STATES or not file.start:
+        return None
+    state = _state_of(file)
+    at = file.status_at or file.started
+    return Session(
+        id=file.session_id,
+        pid=file.pid,
+        pid_start=file.start,
+        cwd=file.cwd,
+        title=file.name,
+        state=state,
+        evidence=Evidence(f"sessions file: {file.status}", at, source="client", why="no event was received yet"),
+        since=at,
+        in_turn=type(state) is not Idle,
+        started=file.started or at,
+        last_activity=at,
+    )
+
+
+def reconcile(session: Session, file: ClientSessionFile | None, now: float) -> Session:
+    """Return the session after comparing it with the client's file."""
+    if session.ended is not None or session.parent:
+        return session
+    usable = file is not None and file.status in _STATES and _is_about(file, session)
+    if file is None or not usable or not _is_newer(file, session, now):
+        return _with_wake_timeout(session, now)
+    return _combine(session, file)
+
+
+def _combine(session: Session, file: ClientSessionFile) -> Session:
+    """Decide by the table in the module's docstring."""
+    old, new = session.state, _state_of(file)
+    if type(new) is type(old) or _hooks_are_better(session, file):
+        return session
+    if type(new) is Idle:
+        return _turn_ended(session, file)
+    if type(new) is Working and type(old) is AttentionNeeded:
+        return _granted(session, file, "a granted permission fires no event")
+    why = "no event reported it" if type(new) is AttentionNeeded else "the client works, whatever events were lost"
+    return _with_file(session, file, why, state=new, in_turn=True)
+
+
+def reconcile_child(child: Session, file: ClientSessionFile, now: float) -> Session:
+    """Clear a subagent's question when the client no longer waits: its dialog is the session's."""
+    if child.ended is not None or type(child.state) is not AttentionNeeded or file.status not in ("busy", "idle"):
+        return child
+    return _granted(child, file, "the client no longer waits") if _is_newer(file, child, now) else child
+
+
+_STATES = frozenset({"idle", "busy", "waiting"})
+
+
+def _state_of(file: ClientSessionFile) -> State:
+    if file.status == "waiting":
+        return AttentionNeeded(file.waiting_for.capitalize() or "Input")
+    return IDLE if file.status == "idle" else Working()
+
+
+def _is_about(file: ClientSessionFile, session: Session) -> bool:
+    if file.session_id != session.id or session.pid not in (0, file.pid):
+        return False
+    return not (session.pid_start and file.start) or session.pid_start == file.start
+
+
+def _is_newer(file: ClientSessionFile, session: Session, now: float) -> bool:
+    known = session.evidence.at if session.evidence else 0.0
+    return file.status_at > known and now - file.status_at > SETTLE_TIME
+
+
+def _hooks_are_better(session: Session, file: ClientSessionFile) -> bool:
+    state = session.state
+    if file.status != "idle" or type(state) is not AttentionNeeded:
+        return False
+    if state.reason.startswith(FAILED):
+        return True
+    asked = session.evidence.at if session.evidence else 0.0
+    return state.reason in client_or_default(session.client).questions and file.status_at - asked <= SETTLE_TIME
+
+
+def _turn_ended(session: Session, file: ClientSessionFile) -> Session:
+    """Return the session after its turn, without what ran in the foreground."""
+    agents = {name: agent for name, agent in session.agents.items() if agent.background}
+    state = resting(agents, session.tasks)
+    if state == session.state and not session.calls and not session.in_turn:
+        return session
+    why = "an interrupt fires no event" if type(session.state) is Working else "a dismissed question fires none"
+    return _with_file(session, file, why, state=state, in_turn=False, calls={}, agents=agents)
+
+
+def _granted(session: Session, file: ClientSessionFile, why: str) -> Session:
+    calls = {name: replace(call, asked="") if call.asked else call for name, call in session.calls.items()}
+    state, _ = busy(calls, session.agents)
+    return _with_file(session, file, why, state=state, in_turn=True, calls=calls)
+
+
+def _with_file(session: Session, file: ClientSessionFile, why: str, **changes: Any) -> Session:
+    updates: Changes = changes
+    if type(updates["state"]) is not type(session.state):
+        updates["since"] = file.status_at
+    evidence = Evidence(f"sessions file: {file.status}", file.status_at, source="client", why=why)
+    return replace(session, evidence=evidence, **updates)
+
+
+def _with_wake_timeout(session: Session, now: float) -> Session:
+    evidence = session.evidence
+    if evidence is None or evidence.event != "SubagentStop" or session.in_turn or session.state != THINKING:
+        return session
+    if now - evidence.at <= WAKE_TIME:
+        return session
+    since = evidence.at + WAKE_TIME
+    return replace(
+        session,
+        state=IDLE,
+        since=since,
+        evidence=Evidence("SubagentStop", since, why="the client has not woken the agent since"),
+    )

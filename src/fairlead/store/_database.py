@@ -1,0 +1,82 @@
+"""`Database`: what the stores of events and mail share. Knows none of their tables."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fairlead.store._backend import translate_errors, write_transaction
+from fairlead.store._revisions import HEAD_REVISION, revision_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection
+
+    from fairlead.store._backend import Backend
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Size, revision and integrity of a database."""
+
+    location: str
+    """The file, or the URL without its password."""
+    revision: str
+    head: str
+    """The newest revision that this version knows."""
+    size: int
+    """Bytes on the disk."""
+    free: int
+    """Bytes of them that hold no data."""
+    problems: tuple[str, ...] = ()
+    """What the integrity check found; empty if all is well."""
+
+
+class Database:
+    """An open database. Thread-safe; writers wait for each other."""
+
+    warnings: Final[tuple[str, ...]]
+    """What the user should know about the opening; empty if all was well."""
+
+    def __init__(self, backend: Backend, warnings: tuple[str, ...]) -> None:
+        """Use a database that was prepared; the `open` methods of subclasses do that."""
+        self._backend = backend
+        self._write_lock = threading.Lock()
+        self.warnings = warnings
+
+    def close(self) -> None:
+        """Close the database. What was stored stays."""
+        self._backend.engine.dispose()
+
+    def health(self) -> Health:
+        """Check every page, which is slow, and return the result."""
+        backend = self._backend
+        with self._reading() as connection:
+            free = backend.free_bytes(connection)
+            return Health(
+                location=backend.location,
+                revision=revision_of(connection, backend.location) or "",
+                head=HEAD_REVISION,
+                size=backend.used_bytes(connection) + free,
+                free=free,
+                problems=backend.integrity_problems(connection),
+            )
+
+    def _translate_errors(self) -> AbstractContextManager[None]:
+        return translate_errors(self._backend)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._translate_errors(), self._backend.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self, *, durable: bool = False) -> Iterator[Connection]:
+        """Open a transaction that writes; a durable one survives a power failure."""
+        transaction = write_transaction(self._backend, durable=durable)
+        with self._write_lock, self._translate_errors(), transaction as connection:
+            yield connection

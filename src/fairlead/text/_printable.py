@@ -1,0 +1,99 @@
+"""Text from outside, made safe to show in a terminal or to an agent.
+
+Prompts, paths, messages and the output of programs are written by models and by strangers. A control character, a mark
+that changes the direction of text or a character without width could move the cursor, hide a part of the text, or let
+it pass for ours: each is replaced by a visible sign.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+MAX_LINE = 400
+"""Characters of a line, where nothing else is asked for."""
+
+_REPLACEMENT = "\ufffd"
+_BREAKS = frozenset("\x85\u2028\u2029")
+"""Spaces for Python, line breaks for some terminals."""
+
+_SELECTORS = frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+_JOINER = "\u200d"
+_KEPT_IN_BLOCK = frozenset(("\n", "\t", _JOINER))
+_LEFT_OUT_OF_LINE = _SELECTORS | {_JOINER}
+"""They compose emoji, and terminals do not agree on the width of the result."""
+
+_EMOJI = range(0x1F000, 0x1FB00)
+"""Pictures, also those that this Python's Unicode tables do not know yet."""
+
+_MAX_MARKS = 2
+"""Combining marks on one letter: some scripts need two, more would climb into the rows above."""
+
+
+def printable(text: str) -> str:
+    """Return a text as one line that a terminal shows in the cells that we count.
+
+    A control character becomes its picture (␛ for an escape, ␊ for a line break), any other that is not text a �.
+    """
+    return text if text.isascii() and text.isprintable() else _visible(text)
+
+
+def printable_block(text: str) -> str:
+    """Return a text that keeps its line breaks, tabs and composed emoji, with a sign for what is not text."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_block_sign, text.replace("\r\n", "\n")))
+
+
+def printable_lines(text: str) -> list[str]:
+    """Return the lines of a text, without the empty ones around it; each is safe to show."""
+    return printable_block(text).strip("\n").split("\n")
+
+
+def one_line(text: str, limit: int = MAX_LINE) -> str:
+    """Return a text with every run of white space as one space, safe to show and cut to `limit` characters."""
+    return truncate(printable(" ".join(text[: 4 * limit].split())), limit)
+
+
+def first_line(text: str) -> str:
+    """Return the first line that is not empty, safe to show."""
+    return printable(text.strip().split("\n", 1)[0].rstrip())
+
+
+def quoted(text: str, limit: int = 60) -> str:
+    """Return a text in quotes, with escapes as in Python, for an error message that names what was given."""
+    return repr(truncate(text, limit))
+
+
+def truncate(text: str, limit: int) -> str:
+    """Return a text of at most `limit` characters, with `…` in place of what was cut."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+@lru_cache(1024)
+def _visible(text: str) -> str:
+    from unicodedata import category
+
+    shown: list[str] = []
+    marks = 0
+    for char in text:
+        if char in _LEFT_OUT_OF_LINE:
+            continue
+        marks = marks + 1 if category(char) in {"Mn", "Me"} else 0
+        if marks <= _MAX_MARKS:
+            shown.append(_sign(char))
+    return "".join(shown)
+
+
+def _block_sign(char: str) -> str:
+    is_kept = char in _KEPT_IN_BLOCK or ord(char) in _EMOJI
+    return char if is_kept else _REPLACEMENT if "\U000e0100" <= char <= "\U000e01ef" else _sign(char)
+
+
+def _sign(char: str) -> str:
+    if char.isprintable():
+        return char
+    if char < " ":
+        return chr(0x2400 + ord(char))  # the block of control pictures
+    if char == "\x7f":
+        return "\u2421"
+    return " " if char.isspace() and char not in _BREAKS else _REPLACEMENT

@@ -1,0 +1,188 @@
+/* Asks the daemon, within a deadline. `false` and -1 always mean the same: Python must do it. */
+#include "hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MSG_NOSIGNAL /* macOS has a socket option instead */
+#define MSG_NOSIGNAL 0
+#endif
+
+/* A socket of somebody else's could answer "go on" to everything. */
+static bool is_ours(int fd)
+{
+#ifdef SO_PEERCRED
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == getuid();
+#else
+    uid_t uid;
+    gid_t gid;
+    return getpeereid(fd, &uid, &gid) == 0 && uid == getuid();
+#endif
+}
+
+static int new_socket(void)
+{
+#ifdef SOCK_NONBLOCK
+    return above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
+#else
+    int on = 1, fd = above_standard(socket(AF_UNIX, SOCK_STREAM, 0));
+    if (fd >= 0) {
+        fcntl(fd, F_SETFL, O_NONBLOCK);
+        setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+    }
+    return fd;
+#endif
+}
+
+/* On a Unix socket, connecting is done at once or not at all: a daemon whose queue is full cannot help. */
+int dial(void)
+{
+    char memory[MAX_PATH];
+    struct text path = text_in(memory, sizeof memory);
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    if (!runtime_folder(&path) || !add(&path, "/daemon.sock") || path.size >= sizeof to.sun_path)
+        return -1;
+    memcpy(to.sun_path, memory, path.size + 1);
+    int fd = new_socket();
+    if (fd < 0)
+        return -1;
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 && is_ours(fd))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* A status line is drawn while a person looks; a wait takes what the daemon said, and a little for the way. */
+static int64_t milliseconds(const struct call *call)
+{
+    const char *set = getenv("FAIRLEAD_DEADLINE_MS");
+    uint64_t number;
+    if (call->wait.token[0])
+        return (int64_t)call->wait.milliseconds + 2000;
+    if (set && read_number(set, strlen(set), 60000, &number) && number > 0)
+        return (int64_t)number;
+    return call->status_line ? 300 : 2000;
+}
+
+static bool ready(int fd, short events, int64_t deadline)
+{
+    struct pollfd wait = {.fd = fd, .events = events};
+    for (;;) {
+        int64_t left = deadline - now();
+        if (left <= 0)
+            return false;
+        int count = poll(&wait, 1, (int)left);
+        if (count > 0)
+            return true;
+        if (count < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+static bool again(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+static bool send_all(int fd, struct text head, struct bytes payload, int64_t deadline)
+{
+    struct iovec parts[] = {{head.at, head.size}, {payload.at, payload.size}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    while (parts[0].iov_len + parts[1].iov_len > 0) {
+        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+        if (sent < 0 && !(again() && ready(fd, POLLOUT, deadline)))
+            return false;
+        for (int i = 0; i < 2 && sent > 0; i++) {
+            size_t gone = (size_t)sent < parts[i].iov_len ? (size_t)sent : parts[i].iov_len;
+            parts[i].iov_base = (char *)parts[i].iov_base + gone;
+            parts[i].iov_len -= gone;
+            sent -= (ssize_t)gone;
+        }
+    }
+    return true;
+}
+
+/* Make room for the whole answer; one byte more shows whether there is more than was announced. */
+static bool enlarge(struct bytes *got, size_t *room, size_t whole)
+{
+    if (whole < *room)
+        return true;
+    char *larger = reserve(whole + 1);
+    if (!larger)
+        return false;
+    memcpy(larger, got->at, got->size);
+    got->at = larger;
+    *room = whole + 1;
+    return true;
+}
+
+static bool receive(int fd, struct answer *answer, struct bytes *got, int64_t deadline)
+{
+    static char first[(size_t)64 << 10];
+    size_t room = sizeof first, whole = 0;
+    *got = (struct bytes){first, 0};
+    while (whole == 0 || got->size < whole) {
+        if (!ready(fd, POLLIN, deadline))
+            return false;
+        ssize_t size = recv(fd, got->at + got->size, room - got->size, 0);
+        if (size == 0 || (size < 0 && !again()))
+            return false;
+        got->size += size > 0 ? (size_t)size : 0;
+        enum state state = whole ? WHOLE : read_head(got->at, got->size, answer);
+        if (state == GARBAGE)
+            return false;
+        if (state == PARTIAL)
+            continue;
+        whole = answer->head + answer->body;
+        if (!enlarge(got, &room, whole))
+            return false;
+    }
+    return got->size == whole;
+}
+
+static bool exchange(int daemon, const struct call *call, struct answer *answer, struct bytes *got)
+{
+    static char memory[(size_t)192 << 10]; /* every value at its longest, and each byte of it encoded */
+    struct text head = text_in(memory, sizeof memory);
+    if (!request_head(&head, call))
+        return false;
+    int64_t deadline = now() + milliseconds(call);
+    struct bytes body = call->wait.token[0] ? (struct bytes){0} : call->payload;
+    return send_all(daemon, head, body, deadline) && receive(daemon, answer, got, deadline);
+}
+
+/* Ask until there is an answer: the daemon may say instead what to ask for, and how long that may take. Hangs up, but
+ * not on one who wants to hear that the answer is printed.
+ */
+bool ask(int daemon, struct call *call, struct answer *answer, struct bytes *got)
+{
+    for (unsigned waits = 0; daemon >= 0; waits++) {
+        bool answered = exchange(daemon, call, answer, got);
+        call->daemon = daemon;
+        if (answered && answer->ack)
+            return true;
+        close(daemon);
+        if (!answered || answer->status != 303 || call->then)
+            return answered;
+        call->wait = answer->wait;
+        daemon = waits < MAX_WAITS ? dial() : -1;
+    }
+    return false;
+}

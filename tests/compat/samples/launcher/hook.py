@@ -1,0 +1,589 @@
+#!/usr/bin/env python3
+"""The launcher, for machines where no C compiler was at hand: what hook.c does, in the same order and words.
+
+It imports nothing that Python has not loaded by itself, except `_socket`: each import is time on every event.
+It is one file, long as it is, since pip installs a script by itself.
+"""
+# ruff: noqa: D103, PLR2004, SLF001 - functions and numbers are those of the C files, and explained there
+
+import _signal  # type: ignore[import-not-found]  # `signal` would load `enum`
+import _socket
+import errno
+import posix
+import sys
+import time
+
+VERSION = "@VERSION@"  # filled in by hatch_build.py
+MAX_PAYLOAD = 64 << 20
+MAX_BODY = 80 << 20
+MAX_HEAD = 16 << 10
+MAX_VALUE = 4096
+MAX_WAIT = 2_000_000_000
+MAX_WAITS = 100_000
+WAITS = b"/v1/waits/"
+SHELL = "/bin/sh"
+COLD = "import sys; from fairlead.cli.main import main; sys.exit(main())"
+ACT = "from fairlead.act import main; main()"
+PASSED_ON = (
+    b"FAIRLEAD_HOME HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR XDG_STATE_HOME "
+    b"CLAUDE_CONFIG_DIR CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE TMUX TMUX_PANE "
+    b"FAIRLEAD_STAY CLAUDE_CODE_ENTRYPOINT"
+).split()
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+NAME = LETTERS + "0123456789_-"
+REASONS = {
+    errno.ENOENT: "no such file",
+    errno.ENOTDIR: "no such folder",
+    errno.EACCES: "permission denied",
+    errno.ENOEXEC: "not a program",
+    errno.ENOSPC: "no space left",
+    errno.EPIPE: "nobody reads it",
+    errno.EBADF: "it is closed",
+    errno.E2BIG: "too many words",
+    errno.EAGAIN: "too many processes",
+    errno.EMFILE: "too many open files",
+    errno.ENOMEM: "no memory left",
+}
+DARWIN = sys.platform == "darwin"
+env = posix.environ
+
+
+class Call:
+    """What we were called with, and what came in."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.id = f"{time.time_ns():016x}-{posix.getpid():x}"
+        self.payload: bytes | None = None  # None: stdin is as it was
+        self.whole = False
+        self.token, self.milliseconds = b"", 0
+        self.then: str | None = None
+        self.daemon: _socket.socket | None = None  # who wants to hear that the answer is printed
+        self.sort_words(argv)
+        self.read_wait()
+        self.event = self.words[0] if self.words else ""
+        self.gate = any(word.replace("_", "").replace("-", "").lower() == "pretooluse" for word in self.words)
+        self.wake = "--wake" in self.words
+        clients, others = sorted_out([word for word in self.words[1:] if word != "--wake"], "--client")
+        self.client = clients[-1] if clients else "claude"
+        names = all(is_name(client, NAME) for client in clients)
+        self.plain = is_name(self.event, LETTERS) and names and (not others or bool(self.token))
+
+    def sort_words(self, argv: list[str]) -> None:
+        """Take out what is for us: --python, --then of a status line, --id of a wait."""
+        own = {"--python"}
+        values: dict[str, str] = {}
+        self.words: list[str] = []
+        while argv:
+            name, equals, value = argv[0].partition("=")
+            if name in own and (equals or len(argv) > 1):
+                values[name] = value if equals else argv[1]
+                argv = argv[1:] if equals else argv[2:]
+                continue
+            self.words.append(argv[0])
+            argv = argv[1:]
+            own |= {"StatusLine": {"--then"}, "--wait": {"--id"}}.get(self.words[0], set())
+        self.python = values.get("--python", "")
+        self.then = values.get("--then")
+        self.status_line = self.words[:1] == ["StatusLine"]
+        if len(own_id := values.get("--id", "")) < 40 and is_name(own_id, NAME):
+            self.id = own_id
+
+    def read_wait(self) -> None:
+        """Read what to wait for, which stands before the event."""
+        if len(self.words) < 4 or self.words[0] != "--wait" or not is_name(self.words[1], NAME):
+            return
+        if number := read_number(self.words[2].encode("utf-8", "surrogateescape"), MAX_WAIT):
+            self.token, self.milliseconds = self.words[1].encode(), number
+            self.words = self.words[3:]
+
+
+def sorted_out(words: list[str], name: str) -> tuple[list[str], list[str]]:
+    values, others, at = [], [], 0
+    while at < len(words):
+        if words[at] == name and at + 1 < len(words):
+            at += 1
+            values.append(words[at])
+        elif words[at].startswith(f"{name}="):
+            values.append(words[at][len(name) + 1 :])
+        else:
+            others.append(words[at])
+        at += 1
+    return values, others
+
+
+def is_name(word: str, of: str) -> bool:
+    return 0 < len(word) <= 64 and all(c in of for c in word)
+
+
+def runtime_folder() -> bytes | None:
+    if own := env.get(b"FAIRLEAD_HOME"):
+        return absolute_path(own) + b"/run"
+    for base in (env.get(b"XDG_RUNTIME_DIR", b""), b"/run/user/%d" % posix.getuid()):
+        if base.startswith(b"/") and is_folder(base):
+            return base + b"/fairlead"
+    moved, home = env.get(b"XDG_STATE_HOME", b""), env.get(b"HOME")
+    if moved.startswith(b"/") and not DARWIN:
+        return moved + b"/fairlead/run"
+    usual = b"/Library/Application Support/fairlead/run" if DARWIN else b"/.local/state/fairlead/run"
+    return None if home is None else home.rstrip(b"/") + usual
+
+
+def absolute_path(path: bytes) -> bytes:
+    """As os.path.abspath, which is not loaded where Python was started with -S."""
+    path = path if path.startswith(b"/") else posix.getcwdb() + b"/" + path
+    steps: list[bytes] = []
+    for step in path.split(b"/"):
+        if step == b"..":
+            del steps[-1:]
+        elif step not in {b"", b"."}:
+            steps.append(step)
+    two = path.startswith(b"//") and not path.startswith(b"///")
+    return (b"//" if two else b"/") + b"/".join(steps)
+
+
+def is_folder(path: bytes) -> bool:
+    try:
+        return posix.stat(path).st_mode & 0o170000 == 0o040000
+    except OSError:
+        return False
+
+
+def dial() -> _socket.socket | None:
+    try:
+        folder = runtime_folder()
+        if folder is None:
+            return None
+        daemon = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        if daemon.fileno() < 3:
+            daemon = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, above_standard(daemon.detach()))
+        daemon.settimeout(0)
+        daemon.connect(folder + b"/daemon.sock")
+        level, name = (0, 1) if DARWIN else (_socket.SOL_SOCKET, _socket.SO_PEERCRED)
+        peer = daemon.getsockopt(level, name, 128)
+    except OSError:
+        return None
+    return daemon if int.from_bytes(peer[4:8], sys.byteorder) == posix.getuid() else None
+
+
+def above_standard(fd: int) -> int:
+    low = []
+    while fd < 3:
+        low.append(fd)
+        fd = posix.dup(fd)
+    for each in low:
+        posix.close(each)
+    return fd
+
+
+def read_payload(call: Call) -> bool:
+    got = bytearray()
+    while len(got) <= MAX_PAYLOAD:
+        try:
+            more = posix.read(0, min(1 << 20, MAX_PAYLOAD + 1 - len(got)))
+        except BlockingIOError:
+            wait_for(0, writing=False)
+            continue
+        except OSError:
+            break
+        if not more:
+            call.payload, call.whole = bytes(got), True
+            return True
+        got += more
+    call.payload = bytes(got) if got else None
+    return False
+
+
+class Answer:
+    """What the daemon answers; of a 303, what to wait for."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        self.exit_code = self.stdout_size = self.size = self.milliseconds = 0
+        self.token = self.body = b""
+        self.ack = False
+
+
+def ask(daemon: _socket.socket | None, call: Call) -> Answer | None:
+    waits = 0
+    while daemon is not None:
+        answer = exchange(daemon, call)
+        if answer is not None and answer.ack:
+            call.daemon = daemon
+            return answer
+        daemon.close()
+        if answer is None or answer.status != 303 or call.then is not None:
+            return answer
+        call.token, call.milliseconds = answer.token, answer.milliseconds
+        daemon = dial() if waits < MAX_WAITS else None
+        waits += 1
+    return None
+
+
+def exchange(daemon: _socket.socket, call: Call) -> Answer | None:
+    try:
+        head = request_head(call)
+        deadline = time.monotonic() + milliseconds(call) / 1000
+        daemon.settimeout(left_until(deadline))
+        daemon.sendall(head if call.token else head + (call.payload or b""))
+        return receive(daemon, deadline)
+    except (OSError, ValueError):
+        return None
+
+
+def milliseconds(call: Call) -> int:
+    if call.token:
+        return call.milliseconds + 2000
+    return read_number(env.get(b"FAIRLEAD_DEADLINE_MS", b""), 60000) or (300 if call.status_line else 2000)
+
+
+def left_until(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise ValueError
+    return left
+
+
+def request_head(call: Call) -> bytes:
+    here = posix.getcwdb()
+    passed = [(name, env[name]) for name in PASSED_ON if name in env]
+    if len(here) >= MAX_VALUE or any(len(value) > MAX_VALUE for _, value in passed):
+        raise ValueError
+    pid = client_pid()
+    start = start_of(pid)
+    event, client, size = call.event.encode(), call.client.encode(), len(call.payload or b"")
+    path = b"/v1/wakes" if call.wake else b"/v1/events/" + event
+    post = [b"POST %s?client=%s HTTP/1.1" % (path, client), b"content-type: application/json"]
+    lines = [
+        *([b"GET %s%s HTTP/1.1" % (WAITS, call.token)] if call.token else post),
+        b"host: fairlead",
+        b"connection: close",
+        b"fairlead-acks: 1",
+        b"fairlead-version: " + VERSION.encode(),
+        b"fairlead-pid: %d" % pid,
+        *([b"fairlead-start: " + start] if start else []),
+        b"fairlead-cwd: " + encoded(here),
+        b"fairlead-env: " + b";".join([name + b"=" + encoded(value) for name, value in passed]),
+        b"fairlead-id: " + call.id.encode(),  # what differs from call to call stands last
+        *([] if call.token else [b"content-length: %d" % size]),
+    ]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def encoded(value: bytes) -> bytes:
+    return b"".join([b"%%%02X" % c if c < 0x21 or c > 0x7E or c in b"%;=" else b"%c" % c for c in value])
+
+
+def client_pid() -> int:
+    return read_number(env.get(b"CLAUDE_PID", b""), 2**31 - 1) or posix.getppid()
+
+
+def start_of(pid: int) -> bytes:
+    try:
+        fd = posix.open(f"/proc/{pid}/stat", posix.O_RDONLY | posix.O_CLOEXEC)
+        fields = posix.read(fd, 1024).rpartition(b")")[2].split()
+        posix.close(fd)
+    except OSError:
+        return b""
+    return fields[19] if len(fields) > 20 and fields[19].isdigit() else b""
+
+
+def receive(daemon: _socket.socket, deadline: float) -> Answer | None:
+    got, end, whole = bytearray(), -1, MAX_HEAD
+    while end < 0 or len(got) < whole:
+        daemon.settimeout(left_until(deadline))
+        more = daemon.recv(min(1 << 20, whole + 1 - len(got)) if end >= 0 else 64 << 10)
+        got += more
+        if not more or not got.startswith(b"HTTP/1.1 "[: len(got)]):
+            return None
+        if end >= 0:
+            continue
+        end = got.find(b"\r\n\r\n", 0, MAX_HEAD)
+        if end >= 0:
+            answer = read_head(bytes(got[:end]))
+            whole = end + 4 + answer.size
+        elif len(got) >= MAX_HEAD:
+            return None
+    answer.body = bytes(got[end + 4 :])
+    return answer if len(got) == whole else None
+
+
+NUMBERS = {b"content-length": MAX_BODY, b"fairlead-exit": 255, b"fairlead-stdout": MAX_BODY}
+
+
+def read_head(head: bytes) -> Answer:
+    """Read the head; ValueError for all but the three answers we know."""
+    first, *lines = head.split(b"\r\n")
+    text = head.replace(b"\r\n", b"")
+    if first[:9] != b"HTTP/1.1 " or first[9:12] not in {b"200", b"202", b"303"} or first[12:13] not in {b"", b" "}:
+        raise ValueError
+    if b"\0" in text or b"\r" in text or b"\n" in text:
+        raise ValueError
+    answer = Answer(int(first[9:12]))
+    found: dict[bytes, int] = {}
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        if not name or not colon or any(c <= 0x20 or c >= 0x7F for c in name):
+            raise ValueError
+        take(answer, found, name.lower(), value.strip(b" \t"))
+    answer.size, answer.stdout_size = found.get(b"content-length", -1), found.get(b"fairlead-stdout", -1)
+    answer.exit_code = found.get(b"fairlead-exit", -1)
+    sound = {
+        200: answer.exit_code >= 0 and 0 <= answer.stdout_size <= answer.size,
+        202: answer.size > 0,
+        303: answer.size == 0 and answer.milliseconds > 0 and answer.token,
+    }
+    if not sound[answer.status]:
+        raise ValueError
+    return answer
+
+
+def take(answer: Answer, found: dict[bytes, int], name: bytes, value: bytes) -> None:
+    most = MAX_WAIT if name == b"fairlead-wait" and answer.status == 303 else NUMBERS.get(name)
+    if most is not None:
+        number = None if name in found else read_number(value, most)
+        if number is None:
+            raise ValueError
+        found[name] = number
+        if name == b"fairlead-wait":
+            answer.milliseconds = number
+    elif name == b"location" and answer.status == 303:
+        token = value.removeprefix(WAITS)
+        if answer.token or token == value or not is_name(token.decode("latin-1"), NAME):
+            raise ValueError
+        answer.token = token
+    elif name == b"fairlead-ack" and answer.status != 303:
+        if answer.ack or value != b"1":
+            raise ValueError
+        answer.ack = True
+    elif name == b"transfer-encoding":
+        raise ValueError
+
+
+def read_number(word: bytes, most: int) -> int | None:
+    number = int(word) if 0 < len(word) < 20 and word.isdigit() else None
+    return number if number is not None and number <= most else None
+
+
+def wait_for(fd: int, *, writing: bool) -> None:
+    import select  # noqa: PLC0415 - hardly ever
+
+    select.select([] if writing else [fd], [fd] if writing else [], [])
+
+
+def write_all(fd: int, content: bytes) -> int:
+    left = memoryview(content)
+    while left:
+        try:
+            left = left[posix.write(fd, left) :]
+        except BlockingIOError:
+            wait_for(fd, writing=True)
+        except OSError as error:
+            return error.errno or errno.EIO
+    return 0
+
+
+def as_file(content: bytes, name: str) -> int:
+    for folder in (None, env.get(b"TMPDIR", b""), b"/tmp"):
+        try:
+            fd = above_standard(new_file(folder, name))
+        except OSError:
+            continue
+        if write_all(fd, content) == 0:
+            posix.lseek(fd, 0, 0)
+            posix.set_inheritable(fd, True)  # noqa: FBT003 - positional only
+            return fd
+        posix.close(fd)
+    return -1
+
+
+def new_file(folder: bytes | None, name: str) -> int:
+    if folder is None:
+        return posix.memfd_create("fairlead") if sys.platform == "linux" else -1
+    path = folder + b"/fairlead-" + name.encode()
+    fd = posix.open(path, posix.O_RDWR | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
+    posix.unlink(path)
+    return fd
+
+
+def pour(source: int, to: int) -> None:
+    while True:
+        try:
+            some = posix.read(source, 64 << 10)
+        except BlockingIOError:
+            wait_for(source, writing=False)
+            continue
+        except OSError:
+            return
+        if not some or write_all(to, some):
+            return
+
+
+def fed_by_process(call: Call) -> int:
+    reading, writing = map(above_standard, posix.pipe())
+    child = posix.fork()
+    if child == 0:
+        if posix.fork() == 0:
+            posix.closerange(0 if call.whole else 1, 3)
+            posix.close(reading)
+            if write_all(writing, call.payload or b"") == 0 and not call.whole:
+                pour(0, writing)
+        posix._exit(0)
+    posix.close(writing)
+    posix.waitpid(child, 0)
+    return reading
+
+
+def as_stdin(call: Call) -> bool:
+    try:
+        if call.payload is not None:
+            fd = as_file(call.payload, call.id) if call.whole else -1
+            fd = fd if fd >= 0 else fed_by_process(call)
+            posix.dup2(fd, 0)
+            posix.close(fd)
+    except OSError:
+        return False
+    return True
+
+
+def fail(call: Call, what: str, *, printed: bool) -> None:
+    if call.status_line:
+        posix._exit(0)
+    begin = "fairlead cannot check this call, so it is blocked" if call.gate else "fairlead cannot handle this event"
+    reason = f"{begin}: {what}. Run: fairlead doctor"
+    if call.gate and not printed:
+        answer = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
+        write_all(1, f'{answer}"permissionDecisionReason":"{reason}"}}}}\n'.encode())
+    write_all(2, reason.encode() + b"\n")
+    posix._exit(2 if call.gate else 1)
+
+
+def pythons(call: Call) -> list[str]:
+    """As in C, and this very Python in the end."""
+    if call.python:
+        return [call.python]
+    path = __file__
+    try:
+        while True:
+            target = posix.readlink(path)
+            path = target if target.startswith("/") else path[: path.rfind("/") + 1] + target
+    except OSError:
+        folder = path[: path.rfind("/") + 1]
+    return [f"{folder}python3", f"{folder}python", *([sys.executable] if sys.executable else [])]
+
+
+def run(call: Call, words: list[str]) -> None:
+    if not as_stdin(call):
+        fail(call, "the payload cannot be handed on", printed=False)
+    held = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP}
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, held) if call.gate else set()
+    error = errno.ENOENT
+    for python in pythons(call):
+        args = [python, "-E", "-P", "-c", *words]
+        try:
+            if call.gate:
+                watch(call, posix.posix_spawn(python, args, env, setsigmask=before), before)
+            posix.execv(python, args)
+        except OSError as problem:
+            error = problem.errno or errno.ENOENT
+            if error != errno.ENOENT:
+                break
+    raw = (call.python or "the Python beside fairlead-hook").encode("utf-8", "surrogateescape")[:1024]
+    shown = "".join([chr(c) if 0x20 <= c < 0x7F and c not in b'"\\' else "?" for c in raw])
+    fail(call, f"cannot run {shown}: {REASONS.get(error, f'error {error}')}", printed=False)
+
+
+def watch(call: Call, child: int, before: set[int]) -> None:
+    def pass_on(number: int, _: object) -> None:
+        try:
+            posix.kill(child, number)
+        except OSError:
+            return  # it had the signal too, and has ended by now
+
+    for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
+        if _signal.getsignal(number) is not _signal.SIG_IGN:
+            _signal.signal(number, pass_on)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
+    code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
+    if code in {0, 2}:
+        posix._exit(code)
+    how = f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
+    fail(call, f"Python {how}", printed=True)
+
+
+def cold_road(call: Call) -> None:
+    pid = client_pid()
+    start = start_of(pid).decode()
+    launched = f"{call.id},{pid},{start}" if start else f"{call.id},{pid}"
+    waited = ["--waited"] if call.token and not call.gate else []  # what was done before is not to be done again
+    run(call, [COLD, *call.words, *waited, *(["--launched", launched] if call.words else [])])
+
+
+def act(call: Call, plan: bytes, *, ack: bool) -> None:
+    fd = as_file(plan, call.id)
+    if fd < 0:
+        cold_road(call)
+    words = [ACT, call.event, "--client", call.client, "--id", call.id, "--plan-fd", str(fd)]
+    if ack and call.daemon is not None:
+        posix.set_inheritable(call.daemon.fileno(), True)  # noqa: FBT003 - positional only
+        words += ["--ack-fd", str(call.daemon.fileno())]
+    run(call, words)
+
+
+def go_on(call: Call) -> None:
+    as_stdin(call)
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # this Python ignores them, and who comes after us would, too
+        _signal.signal(number, _signal.SIG_DFL)
+    try:
+        posix.execve(SHELL, [SHELL, "-c", call.then or ""], environment())
+    finally:
+        posix._exit(127)
+
+
+def environment() -> dict[bytes, bytes]:
+    """Give the environment that we were started with: in a plain C locale, Python has put LC_CTYPE into it."""
+    try:
+        fd = posix.open("/proc/self/environ", posix.O_RDONLY | posix.O_CLOEXEC)
+        text = b"".join(iter(lambda: posix.read(fd, 1 << 20), b""))
+        posix.close(fd)
+    except OSError:
+        return env
+    pairs = [item.partition(b"=") for item in text.split(b"\0") if b"=" in item]
+    return {name: value for name, _, value in pairs}
+
+
+def print_answer(call: Call, stdout: bytes, stderr: bytes, code: int) -> None:
+    if error := write_all(1, stdout):
+        if call.status_line:
+            posix._exit(0)
+        write_all(2, f"fairlead: cannot write the answer: {REASONS.get(error, 'it is refused')}\n".encode())
+        posix._exit(2 if call.gate else 1)
+    if write_all(2, stderr) == 0 and call.daemon is not None:
+        write_all(call.daemon.fileno(), b"\n")
+    posix._exit(code)
+
+
+def main(call: Call) -> None:
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # it ends us, as it does any other program
+    daemon = dial() if call.plain else None
+    asks = daemon is not None and (call.token or (not posix.isatty(0) and read_payload(call)))
+    if daemon is not None and not asks:
+        daemon.close()
+    answer = ask(daemon, call) if asks else None
+    if call.then is not None:
+        go_on(call)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # or the exit code of our child could be lost
+    if answer and answer.status == 200:
+        at = answer.stdout_size
+        print_answer(call, answer.body[:at], answer.body[at:], answer.exit_code)
+    if answer:
+        act(call, answer.body, ack=answer.ack)
+    cold_road(call)
+
+
+if __name__ == "__main__":
+    this = Call(sys.argv[1:])
+    try:
+        main(this)
+    except BaseException as problem:  # noqa: BLE001 - Python would exit with 1, and that opens the gate
+        fail(this, f"internal error: {type(problem).__name__}", printed=False)

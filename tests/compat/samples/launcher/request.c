@@ -1,0 +1,112 @@
+/* The head of the request: what the daemon cannot know about the caller. */
+#include "hook.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const PASSED_ON[] = {
+    "FAIRLEAD_HOME",     "HOME",               "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
+    "CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "TMUX",            "TMUX_PANE",
+    "FAIRLEAD_STAY",     "CLAUDE_CODE_ENTRYPOINT",
+};
+
+static uint64_t client_pid(void)
+{
+    const char *named = getenv("CLAUDE_PID");
+    uint64_t pid;
+    if (named && read_number(named, strlen(named), INT32_MAX, &pid) && pid > 0)
+        return pid;
+    return (uint64_t)getppid();
+}
+
+/* Field 22 of its stat: a pid is used again, but not with the same start. */
+static bool add_start(struct text *head, const char *before, uint64_t pid)
+{
+    char memory[1024];
+    struct text path = text_in(memory, sizeof memory);
+    add(&path, "/proc/");
+    add_number(&path, pid, 10, 1);
+    add(&path, "/stat");
+    int fd = open(memory, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    ssize_t size = read(fd, memory, sizeof memory);
+    close(fd);
+    ssize_t at = size;
+    while (at > 0 && memory[at - 1] != ')') /* the name may hold spaces and brackets of its own */
+        at--;
+    for (int field = 2; at > 0 && at < size && field < 22; at++)
+        field += memory[at] == ' ';
+    ssize_t end = at;
+    while (end < size && memory[end] >= '0' && memory[end] <= '9')
+        end++;
+    if (at <= 0 || end == at || end >= size)
+        return true;
+    return add(head, before) && add_bytes(head, memory + at, (size_t)(end - at));
+}
+
+static bool add_environment(struct text *head)
+{
+    const char *between = "";
+    for (size_t i = 0; i < sizeof PASSED_ON / sizeof *PASSED_ON; i++) {
+        const char *value = getenv(PASSED_ON[i]);
+        if (!value)
+            continue;
+        if (strlen(value) > MAX_VALUE)
+            return false;
+        if (!add(head, between) || !add(head, PASSED_ON[i]) || !add(head, "=") || !add_encoded(head, value))
+            return false;
+        between = ";";
+    }
+    return true;
+}
+
+bool add_caller(struct text *text)
+{
+    uint64_t pid = client_pid();
+    return add(text, ",") && add_number(text, pid, 10, 1) && add_start(text, ",", pid);
+}
+
+/* What is asked for: an answer to the event, or the one that was promised. */
+static void add_line(struct text *head, const struct call *call)
+{
+    if (call->wait.token[0]) {
+        add(head, "GET /v1/waits/");
+        add(head, call->wait.token);
+        add(head, " HTTP/1.1");
+        return;
+    }
+    add(head, call->wake ? "POST /v1/wakes" : "POST /v1/events/");
+    add(head, call->wake ? "" : call->event);
+    add(head, "?client=");
+    add(head, call->client);
+    add(head, " HTTP/1.1\r\ncontent-type: application/json");
+}
+
+/* What differs from call to call stands last, so that the daemon knows the rest at a glance. */
+bool request_head(struct text *head, const struct call *call)
+{
+    char here[MAX_VALUE];
+    uint64_t pid = client_pid();
+    if (!getcwd(here, sizeof here) || here[0] != '/')
+        return false;
+    add_line(head, call);
+    add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 1");
+    add(head, "\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-pid: ");
+    add_number(head, pid, 10, 1);
+    add_start(head, "\r\nfairlead-start: ", pid);
+    add(head, "\r\nfairlead-cwd: ");
+    add_encoded(head, here);
+    add(head, "\r\nfairlead-env: ");
+    if (!add_environment(head))
+        return false;
+    add(head, "\r\nfairlead-id: ");
+    add(head, call->id);
+    if (!call->wait.token[0]) {
+        add(head, "\r\ncontent-length: ");
+        add_number(head, call->payload.size, 10, 1);
+    }
+    return add(head, "\r\n\r\n");
+}

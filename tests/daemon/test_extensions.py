@@ -1,0 +1,173 @@
+"""A capability is a file and a registration: adding one adds it, removing one removes it and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+import fairlead
+from fairlead.ipc import request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMEOUT = 30.0
+REGISTRATION = "daemon/events/extensions/__init__.py"
+CAPABILITIES = ("policy", "environment", "mail", "sessions", "metrics")
+START = "import sys; sys.path.insert(0, sys.argv[1]); from fairlead.daemon.command import main; sys.exit(main([]))"
+TOY = '''\
+"""A gate that blocks one tool."""
+
+from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.events import HookOutput
+
+
+def create(daemon):
+    return Toy()
+
+
+class Toy(EventExtension):
+    kind = "gate"
+    events = frozenset({"PreToolUse"})
+
+    def __init__(self):
+        self.recorded = 0
+
+    def before_reply(self, context):
+        if context.event.tool_name == "Toy":
+            return Reaction(output=HookOutput.deny(f"no toys; {self.recorded} events before"))
+
+    def after_record(self, record, event):
+        self.recorded += 1
+'''
+
+
+class Tree(NamedTuple):
+    """A copy of the sources, and a home for a daemon that runs from it."""
+
+    source: Path
+    home: Path
+
+    def edit(self, old: str, new: str) -> None:
+        """Change one line of the registration."""
+        file = self.source / "fairlead" / REGISTRATION
+        text = file.read_text("utf-8")
+        assert text.count(old) == 1
+        file.write_text(text.replace(old, new), "utf-8")
+
+    @contextmanager
+    def daemon(self) -> Iterator[None]:
+        """Run a daemon of this copy."""
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "FAIRLEAD_HOME": str(self.home)}
+        command = [sys.executable, "-I", "-c", START, str(self.source)]
+        with subprocess.Popen(command, env=env, cwd=self.home, stderr=subprocess.DEVNULL) as process:
+            try:
+                wait_until((self.home / "run/daemon.sock").exists)
+                yield
+            finally:
+                process.terminate()
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Send a request to the daemon."""
+        return request(method, path, body, at=str(self.home / "run/daemon.sock"), timeout=TIMEOUT)
+
+    def event(self, name: str, **fields: Any) -> dict[str, Any]:
+        """Send an event as an http hook, and return the client's JSON."""
+        payload = {"session_id": "s1", "cwd": str(self.home), "hook_event_name": name, **fields}
+        answer = self.ask("POST", f"/v1/http/{name}", payload)
+        assert isinstance(answer, dict)
+        return answer
+
+    def blocks(self, tool: str, **tool_input: str) -> str:
+        """Return why a tool call is denied; empty if it is not."""
+        answer = self.event("PreToolUse", tool_name=tool, tool_input=tool_input, tool_use_id="t1")
+        output = answer.get("hookSpecificOutput", {})
+        return str(output.get("permissionDecisionReason", "")) if output.get("permissionDecision") == "deny" else ""
+
+
+def wait_until(condition: Any) -> None:
+    deadline = monotonic() + TIMEOUT
+    while not condition():
+        assert monotonic() < deadline, "it did not happen in time"
+        sleep(0.01)
+
+
+@pytest.fixture
+def tree() -> Iterator[Tree]:
+    folder = Path(mkdtemp(prefix="fl", dir="/tmp"))
+    try:
+        shutil.copytree(
+            Path(fairlead.__file__).parent, folder / "src/fairlead", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        (folder / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: ['locked.txt']}\n")
+        yield Tree(folder / "src", folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def capabilities(tree: Tree) -> set[str]:
+    """Try each capability once, and return those that work."""
+    working: set[str] = set()
+    env_file = tree.home / "env.sh"
+    launched = f"CLAUDE_ENV_FILE={env_file};HOME={tree.home};FAIRLEAD_HOME={tree.home}"
+    start(tree, launched)
+    if env_file.exists():
+        working.add("environment")
+    if tree.blocks("Write", file_path=str(tree.home / "locked.txt"), content="x"):
+        working.add("policy")
+    if tree.ask("GET", "/v1/status")["events"]:
+        working.add("metrics")
+    wait_until(lambda: tree.ask("GET", "/v1/mail/agents?all=true") is not None)
+    names = [agent["name"] for agent in tree.ask("GET", "/v1/mail/agents?all=true")["agents"] if agent["session"]]
+    if names:
+        tree.ask("POST", "/v1/mail/send", {"to": names, "subject": "a letter"})
+        answer = tree.event("UserPromptSubmit", prompt="hello")
+        if "a letter" in json.dumps(answer):
+            working.add("mail")
+    if any(session["id"] == "s1" for session in tree.ask("GET", "/v1/sessions")["sessions"]):
+        working.add("sessions")
+    return working
+
+
+def start(tree: Tree, variables: str) -> None:
+    """Send the first event as a launcher does, with the variables of its client."""
+    from socket import AF_UNIX, SOCK_STREAM, socket
+
+    payload = json.dumps({"session_id": "s1", "cwd": str(tree.home), "hook_event_name": "SessionStart"}).encode()
+    head = (
+        f"POST /v1/events/SessionStart HTTP/1.1\r\nhost: fairlead\r\nfairlead-cwd: {tree.home}\r\n"
+        f"fairlead-env: {variables}\r\nfairlead-id: 1-a\r\ncontent-length: {len(payload)}\r\n\r\n"
+    )
+    with socket(AF_UNIX, SOCK_STREAM) as connection:
+        connection.settimeout(TIMEOUT)
+        connection.connect(str(tree.home / "run/daemon.sock"))
+        connection.sendall(head.encode() + payload)
+        assert b" 200 " in connection.recv(65536)
+
+
+def test_a_toy_extension_is_one_file_and_one_line(tree: Tree) -> None:
+    """It is asked as a gate, in the order of the kinds, and hears of the records."""
+    (tree.source / "fairlead" / REGISTRATION).with_name("_toy.py").write_text(TOY, "utf-8")
+    tree.edit('    "_policy",\n', '    "_policy",\n    "_toy",\n')
+    with tree.daemon():
+        assert tree.blocks("Toy") == "no toys; 0 events before"
+        assert tree.blocks("Read", file_path="x") == ""
+        assert tree.blocks("Toy") == "no toys; 2 events before"
+        assert capabilities(tree) == set(CAPABILITIES)
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_removing_a_registration_removes_that_capability_and_nothing_else(tree: Tree, name: str) -> None:
+    tree.edit(f'    "_{name}",\n', "")
+    with tree.daemon():
+        assert capabilities(tree) == set(CAPABILITIES) - {name}
