@@ -323,7 +323,7 @@ def test_every_refusal_is_explained() -> None:
         part
         for file in files
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in dir(mail)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in mail.__all__
         for argument in node.args
         for part in parts(argument)
     ]

@@ -43,6 +43,7 @@ PATIENCE = 40.0
 """Seconds for anything that is waited for: far more than it takes on a busy machine."""
 
 _HEARS_WITHIN = 1.0
+_EXITS_WITHIN = 5.0
 _WIDE, _HIGH = "160", "50"
 _READY = "? for shortcuts"
 
@@ -140,10 +141,22 @@ class Person:
         self.until(lambda: self.status.get("status") == "idle", "the client is idle")
 
     def leaves(self) -> int:
-        """Leave the client as a person does, and give its exit code."""
-        self.prompts("/exit")
-        self.until(lambda: self._exit_code, "the client has ended")
+        """Leave the client as a person does, and return its exit code.
+
+        On a busy machine the client may ignore an Enter that comes while it still draws its list of commands.
+        """
+        self.types("/exit")
+        self.until(self._exits, "the client has ended")
         return int(self._exit_code)
+
+    def _exits(self) -> bool:
+        """Press Enter, and wait a moment for the client to end."""
+        self.presses("Enter")
+        deadline = monotonic() + _EXITS_WITHIN
+        while not self._exit_code:
+            if monotonic() > deadline:
+                return False
+        return True
 
     @property
     def _exit_code(self) -> str:

@@ -134,7 +134,7 @@ def refused_to_change(tool: str, file: str | Path) -> str:
     """What the model reads when it is after a file that decides about it."""
     return (
         f"PreToolUse:{tool} hook error: Blocked {tool} operation: preToolUse.protectOwnFiles protects the policy, "
-        f"the client's settings and Fairlead's own files. Only a person may change them. File: {file}"
+        f"the client's settings and Fairlead's own files. Only the user may change them. File: {file}"
     )
 
 
@@ -171,7 +171,7 @@ def test_a_command_that_nobody_can_judge_is_denied_where_nobody_can_be_asked(age
     (text,) = run.requests[-1].results
     assert text == (
         "This command cannot be checked against the policy (preToolUse.bash.unparsable): which file > writes is only "
-        "known when it runs: $(ls -A | grep env). Write it without what cannot be known beforehand, one plain command "
+        "known when it runs: $(ls -A | grep env). Write it without variables and substitutions, one plain command "
         "at a time."
     )
     assert agent.file(".env").read_text() == "KEY=1\n"

@@ -21,7 +21,7 @@ from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._verdict import Evaluation
 from fairlead.policy.paths._git_ignored import find_ignored
 from fairlead.policy.paths._gitignore import Pattern, PatternError, PatternList, PatternSet, translate
-from fairlead.policy.paths._resolve import Base, PathResolver, Target, resolve
+from fairlead.policy.paths._resolve import BaseFolder, PathResolver, ResolvedPath, resolve
 from fairlead.process import CancellationToken
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ def matched_by_reader(paths: list[str], folder: str) -> set[str]:
     return {path for path in paths if find_ignored(file_at(f"{folder}/{path}"))}
 
 
-def file_at(path: str) -> Target:
-    return Target(path, (path,), path, 0o100000)
+def file_at(path: str) -> ResolvedPath:
+    return ResolvedPath(path, (path,), path, 0o100000)
 
 
 def test_guards_when_and_gitignore_match_what_git_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +192,7 @@ def differences(root: Path, lists: list[str], paths: list[str]) -> Iterator[str]
 
 
 def test_a_set_of_patterns_matches_what_each_of_them_matches() -> None:
-    base = Base("/p", ("/p/",))
+    base = BaseFolder("/p", ("/p/",))
     patterns = [Pattern(text, base) for text in LISTS if "\n" not in text]
     for some in (patterns[at : at + 5] for at in range(0, len(patterns), 5)):
         together = PatternSet(some)
@@ -202,7 +202,7 @@ def test_a_set_of_patterns_matches_what_each_of_them_matches() -> None:
 
 
 def test_characters_are_compared_and_not_bytes_as_in_git() -> None:
-    base = Base("/p", ("/p/",))
+    base = BaseFolder("/p", ("/p/",))
 
     assert Pattern("?", base).matches(file_at("/p/é"))
     assert Pattern("[é]", base).matches(file_at("/p/é"))
@@ -216,7 +216,7 @@ def test_a_pattern_that_matches_nothing_in_git_is_an_error(pattern: str) -> None
 
 @for_each("pattern", ["*a" * 30 + "b", "**/a/" * 12 + "b", "*" * 50 + "b", "a*" * 40 + "/**/" + "*a" * 40])
 def test_no_pattern_backtracks(pattern: str) -> None:
-    ours = Pattern(pattern, Base("/p", ("/p/",)))
+    ours = Pattern(pattern, BaseFolder("/p", ("/p/",)))
     path = "/p/" + "a/" * 40 + "a" * 200
     start = time.perf_counter()
     ours.matches(file_at(path))
@@ -243,6 +243,13 @@ def test_two_slashes_mean_the_disk_and_a_tilde_the_home(folder: Path, monkeypatc
 def test_repeated_slashes_count_as_one_and_a_tab_at_the_end_is_dropped(folder: Path) -> None:
     assert matched(["src//deep//"], "src/deep/x", folder)
     assert matched(["secret.txt\t"], "secret.txt", folder)
+
+
+def test_two_stars_beside_another_character_are_one_star(folder: Path) -> None:
+    """So gitignore(5) says. git 2.39 also matches `ab`, because it compares the `a` before it looks at the stars."""
+    assert matched(["a**/b"], "ax/b", folder)
+    assert matched(["a**/b"], "a/x/b", folder) is None
+    assert matched(["a**/b"], "ab", folder) is None
 
 
 @for_each(
@@ -274,7 +281,7 @@ def test_where_the_disk_ignores_case_patterns_do(folder: Path) -> None:
     target = resolve("Src/Main.PY", str(folder), lambda _: True)
 
     assert PatternList(["SRC/*.py", "!other"], str(folder)).match(target)
-    assert PatternSet([Pattern("SRC/*.py", Base.at(str(folder)))]).may_match(target)
+    assert PatternSet([Pattern("SRC/*.py", BaseFolder.at(str(folder)))]).may_match(target)
     assert not PatternList(["SRC/*.py", "!main.py"], str(folder)).match(target)
 
 
@@ -387,4 +394,4 @@ def test_a_worktree_shares_the_excludes_of_its_repository(repository: Path) -> N
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
     subprocess.run([*git, "worktree", "add", "-q", "../tree"], check=True, capture_output=True)
 
-    assert find_ignored(PathResolver(os.fspath(repository.parent / "tree")).target("excluded.txt"))
+    assert find_ignored(PathResolver(os.fspath(repository.parent / "tree")).resolve("excluded.txt"))

@@ -237,7 +237,7 @@ OWN = "preToolUse.protectOwnFiles protects the policy, the client's settings and
             {},
             "Edit",
             ".fairlead.yaml",
-            f"Blocked Edit operation: {OWN}. Only a person may change them. File: .fairlead.yaml",
+            f"Blocked Edit operation: {OWN}. Only the user may change them. File: .fairlead.yaml",
         ),
     ],
 )
@@ -622,14 +622,14 @@ def test_a_file_of_conclaude_protects_as_much_as_it_did(project: Path) -> None:
 
 def test_the_trace_names_every_rule_and_why(project: Path) -> None:
     rules = layer(project, uneditableFiles=["*.lock", ".env"])
-    looked = Guards([rules]).check(call("Edit", project, file_path=".env")).looked
+    checks = Guards([rules]).check(call("Edit", project, file_path=".env")).checks
 
-    assert [(look.setting, look.rule, look.matched, look.why) for look in looked] == [
+    assert [(check.setting, check.rule, check.matched, check.why) for check in checks] == [
         ("preToolUse.protectOwnFiles", "true", False, "it is not one of these files"),
         ("preToolUse.uneditableFiles[0]", "*.lock", False, "the pattern does not match"),
         ("preToolUse.uneditableFiles[1]", ".env", True, f"{project}/.env matches"),
     ]
-    assert looked[2].file == f"{project}/.fairlead.yaml"
+    assert checks[2].file == f"{project}/.fairlead.yaml"
 
 
 def test_as_hooks_they_deny_and_allow(project: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.policy.paths._gitignore import Pattern
-from fairlead.policy.paths._resolve import Base, PathResolver, is_case_insensitive, resolve
+from fairlead.policy.paths._resolve import BaseFolder, PathResolver, is_case_insensitive, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_the_cached_lookup_agrees_with_the_full_one(paths: list[list[str]], link
     paths_of_check = PathResolver(str(linked))
     for path in ["/".join(parts) for parts in paths]:
         for given_path in (path, f"{linked}/{path}"):
-            fast, slow = paths_of_check.target(given_path), resolve(given_path, str(linked))
+            fast, slow = paths_of_check.resolve(given_path), resolve(given_path, str(linked))
             assert [getattr(fast, name) for name in COMPARED] == [getattr(slow, name) for name in COMPARED], given_path
 
 
@@ -71,18 +71,18 @@ def test_both_lookups_resolve_the_links_of_a_process(folder: Path) -> None:
     paths = ("self/cwd/secret.txt", "proc/self/cwd/x", "cwd/x", f"/proc/self/root{folder}/secret.txt")
     for cwd in ("/", "/proc", "/proc/self", "//proc", "/proc/self/cwd"):
         for path in paths:
-            assert PathResolver(cwd).target(path).names == resolve(path, cwd).names, (cwd, path)
+            assert PathResolver(cwd).resolve(path).names == resolve(path, cwd).names, (cwd, path)
 
 
 def test_the_next_check_looks_at_the_disk_again(folder: Path) -> None:
-    assert not PathResolver(str(folder)).target("src/new").exists
+    assert not PathResolver(str(folder)).resolve("src/new").exists
     (folder / "src" / "new").symlink_to("../secret.txt")
 
-    assert PathResolver(str(folder)).target("src/new").real == f"{folder}/secret.txt"
+    assert PathResolver(str(folder)).resolve("src/new").real == f"{folder}/secret.txt"
 
 
 def test_a_very_long_path_is_resolved(folder: Path) -> None:
-    assert not PathResolver(str(folder)).target("src/" * 20_000).exists
+    assert not PathResolver(str(folder)).resolve("src/" * 20_000).exists
 
 
 def test_a_tilde_is_the_home_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_names_are_compared_in_nfc_and_looked_up_as_they_are(form: Literal["NFC"
 
     assert target.real == f"{folder}/" + unicodedata.normalize("NFC", "clé.txt")
     assert target.exists
-    assert Pattern(unicodedata.normalize("NFD", "clé.txt"), Base.at(str(folder))).matches(target)
+    assert Pattern(unicodedata.normalize("NFD", "clé.txt"), BaseFolder.at(str(folder))).matches(target)
 
 
 def test_a_nul_is_an_error_and_not_a_pass() -> None:
@@ -150,7 +150,7 @@ def test_where_the_disk_ignores_case_its_own_case_is_found(folder: Path) -> None
     target = resolve("SRC/Main.PY", str(folder), lambda _: True)
 
     assert target.real == f"{folder}/src/main.py"
-    assert Pattern("SECRET.*", Base.at(str(folder))).matches(resolve("secret.TXT", str(folder), lambda _: True))
+    assert Pattern("SECRET.*", BaseFolder.at(str(folder))).matches(resolve("secret.TXT", str(folder), lambda _: True))
 
 
 def test_whether_case_matters_is_probed_on_the_disk(folder: Path) -> None:

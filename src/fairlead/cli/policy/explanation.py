@@ -96,7 +96,7 @@ def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[H
         return verdict.output, (*_with_subjects(verdict), *_check_unparsable(verdict.output, layers))
     if isinstance(event, PermissionRequest):
         verdict = Guards(layers).check_permission(event)
-        return verdict.output, verdict.looked
+        return verdict.output, verdict.checks
     output = HookOutput.allow() if planned.infinite is None else HookOutput.block(planned.infinite)
     if isinstance(event, UserPromptSubmit):
         return output, tuple(_check_prompt(event, layers))
@@ -105,7 +105,7 @@ def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[H
 
 def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
     """Yield the checks; one that did not match says what it was compared with."""
-    for at, check in enumerate(verdict.looked):
+    for at, check in enumerate(verdict.checks):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
         is_named = subject and not check.matched
         yield msgspec.structs.replace(check, why=f"{check.why}: {shorten(subject)}") if is_named else check

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.policy.guards._verdict import RuleCheck, glob_test
+from fairlead.policy._globs import glob_test
+from fairlead.policy.guards._verdict import RuleCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AgentRules:
-    """The types of subagents that are denied."""
+    """The denied types of subagents."""
 
     def __init__(self, layers: Iterable[Layer]) -> None:
         self._rules = [
@@ -27,21 +28,23 @@ class AgentRules:
             for at, pattern in enumerate(layer.policy.subagent_start.deny)
         ]
 
-    def check(self, case: Evaluation, call: ToolCall) -> str | None:
+    def check(self, evaluation: Evaluation, call: ToolCall) -> str | None:
         """Return why this call may not start its subagent; `None` if it may."""
         if not self._rules or call.subagent is None:
             return None
         kind = call.subagent.type
-        case.about(kind)
-        return next((reason for test, rule in self._rules if (reason := _check(case, kind, test, rule))), None)
+        evaluation.start_subject(kind)
+        return next((reason for test, rule in self._rules if (reason := _check(evaluation, kind, test, rule))), None)
 
 
 _NO_MATCH = "the pattern does not match"
 
 
-def _check(case: Evaluation, kind: str, test: Callable[[str], object] | None, rule: RuleCheck) -> str | None:
+def _check(evaluation: Evaluation, kind: str, test: Callable[[str], object] | None, rule: RuleCheck) -> str | None:
     if test is not None and not test(kind):
-        case.looked.append(rule)
+        evaluation.checks.append(rule)
         return None
-    message = f"Blocked {case.tool} operation: subagents of type '{kind}' are denied by {rule.setting} '{rule.rule}'"
-    return case.found(rule, f"{kind} matches", "block", message)
+    message = (
+        f"Blocked {evaluation.tool} operation: subagents of type '{kind}' are denied by {rule.setting} '{rule.rule}'"
+    )
+    return evaluation.add_match(rule, f"{kind} matches", "block", message)

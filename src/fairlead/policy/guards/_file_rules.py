@@ -8,7 +8,7 @@ from fairlead.policy._globs import glob_test
 from fairlead.policy.config._types import FileRule
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._gitignore import Pattern, PatternSet, is_reincluded
-from fairlead.policy.paths._resolve import Base
+from fairlead.policy.paths._resolve import BaseFolder
 from fairlead.policy.paths._search import TooManyFiles, files_below, other_hard_links
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fairlead.policy.config._types import Layer, PreToolUse
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.paths._resolve import Target
+    from fairlead.policy.paths._resolve import ResolvedPath
 
 _MARKERS = (
     "DO NOT EDIT",
@@ -42,74 +42,76 @@ class FileRules:
         self.additions = _rule_list(layers, "preventAdditions")
         nearest = layers[0] if layers else None
         self._settings = settings
-        self._root = Base.at(nearest.folder) if nearest and _is_in_its_folder(nearest) else None
+        self._root = BaseFolder.at(nearest.folder) if nearest and _is_in_its_folder(nearest) else None
         self._file = nearest.file if nearest else ""
 
-    def check_edit(self, case: Evaluation, target: Target, *, adds: bool, writes: bool) -> str | None:
+    def check_edit(self, evaluation: Evaluation, target: ResolvedPath, *, adds: bool, writes: bool) -> str | None:
         """Check a change. `adds`: it creates the file, if it does not exist; `writes`: it changes the contents."""
-        case.about(target.given)
+        evaluation.start_subject(target.given)
         new = adds and not target.exists
         return (
-            (self._check_ignored(case, target) if self._settings.prevent_update_git_ignored else None)
-            or self.uneditable.check(case, target)
-            or (self._check_root(case, target) if new and self._root else None)
-            or (self.additions.check(case, target) if new else None)
-            or (self._check_generated(case, target) if writes and target.exists else None)
-            or (self.uneditable.check_hard_links(case, target) if writes and target.links > 1 else None)
+            (self._check_ignored(evaluation, target) if self._settings.prevent_update_git_ignored else None)
+            or self.uneditable.check(evaluation, target)
+            or (self._check_root(evaluation, target) if new and self._root else None)
+            or (self.additions.check(evaluation, target) if new else None)
+            or (self._check_generated(evaluation, target) if writes and target.exists else None)
+            or (self.uneditable.check_hard_links(evaluation, target) if writes and target.links > 1 else None)
         )
 
-    def check_read(self, case: Evaluation, target: Target) -> str | None:
+    def check_read(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         """Check reading a file."""
-        case.about(target.given)
-        return self.unreadable.check(case, target)
+        evaluation.start_subject(target.given)
+        return self.unreadable.check(evaluation, target)
 
     # -- single settings -------------------------------------------------------------------------------
 
-    def _check_ignored(self, case: Evaluation, target: Target) -> str | None:
+    def _check_ignored(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         from fairlead.policy.paths._git_ignored import find_ignored
 
-        look = RuleCheck(
+        check = RuleCheck(
             "preToolUse.preventUpdateGitIgnored", "true", self._file, matched=False, why="git does not ignore it"
         )
         ignored = find_ignored(target)
         if ignored is None:
-            case.looked.append(look)
+            evaluation.checks.append(check)
             return None
         why = f"git ignores it by {ignored.pattern!r} in {ignored.source}"
-        return case.found(look, why, "block", _ignored_message(target.given, ignored.pattern, ignored.source))
+        return evaluation.add_match(
+            check, why, "block", _ignored_message(target.given, ignored.pattern, ignored.source)
+        )
 
-    def _check_root(self, case: Evaluation, target: Target) -> str | None:
+    def _check_root(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         if self._root is None or not self._settings.prevent_root_additions:
             return None
-        look = RuleCheck(
+        check = RuleCheck(
             "preToolUse.preventRootAdditions", "true", self._file, matched=False, why="it is not at the root"
         )
         if all("/" in name.rstrip("/") for name in target.below(self._root)):
-            case.looked.append(look)
+            evaluation.checks.append(check)
             return None
         message = self._settings.prevent_root_additions_message or (
             "Blocked {tool} operation: preToolUse.preventRootAdditions setting prevents creating files at "
             "repository root. File: {file_path}"
         )
-        filled = _filled(message, file_path=target.given, tool=case.tool)
-        return case.found(look, "it would be a new file at the root", "block", filled)
+        filled = _filled(message, file_path=target.given, tool=evaluation.tool)
+        return evaluation.add_match(check, "it would be a new file at the root", "block", filled)
 
-    def _check_generated(self, case: Evaluation, target: Target) -> str | None:
+    def _check_generated(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         if not self._settings.prevent_generated_file_edits or not target.is_file:
             return None
-        look = RuleCheck(
+        check = RuleCheck(
             "preToolUse.preventGeneratedFileEdits", "true", self._file, matched=False, why="it contains no marker"
         )
         marker = _cached_marker(target)
         if marker is None:
-            case.looked.append(look)
+            evaluation.checks.append(check)
             return None
         message = self._settings.generated_file_message or (
             "BLOCKED: File '{file_path}' is auto-generated (contains '{marker}'). This file should NEVER be edited "
             "directly. Change what it is generated from, and generate it again."
         )
         filled = _filled(message, file_path=target.given, marker=marker)
-        return case.found(look, f"it contains {marker!r}", "block", filled)
+        return evaluation.add_match(check, f"it contains {marker!r}", "block", filled)
 
 
 # -- lists of rules ------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ class ListedRule:
 
     __slots__ = ("_agent", "_is_for", "_message", "action", "missed", "negated", "pattern", "setting")
 
-    def __init__(self, rule: FileRule, setting: str, at: int, layer: Layer, base: Base) -> None:
+    def __init__(self, rule: FileRule, setting: str, at: int, layer: Layer, base: BaseFolder) -> None:
         self.pattern = Pattern(rule.pattern, base, loose=layer.is_conclaude)
         self.setting = setting
         self.action = rule.action
@@ -134,20 +136,20 @@ class ListedRule:
         """Return whether the rule applies to an agent."""
         return self._is_for is None or bool(self._is_for(agent))
 
-    def matches(self, target: Target, agent: str) -> bool:
+    def matches(self, target: ResolvedPath, agent: str) -> bool:
         """Return whether the rule matches, and no later entry re-includes the file."""
         if not self.pattern.matches(target):
             return False
         negated = [rule.pattern for rule in self.negated if rule.is_for(agent)]
         return not is_reincluded(target, self.pattern, negated)
 
-    def message(self, case: Evaluation, path: str) -> str:
+    def message(self, evaluation: Evaluation, path: str) -> str:
         """Return the message if the rule matched."""
-        agent = "" if self._agent == "*" else f" (agent: {case.agent})"
+        agent = "" if self._agent == "*" else f" (agent: {evaluation.agent})"
         if self._message is not None:
             return self._message + agent
         matched = f"preToolUse.{self.setting} pattern '{self.pattern.text}'{agent}"
-        return f"Blocked {case.tool} operation: file matches {matched}. File: {path}"
+        return f"Blocked {evaluation.tool} operation: file matches {matched}. File: {path}"
 
 
 class RuleList:
@@ -155,7 +157,7 @@ class RuleList:
 
     __slots__ = ("_any", "_bases", "_folders", "_missed", "rules")
 
-    def __init__(self, rules: Iterable[ListedRule], bases: Iterable[Base]) -> None:
+    def __init__(self, rules: Iterable[ListedRule], bases: Iterable[BaseFolder]) -> None:
         self.rules = tuple(rules)
         self._bases = tuple(dict.fromkeys(bases))
         self._any = PatternSet(rule.pattern for rule in self.rules)
@@ -165,69 +167,71 @@ class RuleList:
     def __bool__(self) -> bool:
         return bool(self.rules)
 
-    def check(self, case: Evaluation, target: Target) -> str | None:
+    def check(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         """Check a file; nearly always no rule matches."""
         if not self.rules:
             return None
         if self._any.may_match(target):
-            return first_match(case, target, self.rules)
-        case.looked += self._missed
+            return first_match(evaluation, target, self.rules)
+        evaluation.checks += self._missed
         return None
 
-    def check_below(self, case: Evaluation, folder: Target, among: Sequence[str] = ()) -> str | None:
+    def check_below(self, evaluation: Evaluation, folder: ResolvedPath, among: Sequence[str] = ()) -> str | None:
         """Check the files below a folder that a rule can match; whether one matches among too many is not known.
 
         `among` are patterns of the files that are accessed, if not all are.
         """
         far = [base for base in self._folders if not _may_contain(base, folder)]
-        near = [rule for rule in self.rules if rule.is_for(case.agent)]
+        near = [rule for rule in self.rules if rule.is_for(evaluation.agent)]
         if far:
             near = [rule for rule in near if rule.pattern.loose or rule.pattern.base not in far]
         if not near:
             return None
         files = files_below(folder)
         if among:
-            base = Base(folder.real, tuple(f"{name.rstrip('/')}/" for name in folder.names))
+            base = BaseFolder(folder.real, tuple(f"{name.rstrip('/')}/" for name in folder.names))
             accessed = PatternSet(Pattern(text, base, own_base=True) for text in among)
             files = filter(accessed.may_match, files)
-        return self._first_of(case, files, near)
+        return self._first_of(evaluation, files, near)
 
-    def check_hard_links(self, case: Evaluation, target: Target) -> str | None:
+    def check_hard_links(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         """Check the other hard links to a file that are below the folders of the rules."""
-        near = [rule for rule in self.rules if rule.is_for(case.agent)]
+        near = [rule for rule in self.rules if rule.is_for(evaluation.agent)]
         for base in self._bases if near else ():
-            links = other_hard_links(target, case.disk.target(base.folder))
-            if blocked := self._first_of(case, links, near):
+            links = other_hard_links(target, evaluation.paths.resolve(base.folder))
+            if blocked := self._first_of(evaluation, links, near):
                 return blocked
         return None
 
-    def _first_of(self, case: Evaluation, targets: Iterable[Target], near: Sequence[ListedRule]) -> str | None:
+    def _first_of(
+        self, evaluation: Evaluation, targets: Iterable[ResolvedPath], near: Sequence[ListedRule]
+    ) -> str | None:
         try:
             for target in targets:
-                if self._any.may_match(target) and any(rule.matches(target, case.agent) for rule in near):
-                    blocked = first_match(case, target, near)
+                if self._any.may_match(target) and any(rule.matches(target, evaluation.agent) for rule in near):
+                    blocked = first_match(evaluation, target, near)
                     if blocked is not None:
                         return blocked
         except TooManyFiles as error:
-            case.doubts.append(str(error))
+            evaluation.unknowns.append(str(error))
         return None
 
 
-def _may_contain(base: Base, folder: Target) -> bool:
+def _may_contain(base: BaseFolder, folder: ResolvedPath) -> bool:
     above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
     prefixes = base.prefixes
     return any(prefix.startswith(above) for prefix in prefixes) or any(name.startswith(prefixes) for name in above)
 
 
-def first_match(case: Evaluation, target: Target, rules: Iterable[ListedRule]) -> str | None:
+def first_match(evaluation: Evaluation, target: ResolvedPath, rules: Iterable[ListedRule]) -> str | None:
     """Check rules up to the first that blocks."""
-    case.about(target.given)
+    evaluation.start_subject(target.given)
     for rule in rules:
-        if not rule.is_for(case.agent) or not rule.matches(target, case.agent):
-            case.looked.append(rule.missed)
+        if not rule.is_for(evaluation.agent) or not rule.matches(target, evaluation.agent):
+            evaluation.checks.append(rule.missed)
             continue
         why = f"{target.real} matches"
-        blocked = case.found(rule.missed, why, rule.action, rule.message(case, target.given))
+        blocked = evaluation.add_match(rule.missed, why, rule.action, rule.message(evaluation, target.given))
         if blocked is not None:
             return blocked
     return None
@@ -239,11 +243,11 @@ def _is_in_its_folder(layer: Layer) -> bool:
 
 
 def _rule_list(layers: Iterable[Layer], setting: str) -> RuleList:
-    bases = [(layer, Base.at(layer.folder)) for layer in layers]
+    bases = [(layer, BaseFolder.at(layer.folder)) for layer in layers]
     return RuleList((rule for at in bases for rule in _layer_rules(*at, setting)), (base for _, base in bases))
 
 
-def _layer_rules(layer: Layer, base: Base, setting: str) -> Iterable[ListedRule]:
+def _layer_rules(layer: Layer, base: BaseFolder, setting: str) -> Iterable[ListedRule]:
     section = layer.policy.pre_tool_use
     entries: list[str | FileRule] = {
         "uneditableFiles": section.uneditable_files,
@@ -280,7 +284,7 @@ def _ignored_message(path: str, pattern: str, source: str) -> str:
 _markers: dict[str, tuple[tuple[int, ...], str | None]] = {}
 
 
-def _cached_marker(target: Target) -> str | None:
+def _cached_marker(target: ResolvedPath) -> str | None:
     """Return the marker of a file, which is read again only if it has changed."""
     cached = _markers.get(target.disk_path)
     if cached is None or not target.version or cached[0] != target.version:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.hooks import HookContext
     from fairlead.policy.config._types import Layer
-    from fairlead.policy.paths._resolve import Target
+    from fairlead.policy.paths._resolve import ResolvedPath
 
 __all__ = ["GuardHook", "Guards", "PermissionHook", "RuleCheck", "Verdict", "register_guards"]
 
@@ -51,16 +51,16 @@ class Guards:
         self._permissions = _Permissions(layers)
 
     def check(self, event: PreToolUse) -> Verdict:
-        """Decide about a tool call."""
+        """Check a tool call."""
         client = client_named(event.client)
         tool = event.tool_name
-        case = Evaluation(tool, event.agent_type, event.cwd or self._home, also=client.same_tools.get(tool, tool))
+        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also=client.same_tools.get(tool, tool))
         call = client.tool_call(tool, event.tool_input)
-        case.has_command = call.command is not None
-        blocked = self._agents.check(case, call) or self._check_call(case, call)
+        evaluation.has_command = call.command is not None
+        blocked = self._agents.check(evaluation, call) or self._check_call(evaluation, call)
         if blocked is None and call.command is not None:
-            blocked = self._bash.check(case, call.command)
-        return case.verdict(blocked, self._unparsable)
+            blocked = self._bash.check(evaluation, call.command)
+        return evaluation.verdict(blocked, self._unparsable)
 
     def answer(self, event: Event) -> HookOutput:
         """Return the output for an event that guards decide. A guard that fails denies."""
@@ -78,26 +78,26 @@ class Guards:
         """Answer a permission request."""
         return self._permissions.check(event.tool_name)
 
-    def _check_call(self, case: Evaluation, call: ToolCall) -> str | None:
-        targets = [case.disk.target(path) for path in call.paths]
+    def _check_call(self, evaluation: Evaluation, call: ToolCall) -> str | None:
+        targets = [evaluation.paths.resolve(path) for path in call.paths]
         if self._own and not call.reads:
             for target in targets:
-                if blocked := self._own.check(case, target, whole=True):
+                if blocked := self._own.check(evaluation, target, whole=True):
                     return blocked
-        if blocked := self._tools.check_files(case, targets, is_command=call.command is not None):
+        if blocked := self._tools.check_files(evaluation, targets, is_command=call.command is not None):
             return blocked
         for target in targets:
-            if blocked := self._check_file(case, call, target):
+            if blocked := self._check_file(evaluation, call, target):
                 return blocked
         return None
 
-    def _check_file(self, case: Evaluation, call: ToolCall, target: Target) -> str | None:
+    def _check_file(self, evaluation: Evaluation, call: ToolCall, target: ResolvedPath) -> str | None:
         if call.reads:
-            blocked = self._files.check_read(case, target)
+            blocked = self._files.check_read(evaluation, target)
             if blocked is None and call.below and target.is_folder:
-                return self._files.unreadable.check_below(case, target, call.among)
+                return self._files.unreadable.check_below(evaluation, target, call.among)
             return blocked
-        return self._files.check_edit(case, target, adds=call.adds, writes=True)
+        return self._files.check_edit(evaluation, target, adds=call.adds, writes=True)
 
 
 class _Permissions:
@@ -115,16 +115,16 @@ class _Permissions:
     def check(self, tool: str) -> Verdict:
         if self._default is None:
             return Verdict(HookOutput())
-        looked: list[RuleCheck] = []
-        if (glob := _first(self._deny, tool, looked)) is not None:
+        checks: list[RuleCheck] = []
+        if (glob := _first(self._deny, tool, checks)) is not None:
             reason = f"Tool '{tool}' blocked by permissionRequest.deny pattern: {glob.pattern}"
-            return Verdict(HookOutput.deny(reason), tuple(looked))
-        if _first(self._allow, tool, looked) is not None:
-            return Verdict(HookOutput.grant(), tuple(looked))
+            return Verdict(HookOutput.deny(reason), tuple(checks))
+        if _first(self._allow, tool, checks) is not None:
+            return Verdict(HookOutput.grant(), tuple(checks))
         file, default = self._default
-        looked.append(RuleCheck("permissionRequest.default", default, file, matched=True, why="no pattern matched"))
+        checks.append(RuleCheck("permissionRequest.default", default, file, matched=True, why="no pattern matched"))
         reason = f"Tool '{tool}' blocked by permissionRequest.default setting"
-        return Verdict(HookOutput.grant() if default == "allow" else HookOutput.deny(reason), tuple(looked))
+        return Verdict(HookOutput.grant() if default == "allow" else HookOutput.deny(reason), tuple(checks))
 
 
 class _Glob:
@@ -138,12 +138,12 @@ class _Glob:
         )
 
 
-def _first(globs: Iterable[_Glob], tool: str, looked: list[RuleCheck]) -> _Glob | None:
+def _first(globs: Iterable[_Glob], tool: str, checks: list[RuleCheck]) -> _Glob | None:
     for glob in globs:
         if glob.test is None or glob.test(tool):
-            looked.append(msgspec.structs.replace(glob.missed, matched=True, why=f"{tool} matches"))
+            checks.append(msgspec.structs.replace(glob.missed, matched=True, why=f"{tool} matches"))
             return glob
-        looked.append(glob.missed)
+        checks.append(glob.missed)
     return None
 
 

@@ -10,18 +10,18 @@ import msgspec
 
 from fairlead.clients import known_clients
 from fairlead.policy.guards._verdict import RuleCheck
-from fairlead.policy.paths._resolve import Base
+from fairlead.policy.paths._resolve import BaseFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.paths._resolve import Target
+    from fairlead.policy.paths._resolve import ResolvedPath
 
 _ANYWHERE = (
     *("/.fairlead.yaml", "/.fairlead.yml", "/.conclaude.yaml", "/.conclaude.yml"),
-    *("/fairlead-hook", "/bin/fairlead"),  # what the client's settings start, wherever it is installed
+    *("/fairlead-hook", "/bin/fairlead"),  # what the client's settings run, in any folder
 )
 _HINTS = ("fairlead", "conclaude")
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
@@ -36,29 +36,31 @@ class OwnFiles:
         self._project_files = tuple(name for own in clients for name in own.project_files)
         self._anywhere = (*_ANYWHERE, *(f"/{name}".lower() for name in self._project_files))
         self._hints = (*_HINTS, *(hint.lower() for own in clients for hint in own.hints))
-        folders = tuple(prefix for folder in _folders(environ) for prefix in Base.at(folder).prefixes)
+        folders = tuple(prefix for folder in _folders(environ) for prefix in BaseFolder.at(folder).prefixes)
         files = (*(layer.file for layer in layers), *(file for own in clients for file in own.files), *_programs())
-        exact = tuple(prefix for file in files for prefix in Base.at(file).prefixes)
+        exact = tuple(prefix for file in files for prefix in BaseFolder.at(file).prefixes)
         managed = (folder for own in clients for folder in own.folders)
         self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *managed))
         in_folders = (f"{layer.folder}/{name}" for layer in layers for name in self._project_files)
         self._in_use = (*files, *folders, *in_folders)
 
-    def check(self, case: Evaluation, target: Target, *, whole: bool) -> str | None:
+    def check(self, evaluation: Evaluation, target: ResolvedPath, *, whole: bool) -> str | None:
         """Return why a file may not be changed; with `whole`, also a folder that contains one of the files in use."""
-        case.about(target.given)
+        evaluation.start_subject(target.given)
         names = list(filter(self._contains, target.names))
         if not names and whole and target.is_folder:
-            names = list(self._below(target, case.cwd))
+            names = list(self._below(target, evaluation.cwd))
         elif not names and target.links > 1:
-            names = list(self._same(target, case.cwd))
+            names = list(self._same(target, evaluation.cwd))
         if not names:
-            case.looked.append(_RULE)
+            evaluation.checks.append(_RULE)
             return None
-        return case.found(_RULE, f"{names[0]} is one of them", "block", _refusal(case.tool, target.given))
+        return evaluation.add_match(
+            _RULE, f"{names[0]} is one of them", "block", _refusal(evaluation.tool, target.given)
+        )
 
     def _contains(self, name: str) -> bool:
-        lower = name.lower()  # on a case-sensitive disk this protects a little more than needed
+        lower = name.lower()  # on a evaluation-sensitive disk this protects a little more than needed
         return lower.endswith(self._anywhere) or f"{lower}/".startswith(self._prefixes)
 
     def is_mentioned(self, text: str) -> bool:
@@ -66,20 +68,20 @@ class OwnFiles:
         lower = text.lower()
         return any(hint in lower for hint in self._hints)
 
-    def _below(self, target: Target, cwd: str) -> Iterable[str]:
+    def _below(self, target: ResolvedPath, cwd: str) -> Iterable[str]:
         above = tuple(name.rstrip("/") + "/" for name in target.names)
         for file in self._near(cwd):
             if file.startswith(above) and os.path.lexists(file):
                 yield file
 
-    def _same(self, target: Target, cwd: str) -> Iterable[str]:
+    def _same(self, target: ResolvedPath, cwd: str) -> Iterable[str]:
         """Yield the files of which the target is a hard link."""
         for file in self._near(cwd):
             try:
-                there = os.stat(file)
+                status = os.stat(file)
             except OSError:
                 continue
-            if (there.st_dev, there.st_ino) == target.version[:2]:
+            if (status.st_dev, status.st_ino) == target.version[:2]:
                 yield file
 
     def _near(self, cwd: str) -> Iterable[str]:
@@ -90,7 +92,7 @@ class OwnFiles:
 def _refusal(tool: str, path: str) -> str:
     return (
         f"Blocked {tool} operation: preToolUse.protectOwnFiles protects the policy, the client's settings and "
-        f"Fairlead's own files. Only a person may change them. File: {path}"
+        f"Fairlead's own files. Only the user may change them. File: {path}"
     )
 
 

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 from fairlead.policy._globs import any_glob_test, glob_test
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._gitignore import Pattern
-from fairlead.policy.paths._resolve import Base
+from fairlead.policy.paths._resolve import BaseFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from fairlead.policy.config._types import Layer, ToolRule
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.paths._resolve import Target
+    from fairlead.policy.paths._resolve import ResolvedPath
 
-_MAX_KNOWN = 256
+_MAX_CACHED = 256
 _MAX_WORDS = 200
 """No glob on the first words of a command is longer."""
 
 
-class Spoken:
+class CommandText:
     """The texts of a command that rules match. `loose` also has the program without its folder, which only denies."""
 
     __slots__ = ("exact", "loose")
@@ -37,56 +37,58 @@ class ToolRules:
 
     def __init__(self, layers: Iterable[Layer]) -> None:
         self._rules = tuple(rule for layer in layers for rule in _of_layer(layer))
-        self._known: dict[tuple[str, str, str], _Chosen] = {}
+        self._cache: dict[tuple[str, str, str], _ApplicableRules] = {}
 
-    def concern_files(self, case: Evaluation) -> bool:
+    def apply_to_files(self, evaluation: Evaluation) -> bool:
         """Whether any rule is about the files that a tool is used on, and not only about commands."""
-        return bool(self._of(case).on_files)
+        return bool(self._rules_for(evaluation).on_files)
 
-    def check_files(self, case: Evaluation, targets: Sequence[Target], *, is_command: bool = False) -> str | None:
-        """Check the files that a tool is used on; a tool without any is matched by `*` alone."""
-        chosen = self._of(case)
-        rules = chosen.on_files if is_command else chosen.with_files
+    def check_files(
+        self, evaluation: Evaluation, targets: Sequence[ResolvedPath], *, is_command: bool = False
+    ) -> str | None:
+        """Check the files of a tool; a tool without files is matched by `*` alone."""
+        applicable = self._rules_for(evaluation)
+        rules = applicable.on_files if is_command else applicable.with_files
         if not rules:
             return None
         for target in targets or (None,):
-            able = rules if target else [rule for rule in rules if rule.pattern is None]
-            if blocked := _judge(case, able, target, target.given if target else case.tool):
+            usable = rules if target else [rule for rule in rules if rule.pattern is None]
+            if blocked := _apply(evaluation, usable, target, target.given if target else evaluation.tool):
                 return blocked
         return None
 
-    def check_commands(self, case: Evaluation, commands: Sequence[Spoken], whole: str) -> str | None:
+    def check_commands(self, evaluation: Evaluation, commands: Sequence[CommandText], whole: str) -> str | None:
         """Check each command of a Bash call; if there are allow rules, each command must match one.
 
         The whole call is checked too, for globs on several commands: `*curl*|*sh`.
         """
-        chosen = self._of(case)
-        rules = chosen.on_commands
+        applicable = self._rules_for(evaluation)
+        rules = applicable.on_commands
         if not rules or not whole.strip():
             return None
-        said = Spoken(whole)
-        if chosen.are_silent((*commands, said)):
-            case.about(whole)
-            case.looked += [rule.missed for rule in rules]
+        call_text = CommandText(whole)
+        if applicable.match_nothing((*commands, call_text)):
+            evaluation.start_subject(whole)
+            evaluation.checks += [rule.missed for rule in rules]
             return None
         for command in commands:
-            if blocked := _judge(case, rules, command, command.exact[0]):
+            if blocked := _apply(evaluation, rules, command, command.exact[0]):
                 return blocked
-        forbidding = [rule for rule in rules if rule.action != "allow"]
-        return _judge(case, forbidding, said, said.exact[0])
+        denying = [rule for rule in rules if rule.action != "allow"]
+        return _apply(evaluation, denying, call_text, call_text.exact[0])
 
-    def _of(self, case: Evaluation) -> _Chosen:
-        key = case.tool, case.also, case.agent
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            known = self._known[key] = _Chosen(tuple(rule for rule in self._rules if rule.is_for(*key)))
-        return known
+    def _rules_for(self, evaluation: Evaluation) -> _ApplicableRules:
+        key = evaluation.tool, evaluation.also, evaluation.agent
+        cached = self._cache.get(key)
+        if cached is None:
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            cached = self._cache[key] = _ApplicableRules(tuple(rule for rule in self._rules if rule.is_for(*key)))
+        return cached
 
 
-class _Chosen:
-    """The rules for one tool and agent."""
+class _ApplicableRules:
+    """The rules that apply to one tool and agent."""
 
     __slots__ = ("_any", "on_commands", "on_files", "with_files")
 
@@ -99,16 +101,16 @@ class _Chosen:
         globs = [rule.rule.command_pattern or "*" for rule in self.on_commands]
         self._any = any_glob_test(globs) if plain and globs else None
 
-    def are_silent(self, commands: Iterable[Spoken]) -> bool:
+    def match_nothing(self, commands: Iterable[CommandText]) -> bool:
         """Return whether certainly no rule matches: one test, which is enough for nearly every command."""
         test = self._any
-        return test is not None and not any(test(way) for command in commands for way in command.loose)
+        return test is not None and not any(test(text) for command in commands for text in command.loose)
 
 
 class _Rule:
     __slots__ = ("_agent", "_tool", "action", "command", "missed", "pattern", "prefix", "rule")
 
-    def __init__(self, rule: ToolRule, at: int, layer: Layer, base: Base) -> None:
+    def __init__(self, rule: ToolRule, at: int, layer: Layer, base: BaseFolder) -> None:
         self.rule = rule
         self.action = rule.action
         self.pattern = None if rule.pattern == "*" else Pattern(rule.pattern, base, loose=layer.is_conclaude)
@@ -123,15 +125,15 @@ class _Rule:
         for_tool = self._tool is None or any(map(self._tool, (tool, also)))
         return bool(for_tool) and (self._agent is None or bool(self._agent(agent)))
 
-    def matches(self, subject: Target | Spoken | None) -> bool:
-        if isinstance(subject, Spoken):
-            return self._speaks_of(subject)
+    def matches(self, subject: ResolvedPath | CommandText | None) -> bool:
+        if isinstance(subject, CommandText):
+            return self._matches_command(subject)
         return self.pattern is None or (subject is not None and self.pattern.matches(subject))
 
-    def _speaks_of(self, command: Spoken) -> bool:
+    def _matches_command(self, command: CommandText) -> bool:
         test = self.command or _any
-        ways = command.exact if self.action == "allow" else command.loose
-        return any(map(test, ways)) or (self.prefix and any(_starts(way, test) for way in ways))
+        texts = command.exact if self.action == "allow" else command.loose
+        return any(map(test, texts)) or (self.prefix and any(_matches_prefix(text, test) for text in texts))
 
     def message(self, agent: str, *, missed: bool) -> str:
         scope = "" if self.rule.agent == "*" else f" (agent: {agent})"
@@ -149,32 +151,41 @@ class _Rule:
 def _of_layer(layer: Layer) -> Iterable[_Rule]:
     rules = layer.policy.pre_tool_use.tool_usage_validation
     if rules:
-        base = Base.at(layer.folder)
+        base = BaseFolder.at(layer.folder)
         yield from (_Rule(rule, at, layer, base) for at, rule in enumerate(rules))
 
 
-def _judge(case: Evaluation, rules: Sequence[_Rule], subject: Target | Spoken | None, on: str) -> str | None:
+def _apply(
+    evaluation: Evaluation, rules: Sequence[_Rule], subject: ResolvedPath | CommandText | None, subject_text: str
+) -> str | None:
     """Apply rules: the first that matches decides; if there are allow rules, one of them must match."""
-    wanted: _Rule | None = None
-    case.about(on)
+    unmatched_allow: _Rule | None = None
+    evaluation.start_subject(subject_text)
     for rule in rules:
         if not rule.matches(subject):
-            case.looked.append(rule.missed)
+            evaluation.checks.append(rule.missed)
             if rule.action == "allow":
-                wanted = wanted or rule
+                unmatched_allow = unmatched_allow or rule
         elif rule.action == "allow":
-            case.found(rule.missed, f"{on!r} is allowed", "block", "")
+            evaluation.add_match(rule.missed, f"{subject_text!r} is allowed", "block", "")
             return None
         else:
-            blocked = case.found(rule.missed, f"{on!r} matches", rule.action, rule.message(case.agent, missed=False))
+            blocked = evaluation.add_match(
+                rule.missed, f"{subject_text!r} matches", rule.action, rule.message(evaluation.agent, missed=False)
+            )
             if blocked is not None:
                 return blocked
-    if wanted is None:
+    if unmatched_allow is None:
         return None
-    return case.found(wanted.missed, f"{on!r} is not allowed", "block", wanted.message(case.agent, missed=True))
+    return evaluation.add_match(
+        unmatched_allow.missed,
+        f"{subject_text!r} is not allowed",
+        "block",
+        unmatched_allow.message(evaluation.agent, missed=True),
+    )
 
 
-def _starts(text: str, test: Callable[[str], object]) -> bool:
+def _matches_prefix(text: str, test: Callable[[str], object]) -> bool:
     words = text.split()[:_MAX_WORDS]
     return any(test(" ".join(words[:count])) for count in range(1, len(words) + 1))
 

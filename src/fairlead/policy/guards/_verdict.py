@@ -7,10 +7,7 @@ from typing import Literal
 import msgspec
 
 from fairlead.events import HookOutput
-from fairlead.policy._globs import glob_test
 from fairlead.policy.paths._resolve import PathResolver
-
-__all__ = ["Evaluation", "RuleCheck", "Verdict", "glob_test"]
 
 MAIN_AGENT = "main"
 
@@ -32,15 +29,15 @@ class Verdict(msgspec.Struct, frozen=True):
     """The answer to a tool call, and why."""
 
     output: HookOutput
-    looked: tuple[RuleCheck, ...] = ()
+    checks: tuple[RuleCheck, ...] = ()
     subjects: tuple[tuple[int, str], ...] = ()
     """The file or command that was checked, each with the index of its first check."""
 
 
 class Evaluation:
-    """A tool call under examination: what is known of it, and what was found so far."""
+    """A tool call that is checked: its tool, agent and folder, and the result so far."""
 
-    __slots__ = ("agent", "also", "cwd", "disk", "doubts", "has_command", "looked", "subjects", "tool", "warnings")
+    __slots__ = ("agent", "also", "checks", "cwd", "has_command", "paths", "subjects", "tool", "unknowns", "warnings")
 
     def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "") -> None:
         self.tool = tool
@@ -49,41 +46,41 @@ class Evaluation:
         self.has_command = False
         self.agent = agent or MAIN_AGENT
         self.cwd = cwd
-        self.disk = PathResolver(cwd)
-        self.looked: list[RuleCheck] = []
+        self.paths = PathResolver(cwd)
+        self.checks: list[RuleCheck] = []
         self.subjects: list[tuple[int, str]] = []
         self.warnings: list[str] = []
-        self.doubts: list[str] = []
-        """What could not be understood."""
+        self.unknowns: list[str] = []
+        """What is not known before the call runs."""
 
-    def about(self, subject: str) -> None:
-        """Note which file or command is looked at from here on."""
-        self.subjects.append((len(self.looked), subject))
+    def start_subject(self, subject: str) -> None:
+        """Record the file or command that the following checks are about."""
+        self.subjects.append((len(self.checks), subject))
 
-    def found(self, missed: RuleCheck, why: str, action: Literal["block", "warn"], message: str) -> str | None:
-        """Note that a rule matched; give the message if it blocks."""
-        self.looked.append(msgspec.structs.replace(missed, matched=True, why=why))
+    def add_match(self, missed: RuleCheck, why: str, action: Literal["block", "warn"], message: str) -> str | None:
+        """Record that a rule matched; return the message if it blocks."""
+        self.checks.append(msgspec.structs.replace(missed, matched=True, why=why))
         if action == "block":
             return message
         self.warnings.append(message)
         return None
 
     def verdict(self, blocked: str | None, unparsable: Literal["ask", "deny", "allow"]) -> Verdict:
-        """Come to a verdict: a block before a doubt, and warnings to the person in any case."""
+        """Return the verdict: a block wins over what is not known; warnings are always shown to the user."""
         output = HookOutput() if blocked is None else HookOutput.deny(blocked)
-        if blocked is None and self.doubts and unparsable != "allow":
-            doubted = _doubted(self.doubts, has_command=self.has_command)
-            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(doubted)
+        if blocked is None and self.unknowns and unparsable != "allow":
+            message = _cannot_check(self.unknowns, has_command=self.has_command)
+            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(message)
         if self.warnings:
             output = output.with_system_message("\n".join(dict.fromkeys(self.warnings)))
-        return Verdict(output, tuple(self.looked), tuple(self.subjects))
+        return Verdict(output, tuple(self.checks), tuple(self.subjects))
 
 
-def _doubted(doubts: list[str], *, has_command: bool) -> str:
-    shown = "; ".join(dict.fromkeys(doubts))
+def _cannot_check(unknowns: list[str], *, has_command: bool) -> str:
+    reasons = "; ".join(dict.fromkeys(unknowns))
     if not has_command:
-        return f"This call cannot be checked against the policy (preToolUse.bash.unparsable): {shown}."
+        return f"This call cannot be checked against the policy (preToolUse.bash.unparsable): {reasons}."
     return (
-        f"This command cannot be checked against the policy (preToolUse.bash.unparsable): {shown}. "
-        "Write it without what cannot be known beforehand, one plain command at a time."
+        f"This command cannot be checked against the policy (preToolUse.bash.unparsable): {reasons}. "
+        "Write it without variables and substitutions, one plain command at a time."
     )

@@ -1,4 +1,4 @@
-"""Which files git ignores, from the files that git reads; no git process is started.
+"""Finds out whether git ignores a file, from the files that git reads; no git process is started.
 
 A tracked file that a pattern matches counts as ignored here: the index is not read.
 """
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.policy.paths._gitignore import Pattern, PatternError, self_and_parents
-from fairlead.policy.paths._resolve import Base
+from fairlead.policy.paths._resolve import BaseFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.policy.paths._resolve import Target
+    from fairlead.policy.paths._resolve import ResolvedPath
 
 _MAX_CACHED = 1024
 _EXCLUDES_FILE = re.compile(r"^\s*excludesfile\s*=\s*\"?([^\"\n#;]+)", re.IGNORECASE | re.MULTILINE)
@@ -39,7 +39,7 @@ class _Rule(msgspec.Struct, frozen=True):
 _cached: dict[str, tuple[tuple[int, int, int], tuple[_Rule, ...]]] = {}
 
 
-def find_ignored(target: Target) -> Ignored | None:
+def find_ignored(target: ResolvedPath) -> Ignored | None:
     """Return why git ignores a file, under any of its names; `None` if it does not."""
     for name in target.names:
         root = _repository(name)
@@ -120,7 +120,7 @@ def _rules(file: str, above: str) -> tuple[_Rule, ...]:
 
 
 def _read(file: str, above: str) -> Iterator[_Rule]:
-    base = Base(above, ())
+    base = BaseFolder(above, ())
     for line in _text(file).removeprefix("\ufeff").split("\n"):
         if not line.strip() or line.startswith("#"):
             continue

@@ -27,7 +27,7 @@ _PROCESS_LINK = r"/+proc/+(?:self|thread-self|\d+)/+(?:task/+\d+/+)?(?:(cwd)|roo
 # -- one file, all its names ---------------------------------------------------------------------------
 
 
-class Target:
+class ResolvedPath:
     """The file that a path leads to: every name on the way, and what is there now."""
 
     __slots__ = (
@@ -76,7 +76,7 @@ class Target:
         status = self._status
         return status.st_nlink if self.is_file and isinstance(status, os.stat_result) else 0
 
-    def below(self, base: Base) -> tuple[str, ...]:
+    def below(self, base: BaseFolder) -> tuple[str, ...]:
         """Return the names that are below a folder, relative to it. Names of folders end with a slash."""
         cached = self._below.get(base.folder)
         if cached is None:
@@ -89,7 +89,7 @@ class Target:
             self._below[base.folder] = cached
         return cached
 
-    def _relative(self, base: Base) -> Iterable[str]:
+    def _relative(self, base: BaseFolder) -> Iterable[str]:
         end = "/" if self.is_folder else ""
         for prefix in base.prefixes:
             size = len(prefix)
@@ -98,7 +98,7 @@ class Target:
                     yield name[size:] + end
 
 
-def resolve(path: str, cwd: str, ignores_case: Callable[[str], bool] | None = None) -> Target:
+def resolve(path: str, cwd: str, ignores_case: Callable[[str], bool] | None = None) -> ResolvedPath:
     """Resolve a path in a folder. Parts that do not exist are kept as they are.
 
     `ignores_case` tells whether the disk ignores case in a folder; by default the disk is probed. A `..` behind a link
@@ -117,7 +117,7 @@ def resolve(path: str, cwd: str, ignores_case: Callable[[str], bool] | None = No
     if case_insensitive:
         names.append(_in_disk_case(disk_path))
     unique = tuple(dict.fromkeys(map(nfc, names)))
-    return Target(path, unique, disk_path, status, case_insensitive=case_insensitive)
+    return ResolvedPath(path, unique, disk_path, status, case_insensitive=case_insensitive)
 
 
 def _absolute(path: str, cwd: str) -> str:
@@ -196,21 +196,21 @@ class PathResolver:
     `resolve`.
     """
 
-    __slots__ = ("_status", "_targets", "cwd")
+    __slots__ = ("_resolved", "_status", "cwd")
 
     def __init__(self, cwd: str) -> None:
         self.cwd = cwd
-        self._targets: dict[str, Target] = {}
+        self._resolved: dict[str, ResolvedPath] = {}
         self._status: dict[str, StatusOrLink] = {"": S_IFDIR, "/": S_IFDIR}
 
-    def target(self, path: str) -> Target:
+    def resolve(self, path: str) -> ResolvedPath:
         """Resolve a path."""
-        cached = self._targets.get(path)
+        cached = self._resolved.get(path)
         if cached is None:
-            cached = self._targets[path] = self._without_links(path) or resolve(path, self.cwd)
+            cached = self._resolved[path] = self._without_links(path) or resolve(path, self.cwd)
         return cached
 
-    def _without_links(self, path: str) -> Target | None:
+    def _without_links(self, path: str) -> ResolvedPath | None:
         absolute = _absolute(path, self.cwd)
         if len(absolute) > _MAX_FAST_LENGTH or absolute[0] != "/" or "\0" in absolute:
             return None
@@ -224,7 +224,7 @@ class PathResolver:
             status = self._look_up(normalized)
         if status is False or is_case_insensitive(normalized[: normalized.rfind("/")] or "/"):
             return None
-        return Target(path, (normalized if normalized.isascii() else nfc(normalized),), normalized, status)
+        return ResolvedPath(path, (normalized if normalized.isascii() else nfc(normalized),), normalized, status)
 
     def _look_up_parents(self, path: str, status: StatusOrLink) -> StatusOrLink:
         """Follow a path with `..` as the system does, for which each folder that `..` leaves must exist."""
@@ -263,7 +263,7 @@ class PathResolver:
         return status
 
 
-class Base(msgspec.Struct, frozen=True):
+class BaseFolder(msgspec.Struct, frozen=True):
     """A folder that patterns are relative to, under each of its names."""
 
     folder: str
@@ -271,7 +271,7 @@ class Base(msgspec.Struct, frozen=True):
     """Each name of the folder, with a slash at its end."""
 
     @classmethod
-    def at(cls, folder: str) -> Base:
+    def at(cls, folder: str) -> BaseFolder:
         """Resolve a folder."""
         names = resolve(folder, "/").names
         return cls(folder, tuple(dict.fromkeys(name.rstrip("/") + "/" for name in names)))

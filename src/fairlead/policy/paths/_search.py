@@ -7,7 +7,7 @@ from itertools import islice
 from stat import S_IFDIR, S_IFREG
 from typing import TYPE_CHECKING
 
-from fairlead.policy.paths._resolve import Target
+from fairlead.policy.paths._resolve import ResolvedPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,13 +26,13 @@ class TooManyFiles(Exception):
     """There are more files than the limit."""
 
 
-def expand(pattern: str, paths: PathResolver) -> list[Target]:
+def expand(pattern: str, paths: PathResolver) -> list[ResolvedPath]:
     """Return the files that the shell would replace a glob with."""
     absolute = os.path.join(paths.cwd, os.path.expanduser(pattern))
     matches = list(islice(_Glob(pattern).find(absolute), MAX_GLOB_MATCHES + 1))
     if len(matches) > MAX_GLOB_MATCHES:
         raise TooManyFiles(f"{pattern} matches more than {MAX_GLOB_MATCHES} files")
-    return [paths.target(path) for path in matches]
+    return [paths.resolve(path) for path in matches]
 
 
 class _Glob:
@@ -93,13 +93,13 @@ class _Glob:
             yield entry.name, entry.is_dir()
 
 
-def files_below(folder: Target) -> Iterator[Target]:
+def files_below(folder: ResolvedPath) -> Iterator[ResolvedPath]:
     """Yield all that is below a folder, under each name of the folder; what is inside `.git` is left out."""
     for relative, is_folder, _ in _walk(folder):
         yield _inside(folder, relative, is_folder=is_folder)
 
 
-def other_hard_links(file: Target, folder: Target) -> Iterator[Target]:
+def other_hard_links(file: ResolvedPath, folder: ResolvedPath) -> Iterator[ResolvedPath]:
     """Yield the other hard links to a file that are below a folder."""
     device, inode, *_ = file.version
     left = file.links
@@ -118,14 +118,14 @@ def other_hard_links(file: Target, folder: Target) -> Iterator[Target]:
         raise TooManyFiles(f"whether {file.given}, which has hard links, is a protected file: {error}") from None
 
 
-def _inside(folder: Target, relative: str, *, is_folder: bool) -> Target:
+def _inside(folder: ResolvedPath, relative: str, *, is_folder: bool) -> ResolvedPath:
     names = tuple(f"{name.rstrip('/')}/{relative}" for name in folder.names)
     given = f"{folder.given.rstrip('/')}/{relative}"
     mode = S_IFDIR if is_folder else S_IFREG
-    return Target(given, names, names[-1], mode, case_insensitive=folder.case_insensitive)
+    return ResolvedPath(given, names, names[-1], mode, case_insensitive=folder.case_insensitive)
 
 
-def _walk(folder: Target) -> Iterator[tuple[str, bool, os.DirEntry[str]]]:
+def _walk(folder: ResolvedPath) -> Iterator[tuple[str, bool, os.DirEntry[str]]]:
     left = MAX_ENTRIES
     waiting = [""]
     while waiting:
