@@ -194,7 +194,7 @@ def test_of_two_reasons_the_one_that_names_the_file_is_told(project: Path, shown
     (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: ['*.lock', .env]}\n")
     assert shown("", "--file", ".env").startswith(
         "rules evaluated, in order\n"
-        "  no match  preToolUse.protectOwnFiles  true: it is not a protected file: .env\n"
+        "  no match  preToolUse.protectOwnFiles  true: it is not one of these files: .env\n"
         "  no match  preToolUse.uneditableFiles[0]  *.lock: the pattern does not match: .env\n"
         f"  matched   preToolUse.uneditableFiles[1]  .env: {project}/.env matches\n"
     )
