@@ -33,7 +33,7 @@ MAX_CPU_SHARE, MAX_KEY_LATENCY, MAX_CHANGE_LATENCY = 0.25, 0.05, 0.1
 """The targets: the share of a core; the seconds from a key to the screen, and from a change."""
 
 _SIZE = (40, 120)
-_START = "from fairlead.cli.watch import run; run([])"
+_START = "from fairlead.cli.main import main; main(['watch'])"
 _SORTS = ("state", "activity", "cost", "context", "start")
 
 

@@ -16,9 +16,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 import fairlead
 from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent, ToolEvent
-from fairlead.cli.main import USAGE
+from fairlead.cli import event as event_command
+from fairlead.cli.app import make_root
+from fairlead.cli.support.command import HELP_WIDTH
 from fairlead.clients import Answer, client_named
 from fairlead.events import decode_json
 from fairlead.testing import make
@@ -283,15 +287,41 @@ def _members(thing: type) -> Iterator[str]:
 
 
 def cli_page() -> str:
-    """Show the help text."""
+    """Show the help of every command."""
+    sections = [f"## {path}\n\n```text\n{text.rstrip()}\n```\n" for path, text in command_helps()]
     return page(
         "Command line",
         "`python -m fairlead` is the same as `fairlead`. What it prints and how it exits, event by event, is in",
         "[Ship your own hooks](../howto/claude-code.md); every message is in",
         "[Troubleshooting](../troubleshooting.md).",
         "",
-        f"```text\n{USAGE}```",
+        "Durations are written as `30s`, `10m`, `2h`, `1d` or a number of seconds. Results are on stdout, everything",
+        "else on stderr. Colours are used only at a terminal, and never if `NO_COLOR` is set. Ctrl-C ends a command",
+        "with exit code 130.",
+        "",
+        *sections,
     )
+
+
+def command_helps() -> Iterator[tuple[str, str]]:
+    """Yield each command line and its help, in the order of `fairlead --help`; after it, the help of an event."""
+    root = make_root()
+    width = {"terminal_width": HELP_WIDTH, "resilient_parsing": True}
+    with root.make_context("fairlead", [], **width) as ctx:
+        yield "fairlead", root.get_help(ctx)
+        yield "fairlead EVENT", event_command.HELP
+        yield from _helps_below(root, ctx, width)
+
+
+def _helps_below(group: click.Group, ctx: click.Context, width: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        if command is None:
+            raise SystemExit(f"fairlead {name}: the command cannot be found")
+        with command.make_context(name, [], parent=ctx, **width) as inner:
+            yield inner.command_path, command.get_help(inner)
+            if isinstance(command, click.Group):
+                yield from _helps_below(command, inner, width)
 
 
 def errors_page() -> str:

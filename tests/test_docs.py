@@ -25,7 +25,8 @@ import fairlead.errors
 import fairlead.sdk
 import fairlead.testing
 from fairlead import HookEvent
-from fairlead.cli.main import USAGE
+from fairlead.cli.commands import SECTIONS
+from fairlead.cli.event import HELP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,12 +91,14 @@ def test_every_error_is_documented() -> None:
     assert missing == []
 
 
-def test_every_option_of_the_command_line_is_documented() -> None:
-    options = set(re.findall(r"--\w+", (SOURCE / "cli/event.py").read_text() + (SOURCE / "cli/main.py").read_text()))
+def test_every_command_and_option_is_documented() -> None:
+    page = read("cli.md")
+    entries = [entry for section in SECTIONS for entry in section.entries]
+    commands = [*(entry.name for entry in entries), *(f"{e.name} {s.name}" for e in entries for s in e.subcommands)]
 
-    assert {"--hooks", "--rules", "--timeout", "--client", "--help", "--version"} <= options
-    assert options <= set(re.findall(r"--\w+", read("cli.md")))
-    assert USAGE in read("cli.md")
+    assert HELP in page
+    assert {"--hooks", "--rules", "--timeout", "--client", "--version", "--help"} <= set(re.findall(r"--\w+", page))
+    assert [name for name in commands if f"\n## fairlead {name}\n" not in page] == []
 
 
 def test_every_message_of_an_error_is_explained() -> None:

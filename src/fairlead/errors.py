@@ -1,4 +1,4 @@
-"""The exceptions of Fairlead.
+"""The exceptions of Fairlead, and the exit codes of a failure.
 
 FairleadError
 ├── PayloadError          a payload is invalid; names the field and what was expected
@@ -71,3 +71,20 @@ class CommandFailed(HookFailure):
 
 class UsageError(FairleadError):
     """A command line is invalid."""
+
+
+FAILED = 1
+BLOCKED = 2
+"""The client blocks what the event announces."""
+INTERRUPTED = 130
+"""Ctrl-C ended a command."""
+
+
+def failure_exit_code(*names: str, payload: bytes = b"") -> int:
+    """Return the exit code of an event that failed before it was decided: a PreToolUse is blocked.
+
+    `names` are all words that may name the event. Spelling is ignored, and so is which field of the payload names it:
+    in doubt the event is blocked.
+    """
+    folded = (name.replace("_", "").replace("-", "").lower() for name in names)
+    return BLOCKED if "pretooluse" in folded or b'"PreToolUse"' in payload else FAILED

@@ -1,4 +1,4 @@
-"""Public names that a package imports on first use. Standard library only.
+"""Imports that cost less: public names that a package imports on first use. Standard library only.
 
 A process that handles one event pays for every import, so packages load only the modules that are used.
 """
@@ -6,10 +6,11 @@ A process that handles one event pays for every import, so packages load only th
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 def lazy_exports(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], object]:
@@ -27,3 +28,17 @@ def lazy_exports(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callab
         return value
 
     return load
+
+
+@contextmanager
+def light_imports() -> Iterator[None]:
+    """Keep msgspec from importing `typing_extensions`, which it can do without: that takes up to 10 ms."""
+    name = "typing_extensions"
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # `import` takes it for a module that does not exist
+    try:
+        yield
+    finally:
+        del sys.modules[name]

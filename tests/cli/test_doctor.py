@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cli.command_line import error_of, run
 from daemon.daemon_home import BIN, LAUNCHER, until
 from doctor.installation import NO_DAEMON, Installation, Report, entry, installation, put, without_times
 from test_docs import parts
 
 from fairlead import __version__
-from fairlead.cli import doctor
 from fairlead.clients.claude.settings import _inspect
 from fairlead.doctor.probes import _run_hooks
-from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,23 +68,23 @@ def test_a_healthy_install_is_reported_with_the_time_of_each_hook(running: Insta
         f"Fairlead {__version__}, in ~/project",
         "",
         "client",
-        "  ok  Claude Code 2.1.325",
+        "  ok       Claude Code 2.1.325",
         "",
         "install",
-        "  ok  user: 29 events in ~/.claude/settings.json",
-        "  --  project: not installed",
-        "  --  local: not installed",
+        "  ok       user: 29 events in ~/.claude/settings.json",
+        "  skipped  project: not installed",
+        "  skipped  local: not installed",
         "",
         "settings",
-        "  ok  read as the client does: user",
+        "  ok       read as the client does: user",
         "",
         "programs",
-        f"  ok  BIN/fairlead-hook, version {__version__}",
-        f"  ok  BIN/python, with fairlead {__version__}",
+        f"  ok       BIN/fairlead-hook, version {__version__}",
+        f"  ok       BIN/python, with fairlead {__version__}",
         "",
     ]
     assert len([line for line in lines if " … ms  daemon" in line]) == 29
-    assert lines[-1].startswith("nothing is wrong: 29 hooks ran, ")
+    assert lines[-1].startswith("no errors: 29 hooks ran, ")
 
 
 def test_the_keys_of_the_json_are_stable(running: Installation) -> None:
@@ -142,10 +141,10 @@ def test_nothing_is_installed(running: Installation) -> None:
     assert done.exit_code == 1
     assert (
         "install\n"
-        "  !!  no hooks are installed in the scope user or project or local, so nothing is guarded\n"
-        "        fairlead hooks install\n"
+        "  error    no hooks are installed in the scope user or project or local, so nothing is guarded\n"
+        "             fairlead hooks install\n"
     ) in done.stdout
-    assert re.search(r"\n1 wrong, \d to look at, no hook ran; first: fairlead hooks install\n\Z", done.stdout)
+    assert re.search(r"\n1 error, \d warnings?, no hook ran; first: fairlead hooks install\n\Z", done.stdout)
 
 
 def test_a_requested_scope_must_have_hooks(running: Installation) -> None:
@@ -268,6 +267,18 @@ def test_the_python_imports_another_version(running: Installation) -> None:
 
     assert report.exit_code == 1
     assert f"imports fairlead 0.0.1, and this is {__version__}" in report.text("python.version")
+
+
+def test_a_launcher_in_python_is_reported_with_the_remedy(running: Installation) -> None:
+    source = (ROOT / "launcher/hook.py").read_text("utf-8").replace("@VERSION@", __version__)
+    script = source.replace("#!/usr/bin/env python3", f"#!{sys.executable}").encode()
+    running.use(launcher=running.launcher(script))
+
+    report = running.doctor()
+
+    assert report.level("launcher.python") == "warning"
+    assert "written in Python, about 10 ms slower per event" in report.text("launcher.python")
+    assert report.found["launcher.python"]["advice"].startswith("install a C compiler, then run: pip install ")
 
 
 def test_another_fairlead_is_on_the_path(running: Installation) -> None:
@@ -414,7 +425,7 @@ def inside(running: Installation, monkeypatch: pytest.MonkeyPatch) -> Installati
 
 
 def examined(capsys: pytest.CaptureFixture[str], *words: str) -> Report:
-    code = doctor.run(["--json", *words])
+    code = run("doctor", ["--json", *words])
     return Report(code, json.loads(capsys.readouterr().out))
 
 
@@ -474,14 +485,15 @@ def test_a_slow_hook_is_flagged(
     assert report.text("run.PreToolUse").endswith("ms  daemon: over 50 ms")
 
 
-def test_a_folder_that_no_longer_exists_is_reported(inside: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_no_longer_exists_is_reported(
+    inside: Installation, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = inside.home.folder / "gone"
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
 
-    with pytest.raises(Exception, match="this folder no longer exists; run the doctor in another one"):
-        doctor.run([])
+    assert error_of(capsys, "doctor") == "this folder no longer exists; run the doctor in another one"
 
 
 # -- settings --------------------------------------------------------------------------------------------
@@ -716,23 +728,14 @@ def test_databases_set_aside_and_the_end_of_the_log_are_reported(running: Instal
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["now"], "unknown option 'now'; see fairlead doctor --help"),
+        (["now"], "doctor: unexpected argument 'now'; see fairlead doctor --help"),
         (["--scope"], "--scope needs a value"),
         (["--scope", "global"], "--scope: expected one of user, project, local, got 'global'"),
         (["--client", "codex"], "--client: expected one of claude, got 'codex'"),
     ],
 )
-def test_a_wrong_command_line_is_explained(args: list[str], expected: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        doctor.run(args)
-    assert str(caught.value) == expected
-
-
-def test_help_shows_an_example_and_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (doctor.run(["--help"]), doctor.run(["--json", "-h"])) == (0, 0)
-    assert capsys.readouterr().out == doctor.USAGE * 2
-    assert "example:\n  fairlead doctor --scope user\n" in doctor.USAGE
-    assert "exit codes: 0 nothing is wrong; 1 " in doctor.USAGE
+def test_a_wrong_command_line_is_explained(args: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert error_of(capsys, "doctor", args) == expected
 
 
 def texts_of_findings() -> list[tuple[str, str]]:

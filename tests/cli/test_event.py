@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fairlead.cli.event import HELP
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -38,6 +40,9 @@ def decide(event):
     if "context" in text:
         return HookOutput.allow().with_context("know this")
 """
+
+
+NO_DURATION = "--timeout: expected a duration such as 30s, 10m, 2h or 1d, or a number of seconds above 0, got"
 
 
 def payload(**fields: Any) -> dict[str, Any]:
@@ -269,8 +274,11 @@ def test_a_payload_of_another_event_is_refused_and_still_gates() -> None:
     assert (done.returncode, done.stderr) == (2, "fairlead: hook_event_name: expected PostToolUse, got PreToolUse\n")
 
 
-def test_an_event_in_another_case_is_the_same_event(guards: str) -> None:
-    assert run("pre_tool_use", "--hooks", guards, stdin=bash("rm")).returncode == 2
+@pytest.mark.parametrize("name", ["pre_tool_use", "preToolUse", "pretooluse"])
+def test_a_word_without_a_capital_is_no_event_and_still_gates(guards: str, name: str) -> None:
+    done = run(name, "--hooks", guards, stdin=bash("ls"))
+    expected = f"fairlead: unknown command {name!r}; did you mean the event PreToolUse?\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
 
 
 def test_an_event_newer_than_we_are_is_let_pass() -> None:
@@ -282,13 +290,16 @@ def test_an_event_newer_than_we_are_is_let_pass() -> None:
     ("args", "message"),
     [
         (["PreToolUze"], "unknown event 'PreToolUze'; did you mean PreToolUse?"),
-        (["isntall"], "unknown event 'isntall'"),
+        (["isntall"], "unknown command 'isntall'; did you mean install?"),
+        (["stop"], "unknown command 'stop'; did you mean daemon stop or the event Stop?"),
+        (["post_tool_use"], "unknown command 'post_tool_use'; did you mean the event PostToolUse?"),
+        (["xyzzy"], "unknown command 'xyzzy'; see fairlead --help"),
         (["vlidate"], "unknown command 'vlidate'; did you mean validate?"),
         (["--hooks", "x.py", "Stop"], "the event comes first, then its options: fairlead <Event> --hooks x.py"),
         (["Stop", "--hook", "x"], "unknown option '--hook'; options are --hooks, --rules, --timeout, --client"),
         (["Stop", "--hooks"], "--hooks needs a value"),
-        (["Stop", "--timeout", "soon"], "--timeout: expected a number of seconds above 0, got 'soon'"),
-        (["Stop", "--timeout=0"], "--timeout: expected a number of seconds above 0, got '0'"),
+        (["Stop", "--timeout", "soon"], f"{NO_DURATION} 'soon'"),
+        (["Stop", "--timeout=0"], f"{NO_DURATION} '0'"),
         (["Stop", "--client", "emacs"], "--client: expected one of claude, got 'emacs'"),
     ],
 )
@@ -308,7 +319,7 @@ def test_the_answer_is_ready_by_the_timeout(tmp_path: Path) -> None:
         "import threading\nfrom fairlead import *\nhooks = HookManager()\n"
         "@hooks.on(PreToolUse)\ndef wait(event): threading.Event().wait(60)\n"
     )
-    done = run("PreToolUse", "--hooks", str(slow), "--timeout", "3", stdin=bash("ls"))
+    done = run("PreToolUse", "--hooks", str(slow), "--timeout", "3s", stdin=bash("ls"))
     assert done.returncode == 2
     assert re.fullmatch(r"hook 'slow.wait' failed, so this is denied: no answer within [\d.]+ s\n", done.stderr)
 
@@ -410,9 +421,11 @@ def test_a_broken_install_does_not_open_the_gate(tmp_path: Path) -> None:
 
 
 def test_help_and_version() -> None:
-    assert run("--help").stdout.startswith("Fairlead, the hook runtime for coding agents.\n\nusage: fairlead <Event>")
-    assert run("Stop", "--help").returncode == 0
-    assert run("--version").stdout == "fairlead 0.1.0\n"
+    assert run("--help").stdout.startswith("Fairlead, the hook runtime for coding agents.\n\nUsage: fairlead COMMAND")
+    shown = run("Stop", "--help")
+    assert (shown.returncode, shown.stdout) == (0, HELP)
+    assert run("--version").stdout == run("version").stdout == "fairlead 0.1.0\n"
+    assert run("--version", "--launched", "x,1,2").stdout == "fairlead 0.1.0\n", "as the launcher passes it on"
     nothing = run()
     assert (nothing.returncode, nothing.stdout) == (1, "")
     assert nothing.stderr.startswith("Fairlead, ")

@@ -8,9 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from fairlead.cli import explain, test, validate
-from fairlead.errors import FairleadError, PayloadError, UsageError
+from cli.command_line import error_of, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,13 +63,17 @@ class Shown:
     def __call__(self, payload: object, *args: str) -> str:
         text = payload if isinstance(payload, str) else json.dumps(payload)
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        assert explain.run([*args]) == 0
+        assert run("explain", args) == 0
         return self._capsys.readouterr().out.partition("/.fairlead.yaml\n\n")[2]
+
+    def error(self, text: str) -> str:
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return error_of(self._capsys, "explain")
 
     def json(self, payload: object) -> dict[str, Any]:
         text = payload if isinstance(payload, str) else json.dumps(payload)
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        assert explain.run(["--json"]) == 0
+        assert run("explain", ["--json"]) == 0
         found: dict[str, Any] = json.loads(self._capsys.readouterr().out)
         return found
 
@@ -82,12 +84,12 @@ class Shown:
 def test_the_checks_before_a_stop_are_shown_with_what_they_decide(shown: Shown) -> None:
     assert shown({"hook_event_name": "Stop"}) == (
         "commands that would run\n"
-        "  make test  (60 s at most; a failure is told as: The tests must pass.)\n"
-        "  cd web …  (only if a file has changed that matches web/ or package.json)\n"
+        "  make test  (timeout 60 s; message on failure: The tests must pass.)\n"
+        "  cd web …  (only if a changed file matches web/ or package.json)\n"
         "\n"
         "verdict: no objection (exit code 0), if all commands pass\n"
-        "  otherwise: the agent is kept going, 5 times in a row at most (stop.maxBlocks), "
-        "and told which command failed\n"
+        "  otherwise: the agent keeps going, at most 5 times in a row (stop.maxBlocks), "
+        "and is told which command failed\n"
     )
 
 
@@ -98,21 +100,21 @@ def test_an_agent_that_is_to_go_on_for_ever_is_kept_going(project: Path, shown: 
         "  make\n"
         "\n"
         "verdict: block (exit code 0), if the command passes\n"
-        "  otherwise: the agent is kept going, and told which command failed\n"
-        "  told to the agent: continue working on the task\n"
+        "  otherwise: the agent keeps going, and is told which command failed\n"
+        "  the agent is told: continue working on the task\n"
     )
 
 
 def test_a_subagents_patterns_are_shown_with_what_they_were_held_against(shown: Shown) -> None:
     assert shown({"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "coder"}) == (
-        "rules, in the order they were looked at\n"
-        "  matched   subagentStop.commands  code*: held against 'a1' and 'coder'\n"
+        "rules evaluated, in order\n"
+        "  matched   subagentStop.commands  code*: compared with 'a1' and 'coder'\n"
         "  matched   subagentStop.commands  *: matches everything\n"
-        "  no match  subagentStop.commands  reviewer: held against 'a1' and 'coder'\n"
+        "  no match  subagentStop.commands  reviewer: compared with 'a1' and 'coder'\n"
         "\n"
         "commands that would run\n"
-        "  *: echo any  (5 s at most; a failure blocks nothing)\n"
-        "  code*: echo coder  (a failure blocks nothing)\n"
+        "  *: echo any  (timeout 5 s; a failure does not block)\n"
+        "  code*: echo coder  (a failure does not block)\n"
         "\n"
         "verdict: no objection (exit code 0)\n"
     )
@@ -122,16 +124,16 @@ def test_a_command_that_may_block_is_said_to(shown: Shown) -> None:
     payload = {"hook_event_name": "TaskCompleted", "task_id": "1", "task_subject": "x"}
     assert shown(payload).endswith(
         "commands that would run\n"
-        "  *: make check  (exit code 2 is told as: It is not done.)\n"
+        "  *: make check  (message on exit code 2: It is not done.)\n"
         "\n"
-        "verdict: no objection (exit code 0), unless the command ends with exit code 2, which blocks\n"
+        "verdict: no objection (exit code 0), unless the command exits with code 2, which blocks\n"
     )
 
 
 def test_the_command_that_makes_a_worktree_decides(shown: Shown) -> None:
     assert shown({"hook_event_name": "WorktreeCreate", "name": "x"}) == (
         "commands that would run\n"
-        "  git worktree add ../x  (60 s at most)\n"
+        "  git worktree add ../x  (timeout 60 s)\n"
         "\n"
         "verdict: no objection (exit code 0), if the command passes\n"
         "  otherwise: it is blocked\n"
@@ -140,17 +142,17 @@ def test_the_command_that_makes_a_worktree_decides(shown: Shown) -> None:
 
 def test_the_rules_on_a_prompt_are_shown_with_the_text_they_bring(shown: Shown) -> None:
     assert shown({"hook_event_name": "UserPromptSubmit", "prompt": "/deploy it, please"}) == (
-        "rules, in the order they were looked at\n"
+        "rules evaluated, in order\n"
         "  matched   userPromptSubmit.contextRules[0]  deploy: found in the prompt\n"
         "  no match  userPromptSubmit.contextRules[1]  release: not found in the prompt\n"
         "  no match  userPromptSubmit.contextRules[2]  please: not enabled\n"
         "\n"
         "commands that would run\n"
-        "  echo prompt  (a failure blocks nothing)\n"
+        "  echo prompt  (a failure does not block)\n"
         "  deploy: make check\n"
         "\n"
-        "verdict: no objection (exit code 0), unless the command ends with exit code 2, which blocks\n"
-        "  given to the model: Deploys are frozen.\n"
+        "verdict: no objection (exit code 0), unless the command exits with code 2, which blocks\n"
+        "  added to the context: Deploys are frozen.\n"
     )
 
 
@@ -163,12 +165,12 @@ def test_nothing_is_run(project: Path, shown: Shown) -> None:
 # -- rules ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("setting", "label"), [("ask", "asked of the person"), ("deny", "told to the agent")])
+@pytest.mark.parametrize(("setting", "label"), [("ask", "the user is asked"), ("deny", "the agent is told")])
 def test_a_doubt_is_among_the_rules(project: Path, shown: Shown, setting: str, label: str) -> None:
     (project / ".fairlead.yaml").write_text(f"preToolUse: {{bash: {{unparsable: {setting}}}}}\n")
     told = shown("", "--command", "$X")
     look = f"  matched   preToolUse.bash.unparsable  {setting}: which program runs is only known when it runs: $X\n"
-    assert told.startswith(f"rules, in the order they were looked at\n{look}\n")
+    assert told.startswith(f"rules evaluated, in order\n{look}\n")
     assert f"\n  {label}: This command cannot be checked against the policy" in told
 
 
@@ -181,7 +183,7 @@ def test_a_look_that_missed_names_what_was_looked_at(project: Path, shown: Shown
     rule = "{tool: Bash, commandPattern: 'git push*', action: block}"
     (project / ".fairlead.yaml").write_text(f"preToolUse: {{toolUsageValidation: [{rule}]}}\n")
     assert shown("", "--command", "git fetch; git push").startswith(
-        "rules, in the order they were looked at\n"
+        "rules evaluated, in order\n"
         "  no match  preToolUse.toolUsageValidation[0]  git push*: block rule, the pattern does not match: git fetch\n"
         "  matched   preToolUse.toolUsageValidation[0]  git push*: 'git push' matches\n"
     )
@@ -191,8 +193,8 @@ def test_of_two_reasons_the_one_that_names_the_file_is_told(project: Path, shown
     """A new file at the root, which has a rule of its own."""
     (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: ['*.lock', .env]}\n")
     assert shown("", "--file", ".env").startswith(
-        "rules, in the order they were looked at\n"
-        "  no match  preToolUse.protectOwnFiles  true: it is not a protected file: .env\n"
+        "rules evaluated, in order\n"
+        "  no match  preToolUse.protectOwnFiles  true: it is not one of these files: .env\n"
         "  no match  preToolUse.uneditableFiles[0]  *.lock: the pattern does not match: .env\n"
         f"  matched   preToolUse.uneditableFiles[1]  .env: {project}/.env matches\n"
     )
@@ -212,7 +214,7 @@ def test_the_agent_and_the_folder_can_be_given_beside_a_payload(project: Path, s
     (project / "sub/.fairlead.yaml").write_text(f"preToolUse: {{uneditableFiles: [{rule}]}}\n")
     call = {"tool_name": "Write", "tool_input": {"file_path": "a/x"}, "cwd": "/"}
     told = shown(call, "--agent", "coder", "--cwd", "sub")
-    assert told.endswith("  told to the agent: Not you. (agent: coder)\n")
+    assert told.endswith("  the agent is told: Not you. (agent: coder)\n")
 
 
 @pytest.mark.parametrize(
@@ -225,14 +227,11 @@ def test_the_agent_and_the_folder_can_be_given_beside_a_payload(project: Path, s
     ],
 )
 def test_a_payload_that_cannot_be_read_is_told(shown: Shown, text: str, expected: str) -> None:
-    with pytest.raises(FairleadError) as caught:
-        shown(text)
-    assert str(caught.value) == expected
+    assert shown.error(text) == expected
 
 
 def test_a_payload_that_is_no_json_is_told(shown: Shown) -> None:
-    with pytest.raises(PayloadError, match=r"^payload: not valid JSON: "):
-        shown("{")
+    assert shown.error("{").startswith("payload: not valid JSON: ")
 
 
 # -- the command line ----------------------------------------------------------------------------------
@@ -248,21 +247,17 @@ def test_a_payload_that_is_no_json_is_told(shown: Shown) -> None:
         (["--tool", "Bash", "--file", "x"], "--tool Bash needs --command TEXT"),
         (["--file", "x", "--cwd", "gone"], "--cwd gone: no such folder"),
         (["--file", "x", "--cwd", ".fairlead.yaml"], "--cwd .fairlead.yaml: no such folder"),
-        (["--flie", "x"], "unknown option '--flie'; see fairlead explain --help"),
+        (["--flie", "x"], "unknown option '--flie'; did you mean --file?"),
         (["--file"], "--file needs a value"),
     ],
 )
-def test_a_slip_on_the_command_line_is_told(args: list[str], expected: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        explain.run(args)
-    assert str(caught.value) == expected
+def test_a_slip_on_the_command_line_is_told(args: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert error_of(capsys, "explain", args) == expected
 
 
 @pytest.mark.parametrize("stdin", ["", " \n"])
 def test_nothing_to_explain_is_told_with_what_to_do(shown: Shown, stdin: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        shown(stdin)
-    assert str(caught.value) == (
+    assert shown.error(stdin) == (
         "there is nothing to explain; name a call, e.g. fairlead explain --tool Bash --command 'rm -rf build', "
         "or give a payload on stdin, e.g. fairlead explain < payload.json"
     )
@@ -270,23 +265,3 @@ def test_nothing_to_explain_is_told_with_what_to_do(shown: Shown, stdin: str) ->
 
 def test_a_tool_that_needs_no_file_is_explained(shown: Shown) -> None:
     assert shown("", "--tool", "WebFetch") == "verdict: no objection (exit code 0)\n"
-
-
-@pytest.mark.parametrize(
-    ("usage", "options"),
-    [
-        (explain.USAGE, ("--tool NAME", "--command TEXT", "--file PATH", "--agent TYPE", "--cwd FOLDER", "--json")),
-        (validate.USAGE, ("FILE", "FOLDER", "--json")),
-        (test.USAGE, ("FILE", "FOLDER")),
-    ],
-)
-def test_help_has_every_option_an_example_and_the_exit_codes(usage: str, options: tuple[str, ...]) -> None:
-    for option in options:
-        assert f"\n  {option}  " in usage
-    assert "\nexample" in usage
-    assert "\nexit codes: 0 " in usage
-
-
-def test_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (explain.run(["--help"]), test.run(["-h"])) == (0, 0)
-    assert capsys.readouterr().out == explain.USAGE + test.USAGE

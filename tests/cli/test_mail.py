@@ -163,7 +163,7 @@ def test_a_topic_reaches_those_who_joined_it(quiet: Room) -> None:
     sent(room.fox.fairlead("send", "#build", "It is red."))
     assert "It is red." in said(room.owl.fairlead("poll"))
     assert said(room.owl.fairlead("topics", "leave", "#build")) == f"{room.owl_name} has left #build\n"
-    assert said(room.fox.fairlead("topics", "list")).startswith("no topics; the first who joins one makes it")
+    assert said(room.fox.fairlead("topics", "list")).startswith("no topics; joining one creates it")
 
 
 # -- reading -------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ def test_as_a_hook_it_speaks_the_clients_json_or_nothing(quiet: Room) -> None:
     assert room.owl.fairlead("poll", "--format", "hook") == room.owl.fairlead("poll", "--format", "context")
     assert said(room.owl.fairlead("poll", "--format", "hook")) == ""
     sent(room.person.fairlead("send", room.owl_name, "--subject", "Please review this"))
-    answer = json.loads(said(room.owl.fairlead("poll", "--session-id", "s2", "--format", "hook")))
+    answer = json.loads(said(room.owl.fairlead("poll", "--session", "s2", "--format", "hook")))
     reason = 'You have 1 unread message:\n- From: User - "Please review this"'
     assert answer == {"decision": "block", "reason": reason}
 
@@ -322,7 +322,7 @@ def test_as_context_it_is_text(quiet: Room) -> None:
 
 def test_it_tells_on_stderr_what_it_does_if_asked_to(quiet: Room) -> None:
     done = quiet.owl.fairlead("poll", "--format", "hook", "--verbose")
-    told = rf"fairlead: for {quiet.owl_name}, known by process; waited 0\.\d s; 0 came, 0 more wait\n"
+    told = rf"fairlead: for {quiet.owl_name}, known by process; waited 0\.\d s; 0 new, 0 more waiting\n"
     assert (done.exit_code, done.stdout) == (0, "")
     assert re.fullmatch(told, done.stderr)
 
@@ -332,7 +332,7 @@ def test_what_nobody_could_read_is_not_counted_as_shown(quiet: Room) -> None:
     sent(room.fox.fairlead("send", room.owl_name, "into a full disk"))
     done = room.owl.run(["/bin/sh", "-c", f"{FAIRLEAD} poll >/dev/full"])
     assert done.exit_code == 1
-    assert "the mail cannot be printed, so it stays unshown: No space left on device" in done.stderr
+    assert "the mail cannot be printed, so it counts as not shown: No space left on device" in done.stderr
     assert "into a full disk" in said(room.owl.fairlead("poll"))
 
 
@@ -349,7 +349,7 @@ def test_who_is_there_and_what_they_do(room: Room) -> None:
 
 def test_those_of_a_project_and_those_that_have_ended(room: Room) -> None:
     assert said(room.person.fairlead("agents", "--project", "/nowhere")) == (
-        "nobody is here, in /nowhere; --all lists those of all projects\n"
+        "no agents in /nowhere; --all lists the agents of all projects\n"
     )
     with client(room.home, "gone") as elk:
         name = elk.mail("identity")["agent"]["name"]
@@ -361,7 +361,7 @@ def test_those_of_a_project_and_those_that_have_ended(room: Room) -> None:
 
 def test_a_heartbeat_is_silent(room: Room) -> None:
     assert said(room.fox.fairlead("heartbeat")) == ""
-    assert said(room.fox.fairlead("heartbeat", "--session-start", "--session-id", "s1")) == ""
+    assert said(room.fox.fairlead("heartbeat", "--session-start", "--session", "s1")) == ""
 
 
 def test_an_agent_may_take_another_name_and_is_told_who_it_is(room: Room) -> None:
@@ -376,7 +376,7 @@ def test_an_agent_may_take_another_name_and_is_told_who_it_is(room: Room) -> Non
         assert restored.startswith("You are the agent reviewer")
         assert restored.endswith("You saved: reading the\nparser\n")
         assert old != "reviewer"
-    assert "User is no session" in error(room.person.fairlead("identity", "rename", "boss"))
+    assert "User is not a session" in error(room.person.fairlead("identity", "rename", "boss"))
 
 
 def test_the_tasks_of_a_session_are_listed(room: Room) -> None:

@@ -275,7 +275,7 @@ def test_explain_speaks_json(project: Project) -> None:
 def test_explain_takes_a_payload_and_runs_nothing(project: Project) -> None:
     payload = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(project.folder)}
     done = project.run("explain", stdin=json.dumps(payload))
-    assert "commands that would run\n  test ! -e broken  (a failure is told as: Remove `broken`.)\n" in done.stdout
+    assert "commands that would run\n  test ! -e broken  (message on failure: Remove `broken`.)\n" in done.stdout
 
 
 CASES = """
@@ -312,7 +312,7 @@ def test_a_case_that_comes_out_differently_is_a_miss(project: Project) -> None:
     project.policy.write_text(POLICY + CASES.replace("expect: allow", "expect: block"))
     done = project.run("test", str(project.policy))
     assert done.returncode == 1
-    assert done.stdout.endswith("MISS  reading is free: expected block, got allow\n3 passed, 1 failed\n")
+    assert done.stdout.endswith("FAIL  reading is free: expected block, got allow\n3 passed, 1 failed\n")
 
 
 def test_a_case_that_cannot_be_checked_is_a_miss_and_the_next_is_run(project: Project) -> None:
@@ -321,8 +321,8 @@ def test_a_case_that_cannot_be_checked_is_a_miss_and_the_next_is_run(project: Pr
     project.policy.write_text(POLICY + broken)
     done = project.run("test")
     assert done.returncode == 1
-    assert "MISS  a: it cannot be checked: " in done.stdout
-    assert "MISS  b: the payload cannot be read: unknown event 'PreTolUse'; did you mean PreToolUse?\n" in done.stdout
+    assert "FAIL  a: the guard failed: " in done.stdout
+    assert "FAIL  b: the payload cannot be read: unknown event 'PreTolUse'; did you mean PreToolUse?\n" in done.stdout
 
 
 def test_the_cases_of_a_file_are_judged_by_that_file(project: Project) -> None:
@@ -364,7 +364,7 @@ def test_no_policy_is_told_with_what_to_do(bare: Project) -> None:
     ("args", "expected"),
     [
         (["--all"], "unknown option '--all'; see fairlead test --help"),
-        (["a", "b"], "test takes one file or folder, got 2"),
+        (["a", "b"], "test: unexpected argument 'b'; see fairlead test --help"),
     ],
 )
 def test_a_slip_on_the_command_line_of_test_is_told(project: Project, args: list[str], expected: str) -> None:

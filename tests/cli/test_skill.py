@@ -7,13 +7,17 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 import yaml
+from cli.command_line import run
 
-from fairlead.cli import hooks, main
+from fairlead.cli.app import make_root
+from fairlead.clients import _skill
 from fairlead.clients._skill import skill_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 NEWEST = ("--client-version", "2.1.325")
@@ -34,6 +38,10 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "claude"
 
 
+def run_hooks(args: Sequence[str]) -> int:
+    return run("hooks", args)
+
+
 def skill(config: Path) -> Path:
     return config / "skills/fairlead-mail/SKILL.md"
 
@@ -52,23 +60,25 @@ def test_it_teaches_commands_and_options_that_there_are() -> None:
     assert len(lines) == 8
     for line in lines:
         _, command, *words = shlex.split(line)
-        assert command in main.COMMANDS
-        usage = sys.modules.get(f"fairlead.cli.{command}") or __import__(f"fairlead.cli.{command}", fromlist=["USAGE"])
-        assert [word for word in words if word.startswith("--") and word not in usage.USAGE] == []
+        with click.Context(make_root()) as ctx:
+            found = make_root().get_command(ctx, command)
+        assert found is not None
+        options = {name for param in found.params for name in param.opts}
+        assert [word for word in words if word.startswith("--") and word not in options] == []
 
 
 def test_it_is_put_there_only_if_asked_for(config: Path) -> None:
-    assert hooks.run(["install", *NEWEST]) == 0
+    assert run_hooks(["install", *NEWEST]) == 0
     assert not skill(config).exists()
-    assert hooks.run(["install", "--skill", "--dry-run", *NEWEST]) == 0
+    assert run_hooks(["install", "--skill", "--dry-run", *NEWEST]) == 0
     assert not skill(config).exists()
-    assert hooks.run(["install", "--skill", *NEWEST]) == 0
+    assert run_hooks(["install", "--skill", *NEWEST]) == 0
     assert skill(config).read_bytes() == skill_text()
 
 
 def test_it_goes_with_the_hooks_and_leaves_no_folder(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    hooks.run(["install", "--skill", *NEWEST])
-    hooks.run(["uninstall"])
+    run_hooks(["install", "--skill", *NEWEST])
+    run_hooks(["uninstall"])
     assert not config.exists()
     assert f"skill removed: {skill(config)}" in capsys.readouterr().out
 
@@ -77,29 +87,29 @@ def test_one_of_an_earlier_version_is_brought_up_to_date_and_taken_away(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("fairlead.clients._skill.skill_text", lambda: b"of an earlier version\n")
-        hooks.run(["install", "--skill", *NEWEST])
-    hooks.run(["install", "--skill", *NEWEST])
+        patch.setattr(_skill, "skill_text", lambda: b"of an earlier version\n")
+        run_hooks(["install", "--skill", *NEWEST])
+    run_hooks(["install", "--skill", *NEWEST])
     assert skill(config).read_bytes() == skill_text()
-    hooks.run(["uninstall"])
+    run_hooks(["uninstall"])
     assert not config.exists()
 
 
 def test_one_that_a_person_has_changed_is_left_alone(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    hooks.run(["install", "--skill", *NEWEST])
+    run_hooks(["install", "--skill", *NEWEST])
     skill(config).write_text("mine\n")
-    hooks.run(["install", "--skill", *NEWEST])
-    hooks.run(["uninstall"])
+    run_hooks(["install", "--skill", *NEWEST])
+    run_hooks(["uninstall"])
     assert skill(config).read_text() == "mine\n"
-    assert capsys.readouterr().out.count("was changed by somebody, so it is left as it is") == 2
+    assert capsys.readouterr().out.count("was changed by somebody, so it is left unchanged") == 2
 
 
 def test_other_skills_stay(config: Path) -> None:
     other = config / "skills/other/SKILL.md"
     other.parent.mkdir(parents=True)
     other.write_text("other\n")
-    hooks.run(["install", "--skill", *NEWEST])
-    hooks.run(["uninstall"])
+    run_hooks(["install", "--skill", *NEWEST])
+    run_hooks(["uninstall"])
     assert [str(path.relative_to(config)) for path in config.rglob("*")] == [
         "skills",
         "skills/other",

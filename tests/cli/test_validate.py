@@ -7,9 +7,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from cli.command_line import error_of, run
 
-from fairlead.cli import init, schema, validate
-from fairlead.errors import UsageError
 from fairlead.policy import load_policy
 from fairlead.policy.config._schema import policy_schema
 
@@ -48,14 +47,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_valid_policy_is_summed_up(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
-    assert validate.run([]) == 0
+    assert run("validate") == 0
     assert capsys.readouterr() == (f"{project}/.fairlead.yaml: valid: 5 rules, 4 commands\n{IN_FORCE}", "")
 
 
 def test_the_user_wide_policy_is_checked_too(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".conclaude.yml").write_text("")
     (home / "config.yaml").write_text("stop: {commands: [{run: make}]}")
-    assert validate.run([str(project)]) == 0
+    assert run("validate", [str(project)]) == 0
     assert capsys.readouterr().out == (
         f"{project}/.conclaude.yml: valid: 0 rules, 0 commands\n{home}/config.yaml: valid: 0 rules, 1 command\n"
         f"{IN_FORCE}"
@@ -64,7 +63,7 @@ def test_the_user_wide_policy_is_checked_too(project: Path, home: Path, capsys: 
 
 def test_every_mistake_is_a_line_on_stderr(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "policy.yaml").write_text(BROKEN)
-    assert validate.run(["../policy.yaml"]) == 1
+    assert run("validate", ["../policy.yaml"]) == 1
     advice = "use `infinite: true` to keep the agent going, and `maxBlocks` to limit it"
     assert capsys.readouterr() == (
         "",
@@ -79,13 +78,13 @@ def test_every_mistake_is_a_line_on_stderr(project: Path, capsys: pytest.Capture
 def test_a_file_is_checked_by_itself(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "config.yaml").write_text(BROKEN)
     (project / "policy.yaml").write_text(VALID)
-    assert validate.run(["../policy.yaml"]) == 0
+    assert run("validate", ["../policy.yaml"]) == 0
     assert capsys.readouterr().out == f"../policy.yaml: valid: 5 rules, 4 commands\n{IN_FORCE}"
 
 
 def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "policy.yaml").write_text(VALID)
-    assert validate.run(["--json", "../policy.yaml"]) == 0
+    assert run("validate", ["--json", "../policy.yaml"]) == 0
     files = [{"file": "../policy.yaml", "rules": 5, "commands": 4}]
     assert json.loads(capsys.readouterr().out) == {
         "valid": True,
@@ -97,7 +96,7 @@ def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -
     }
 
     (project / "policy.yaml").write_text("stop: {infinite: 1}")
-    assert validate.run(["../policy.yaml", "--json"]) == 1
+    assert run("validate", ["../policy.yaml", "--json"]) == 1
     message = "the number 1 for `stop.infinite`; expected true or false"
     mistakes = [{"file": "../policy.yaml", "line": 1, "column": 18, "message": message}]
     found = json.loads(capsys.readouterr().out)
@@ -107,21 +106,21 @@ def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -
 def test_what_holds_is_told_as_it_is_set(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     off = "preToolUse: {protectOwnFiles: false, preventUpdateGitIgnored: true, bash: {unparsable: deny}}\n"
     (project / ".fairlead.yaml").write_text(off)
-    validate.run([])
+    run("validate")
     told = "preventRootAdditions, preventGeneratedFileEdits, preventUpdateGitIgnored, bash.unparsable: deny"
     assert capsys.readouterr().out.endswith(f"in force beside the rules: {told}\n")
 
     (project / ".fairlead.yaml").unlink()
     shutil.rmtree(home / "policies")
     (home / "config.yaml").write_text("stop: {infinite: true}\n")
-    validate.run([])
+    run("validate")
     assert "preventRootAdditions" not in capsys.readouterr().out
 
 
 def test_a_fresh_file_says_what_holds(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    init.run([str(project)])
+    run("init", [str(project)])
     capsys.readouterr()
-    assert validate.run([]) == 0
+    assert run("validate") == 0
     assert capsys.readouterr() == (f"{project}/.fairlead.yaml: valid: 0 rules, 0 commands\n{IN_FORCE}", "")
 
 
@@ -130,27 +129,27 @@ def test_a_hint_is_told_and_the_file_is_valid(project: Path, capsys: pytest.Capt
         "preToolUse:\n  toolUsageValidation:\n    - {tool: Write, commandPattern: 'rm *', pattern: '', action: block}\n"
     )
     (project / ".conclaude.yaml").write_text(rule)
-    assert validate.run([]) == 0
+    assert run("validate") == 0
     what = "`preToolUse.toolUsageValidation[0]` never matches: Write has no command"
     out, err = capsys.readouterr()
     place = f"{project}/.conclaude.yaml:3:7"
     assert err == f"{place}: hint: {what}; write `tool: Bash`, or `pattern` for the file\n"
     assert out == f"{project}/.conclaude.yaml: valid: 1 rule, 0 commands\n{IN_FORCE}"
 
-    validate.run(["--json"])
+    run("validate", ["--json"])
     (hint,) = json.loads(capsys.readouterr().out)["hints"]
     assert (hint["line"], hint["column"], hint["message"].partition(";")[0]) == (3, 7, what)
 
 
 def test_one_mistake_is_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "policy.yaml").write_text("stop: {infinite: 1}")
-    validate.run(["../policy.yaml"])
+    run("validate", ["../policy.yaml"])
     assert capsys.readouterr().err.endswith("\n1 mistake\n")
 
 
 def test_where_there_are_too_many_mistakes_it_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "policy.yaml").write_text("".join(f"k{number}: 1\n" for number in range(200)))
-    validate.run(["../policy.yaml"])
+    run("validate", ["../policy.yaml"])
     assert capsys.readouterr().err.endswith("\n100 mistakes; there may be more\n")
 
 
@@ -160,7 +159,7 @@ def test_where_there_are_too_many_mistakes_it_is_said(project: Path, capsys: pyt
 @pytest.mark.parametrize("target", [".", "..", "../.fairlead.yaml"])
 def test_what_is_valid_is_kept_as_the_last_good_version(project: Path, target: str) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
-    validate.run([target])
+    run("validate", [target])
     (project / ".fairlead.yaml").write_text(BROKEN)
     (layer,) = load_policy(str(project)).layers
     assert layer.policy.pre_tool_use.uneditable_files[0] == ".env"
@@ -168,7 +167,7 @@ def test_what_is_valid_is_kept_as_the_last_good_version(project: Path, target: s
 
 def test_what_is_not_valid_is_not_kept(project: Path, home: Path) -> None:
     (project / ".fairlead.yaml").write_text(BROKEN)
-    validate.run([])
+    run("validate")
     assert not (home / "policies").exists()
 
 
@@ -177,23 +176,23 @@ def test_a_file_that_no_event_would_load_is_not_kept(project: Path, home: Path, 
     """Else a file that the agent may write could take the place of one that it may not."""
     (project / ".fairlead.yaml").write_text(VALID)
     (project / name).write_text("preToolUse: {protectOwnFiles: false}\n")
-    assert validate.run([f"../{name}"]) == 0
+    assert run("validate", [f"../{name}"]) == 0
     assert not (home / "policies").exists()
 
 
 def test_what_was_only_tried_goes_with_its_file(project: Path) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
-    validate.run([])
+    run("validate")
     (project / ".fairlead.yaml").unlink()
     assert load_policy(str(project)).layers == ()
 
 
 def test_what_an_event_was_decided_by_stays_whatever_is_tried_before_or_after(project: Path) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
-    validate.run([])
+    run("validate")
     load_policy(str(project))
     (project / ".fairlead.yaml").write_text("stop: {infinite: true}\n")
-    validate.run([])
+    run("validate")
     (project / ".fairlead.yaml").unlink()
     (layer,) = load_policy(str(project)).layers
     assert layer.policy.stop.infinite
@@ -205,7 +204,7 @@ def test_a_policy_that_holds_although_it_is_gone_is_told_of(project: Path, capsy
     load_policy(str(project / "src"))
     (project / "src/.fairlead.yaml").unlink()
     capsys.readouterr()
-    assert validate.run([]) == 0
+    assert run("validate") == 0
     assert (
         f"{project}/src/.fairlead.yaml: the file was deleted. Its last good version is used. "
         in capsys.readouterr().err
@@ -217,7 +216,7 @@ def test_a_policy_that_cannot_be_kept_is_valid_all_the_same(
 ) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
     (home / "policies").write_text("in the way")
-    assert validate.run([]) == 0
+    assert run("validate") == 0
     assert capsys.readouterr().err.startswith(f"{home}/policies: cannot cache the policy: ")
 
 
@@ -225,34 +224,25 @@ def test_a_policy_that_cannot_be_kept_is_valid_all_the_same(
 
 
 def test_no_policy_is_told_with_what_to_do(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert validate.run([]) == 1
+    assert run("validate") == 1
     expected = f"{project}/src: no policy here or in the folders above; `fairlead init` writes one\n"
     assert capsys.readouterr() == ("", expected)
-    assert validate.run(["gone.yaml"]) == 1
+    assert run("validate", ["gone.yaml"]) == 1
     assert capsys.readouterr() == ("", "gone.yaml: no such file or folder; `fairlead init` writes a policy\n")
 
 
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["--jsno"], "unknown option '--jsno'; the only one is --json"),
-        (["a", "b"], "validate takes one file or folder, got 2"),
+        (["--jsno"], "unknown option '--jsno'; did you mean --json?"),
+        (["a", "b"], "validate: unexpected argument 'b'; see fairlead validate --help"),
     ],
 )
-def test_a_slip_on_the_command_line_is_told(args: list[str], expected: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        validate.run(args)
-    assert str(caught.value) == expected
+def test_a_slip_on_the_command_line_is_told(args: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert error_of(capsys, "validate", args) == expected
 
 
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert schema.run([]) == 0
+    assert run("schema") == 0
     assert json.loads(capsys.readouterr().out) == policy_schema()
-    with pytest.raises(UsageError, match="schema takes no arguments, got 'x'; it prints to stdout"):
-        schema.run(["x"])
-
-
-def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (validate.run(["--help"]), schema.run(["-h"])) == (0, 0)
-    assert capsys.readouterr().out == validate.USAGE + schema.USAGE
-    assert "example:\n  fairlead validate .fairlead.yaml\n" in validate.USAGE
+    assert error_of(capsys, "schema", ["x"]) == "schema: unexpected argument 'x'; see fairlead schema --help"

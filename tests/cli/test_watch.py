@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from cli.command_line import error_of
 from tui.fake_daemon import FakeDaemon
 from tui.sample_sessions import session
 
-from fairlead.cli import watch
-from fairlead.errors import UsageError
 from fairlead.sessions import AttentionNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-START = "import sys; from fairlead.cli.watch import run; sys.exit(run(sys.argv[1:]))"
+START = "import sys; from fairlead.cli.main import main; sys.exit(main(['watch', *sys.argv[1:]]))"
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_without_a_terminal_the_rows_are_printed(home: Path, args: tuple[str, ..
         ["!", "needs", "you", "Clean"],
     ]
     assert done.stderr == (
-        "" if args else "fairlead: no terminal here, so this is the view as it is now, as of --once\n"
+        "" if args else "fairlead: there is no terminal, so this is the view as it is now, as with --once\n"
     )
 
 
@@ -93,27 +92,21 @@ def test_a_dumb_terminal_gets_the_rows_too(home: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_no_daemon_is_an_error_that_says_what_to_do(home: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAIRLEAD_HOME", str(home))
-        with pytest.raises(Exception, match="start one: fairlead daemon start"):
-            watch.run(["--once"])
-
-
-def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert watch.run(["--help"]) == 0
-    assert "example:\n  fairlead watch --project ." in capsys.readouterr().out
+def test_no_daemon_is_an_error_that_says_what_to_do(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAIRLEAD_HOME", str(home))
+    assert error_of(capsys, "watch", ["--once"]).endswith("fairlead daemon start")
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("args", "said"),
     [
-        (["--nope"], "unknown option '--nope'"),
-        (["--theme", "pink"], "--theme: expected light, dark or plain, got 'pink'"),
+        (["--nope"], "unknown option '--nope'; see fairlead watch --help"),
+        (["--theme", "pink"], "--theme: expected one of light, dark, plain, got 'pink'"),
         (["--theme"], "--theme needs a value"),
         (["--project=/no/such"], "--project: no such folder: /no/such"),
     ],
 )
-def test_a_wrong_command_line_is_explained(args: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
-        watch.run(args)
+def test_a_slip_on_the_command_line_is_told(args: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert error_of(capsys, "watch", args) == said

@@ -208,7 +208,7 @@ def test_nobody_can_be_told_where_there_is_neither_desktop_nor_channel(home: Dae
         asks(home)
         until(lambda: attention(home) == {"waiting": 1, "held": 1, "told": 0, "can_tell": False}, "it is decided")
         said = home.fairlead("daemon", "status").stdout
-        assert "1 session waits for you; you were told of 0; you cannot be told: no desktop here" in said
+        assert "1 session waits for you; you were notified of 0; you cannot be notified: no desktop here" in said
     assert troubles(home) == []
     assert not (home.state / "notify.log").exists()
 

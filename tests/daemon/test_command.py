@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from daemon.daemon_home import DaemonHome
 
 
+NO_DURATION = "--idle: expected a duration such as 30s, 10m, 2h or 1d, or a number of seconds above 0, got"
+
+
 def begin(home: DaemonHome, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(FAIRLEAD), *words], env=home.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -69,6 +72,18 @@ def test_what_a_killed_daemon_left_is_no_daemon(home: DaemonHome) -> None:
     assert home.fairlead("daemon", "stop") == Done(0, "no daemon is running\n", "")
 
 
+def test_without_a_command_the_help_is_on_stderr(home: DaemonHome) -> None:
+    done = home.fairlead("daemon")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("Usage: fairlead daemon COMMAND [OPTIONS]\n")
+
+
+def test_the_idle_time_is_a_duration_and_the_daemon_gets_it(home: DaemonHome) -> None:
+    started = home.fairlead("daemon", "start", "--idle", "2s")
+    assert started.exit_code == 0, started
+    until(lambda: home.status() is None, "it stops by itself")
+
+
 def test_run_stays_and_ends_by_a_signal(home: DaemonHome) -> None:
     daemon = begin(home, "daemon", "run", "--port", "0")
     until(lambda: home.status() is not None, "it answers")
@@ -83,19 +98,18 @@ def test_run_stays_and_ends_by_a_signal(home: DaemonHome) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "daemon: expected run, start, stop or status, got ''"),
-        (["strat"], "daemon: expected run, start, stop or status, got 'strat'"),
-        (["start", "--prot", "1"], "unknown option '--prot'; options are --idle SECONDS and --port N"),
-        (["run", "--idle", "soon"], "--idle: expected a number of seconds above 0, got 'soon'"),
-        (["run", "--idle"], "--idle: expected a number of seconds above 0, got ''"),
-        (["start", "--idle", "nan"], "--idle: expected a number of seconds above 0, got 'nan'"),
-        (["start", "--port=70000"], "--port: expected a number from 0 to 65535, got '70000'"),
-        (["start", "--port", "-1"], "--port: expected a number from 0 to 65535, got '-1'"),
-        (["stop", "now"], "unknown option 'now'; see fairlead daemon --help"),
-        (["status", "--jsno"], "unknown option '--jsno'; see fairlead daemon --help"),
+        (["strat"], "unknown command 'strat' of daemon; did you mean start?"),
+        (["start", "--prot", "1"], "unknown option '--prot'; did you mean --port?"),
+        (["run", "--idle", "soon"], f"{NO_DURATION} 'soon'"),
+        (["run", "--idle"], "--idle needs a value"),
+        (["start", "--idle", "nan"], f"{NO_DURATION} 'nan'"),
+        (["start", "--port=70000"], "--port: expected a whole number, 0 to 65535, got '70000'"),
+        (["start", "--port", "-1"], "--port: expected a whole number, 0 to 65535, got '-1'"),
+        (["stop", "now"], "daemon stop: unexpected argument 'now'; see fairlead daemon stop --help"),
+        (["status", "--jsno"], "unknown option '--jsno'; did you mean --json?"),
     ],
 )
-def test_a_slip_of_the_pen_is_told(home: DaemonHome, words: list[str], message: str) -> None:
+def test_a_wrong_command_line_is_told(home: DaemonHome, words: list[str], message: str) -> None:
     assert home.fairlead("daemon", *words) == Done(1, "", f"fairlead: {message}\n")
 
 
@@ -112,7 +126,7 @@ def test_a_port_that_is_taken_is_told(home: DaemonHome) -> None:
     message = f"port {port}: cannot listen there: Address already in use; choose another with --port"
     assert run == Done(1, "", f"fairlead: {message}\n")
     assert start.exit_code == 1
-    assert f"the daemon did not come up: fairlead: {message}; see {own}/daemon.log" in start.stderr
+    assert f"the daemon did not start: fairlead: {message}; see {own}/daemon.log" in start.stderr
 
 
 def test_a_daemon_that_hangs_is_told_in_time_and_events_are_answered(home: DaemonHome) -> None:
@@ -145,4 +159,4 @@ def test_a_state_folder_that_cannot_be_made_is_told(home: DaemonHome) -> None:
     home.state.write_text("in the way")
     done = home.fairlead("daemon", "start")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"fairlead: the daemon cannot be begun: {home.state}: File exists\n"
+    assert done.stderr == f"fairlead: the daemon cannot be started: {home.state}: File exists\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -192,6 +193,33 @@ def test_waiting_ends_when_it_has_come_true(live: DaemonHome, until_word: str, t
     assert waiting.returncode == 0
 
 
+def has_socket(pid: int) -> bool:
+    """Whether a process has asked the daemon, and listens to it."""
+    return any("socket:" in str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def test_waiting_ends_by_ctrl_c_in_one_line(live: DaemonHome) -> None:
+    send(live, "UserPromptSubmit", prompt="Go.")
+    becomes(live, "s1", "working")
+    waiting = subprocess.Popen(
+        [FAIRLEAD, "sessions", "wait", "--until", "ended"],
+        env=live.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: has_socket(waiting.pid), "it waits")
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.communicate(timeout=30) == ("", "fairlead: interrupted\n")
+    assert waiting.returncode == 130
+
+
+def test_the_sessions_that_were_waited_for_are_json(live: DaemonHome) -> None:
+    needs_permission(live)
+    done = live.fairlead("sessions", "wait", "--until", "attention", "--json")
+    assert [row["id"] for row in json.loads(done.stdout)["sessions"]] == ["s1"]
+
+
 def test_waiting_ends_when_the_time_is_up(live: DaemonHome) -> None:
     send(live, "UserPromptSubmit", prompt="Go.")
     becomes(live, "s1", "working")
@@ -202,16 +230,18 @@ def test_waiting_ends_when_the_time_is_up(live: DaemonHome) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--tre"], "unknown option '--tre'; see fairlead sessions --help"),
-        (["wait"], "--until: expected attention, idle or ended, got ''"),
+        (["--tre"], "unknown option '--tre'; did you mean --tree?"),
+        (["lsit"], "unknown command 'lsit' of sessions; did you mean list?"),
+        (["wait"], "sessions wait: until when? Give --until with one of attention, idle, ended"),
+        (["wait", "--until", "never"], "--until: expected one of attention, idle, ended, got 'never'"),
         (
             ["wait", "--until", "idle", "--timeout", "soon"],
-            "--timeout: expected a number of seconds above 0, got 'soon'",
+            "--timeout: expected a duration such as 30s, 10m, 2h or 1d, or a number of seconds above 0, got 'soon'",
         ),
-        (["wait", "--until", "idle", "--session", "x"], "--session: no session's id begins with 'x'"),
+        (["wait", "--until", "idle", "--session", "x"], "--session: no session's id starts with 'x'"),
     ],
 )
-def test_a_slip_of_the_pen_is_told(live: DaemonHome, words: list[str], said: str) -> None:
+def test_a_wrong_command_line_is_told(live: DaemonHome, words: list[str], said: str) -> None:
     done = live.fairlead("sessions", *words)
     assert done.exit_code == 1
     assert said in done.stderr

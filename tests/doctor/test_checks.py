@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from fairlead.cli.doctor import examine
 from fairlead.clients import InstalledHook, SettingsFile
+from fairlead.doctor import examine
 from fairlead.doctor._facts import (
     Client,
     Daemon,

@@ -22,7 +22,7 @@ from fairlead.tui import _tmux
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-START = "import sys; from fairlead.cli.watch import run; sys.exit(run(sys.argv[1:]))"
+START = "import sys; from fairlead.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
 class Tmux:
@@ -88,7 +88,7 @@ def waiting(tmux: Tmux) -> Iterator[FakeDaemon]:
 def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: FakeDaemon) -> None:
     watch = tmux.run("new-session", "-dP", "-F", "#{pane_id}", "-s", "watch", "-x", "100", "-y", "30")
     tmux.run("new-session", "-d", "-s", "outer", "-x", "100", "-y", "30")
-    tmux.run("send-keys", "-t", watch, f"exec {sys.executable} -c '{START}'", "Enter")
+    tmux.run("send-keys", "-t", watch, f"exec {sys.executable} -c '{START}' watch", "Enter")
     tmux.wait(lambda: "Clean up" in tmux.screen(watch) and "live" in tmux.screen(watch))
 
     # a terminal inside a pane of the same server is a client like any other

@@ -1,1 +1,1 @@
-"""The command line: one file per command, imported on demand."""
+"""The command line. `commands` lists every command with the module that has it; modules are imported on demand."""

@@ -1,93 +1,145 @@
-"""`fairlead daemon`: run it here, begin it in the background, stop it, or ask how it is."""
+"""`fairlead daemon`: runs the daemon here, starts it in the background, stops it, or shows its status."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from fairlead import __version__
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.param_types import Duration, Number
+from fairlead.cli.support.screen import print_lines
 from fairlead.daemon import daemon_log_file, start_daemon
-from fairlead.errors import FairleadError, UsageError
+from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, daemon_pid, request
 from fairlead.paths import runtime_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator
 
-USAGE = """\
-usage: fairlead daemon run [--idle SECONDS] [--port N]     answer events here, until Ctrl-C
-       fairlead daemon start [--idle SECONDS] [--port N]   the same in the background
-       fairlead daemon stop                                finish what is under way, and go
-       fairlead daemon status [--json]                     say how it is
+_TIMEOUT = 10.0
+"""Seconds for a daemon to start or to stop."""
 
-Events start a daemon by themselves, and it stops when none has come for half an hour: there is no need
-to run any of this. FAIRLEAD_NO_DAEMON=1 keeps events from starting one; they are then decided one by one.
-
-options:
-  --idle SECONDS   stop after so many seconds without an event (default: 1800)
-  --port N         answer on a port of this machine too, for those who know the token in the runtime folder
-                   (0: any free one); off by default
-
-example:
-  fairlead daemon start && fairlead daemon status
-
-exit codes: 0 done, or running; 1 it cannot be done, or it does not answer; 3 status: no daemon is running
-"""
-
-_PATIENCE = 10.0
-"""Seconds for a daemon to come or go."""
-
-_TURN = 0.02
+_POLL_INTERVAL = 0.02
 _NOT_RUNNING = 3
+_MAX_PORT = 65535
+_LOG_TAIL = 4096
 
 
-def run(args: Sequence[str]) -> int:
-    """Do what the first word says."""
-    if "--help" in args or "-h" in args:
-        print(USAGE, end="")
-        return 0
-    commands: dict[str, Callable[[Sequence[str]], int]] = {
-        "run": _run,
-        "start": _start,
-        "stop": _stop,
-        "status": _status,
-    }
-    word = args[0] if args else ""
-    if word not in commands:
-        raise UsageError(f"daemon: expected run, start, stop or status, got {word!r}")
-    return commands[word](args[1:])
+# -- options and text ----------------------------------------------------------------------------------
 
 
-def _run(args: Sequence[str]) -> int:
+def to_words(idle: float | None, port: int | None) -> list[str]:
+    """Return the words that the daemon's own process is started with."""
+    words = [] if idle is None else ["--idle", str(idle)]
+    return words if port is None else [*words, "--port", str(port)]
+
+
+def status_lines(status: dict[str, Any], python_launcher: str = "") -> Iterator[str]:
+    """Yield the status of a daemon. `python_launcher` says why events are slower than they could be."""
+    other = "" if status["version"] == __version__ else f" (this is {__version__}: it stops at the next event)"
+    yield f"running    pid {status['pid']}, version {status['version']}{other}, for {_span(status['uptime'])}"
+    yield from (f"listens    {address}" for address in status["listens"])
+    yield f"events     {status['events']} answered, {status['spool']} waiting in the spool, {status['stored']} stored"
+    yield f"memory     {status['memory'] / 1e6:.0f} MB"
+    yield f"loop       delayed by at most {status['loop_lag'] * 1000:.0f} ms in the last minute"
+    yield from _attention_lines(status.get("attention"))
+    if status["troubles"]:
+        yield f"errors     {status['troubles']}; see: fairlead events --last 50"
+    if python_launcher:
+        yield f"launcher   {python_launcher}"
+
+
+def _attention_lines(fields: dict[str, Any] | None) -> list[str]:
+    if not fields:  # an older daemon
+        return []
+    barred = "" if fields["can_tell"] else "; you cannot be notified: no desktop here, and no channels"
+    wait = "session waits" if fields["waiting"] == 1 else "sessions wait"
+    return [f"attention  {fields['waiting']} {wait} for you; you were notified of {fields['told']}{barred}"]
+
+
+def _span(seconds: float) -> str:
+    hours, rest = divmod(int(seconds), 3600)
+    return f"{hours} h {rest // 60} min" if hours else f"{rest // 60} min {rest % 60} s" if rest >= 60 else f"{rest} s"  # noqa: PLR2004 - a minute
+
+
+# -- the commands --------------------------------------------------------------------------------------
+
+
+def _run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    function = click.option(
+        "--port",
+        metavar="N",
+        type=Number(0, _MAX_PORT),
+        help=(
+            "Also listen on a port of this machine, for programs that know the token in the runtime folder; 0 takes "
+            "any free port (default: off)."
+        ),
+    )(function)
+    return click.option(
+        "--idle",
+        metavar="DURATION",
+        type=Duration(positive=True),
+        help="Stop after that time without an event (default: 30m).",
+    )(function)
+
+
+@click.command(
+    "run",
+    cls=Command,
+    examples=("fairlead daemon run --idle 1d",),
+    exit_codes=((0, "it was stopped"), (1, "it cannot run; stderr says why")),
+)
+@_run_options
+def run(*, idle: float | None, port: int | None) -> int:
+    """Run the daemon in the foreground.
+
+    It answers events until Ctrl-C. This is how to run it as a service.
+    """
     from fairlead.daemon.command import main
 
-    return main(args)
+    return main(to_words(idle, port))
 
 
-def _start(args: Sequence[str]) -> int:
-    from fairlead.daemon.command import read_options
-
-    read_options(args)
+@click.command(
+    "start",
+    cls=Command,
+    examples=("fairlead daemon start && fairlead daemon status",),
+    exit_codes=((0, "it answers"), (1, "it cannot be started; stderr says why")),
+)
+@_run_options
+def start(*, idle: float | None, port: int | None) -> int:
+    """Start the daemon in the background."""
     running = _ask_status()
     if running is not None:
         print(f"running already: pid {running['pid']}, version {running['version']}")
         return 0
-    begun = monotonic()
+    started_at = monotonic()
     try:
-        pid = start_daemon(*args)
+        pid = start_daemon(*to_words(idle, port))
     except OSError as error:
-        raise FairleadError(f"the daemon cannot be begun: {error.filename}: {error.strerror}") from None
-    status = _wait(lambda: _ask_status() or _gone(pid))
+        raise FairleadError(f"the daemon cannot be started: {error.filename}: {error.strerror}") from None
+    status = _wait(lambda: _ask_status() or _has_ended(pid))
     if not isinstance(status, dict):
-        raise FairleadError(f"the daemon did not come up: {_last_words()}; see {daemon_log_file()}")
-    print(f"started: pid {status['pid']}, in {monotonic() - begun:.1f} s, listens at {' and '.join(status['listens'])}")
+        raise FairleadError(f"the daemon did not start: {_last_log_line()}; see {daemon_log_file()}")
+    seconds = monotonic() - started_at
+    print(f"started: pid {status['pid']}, in {seconds:.1f} s, listens at {' and '.join(status['listens'])}")
     return 0
 
 
-def _stop(args: Sequence[str]) -> int:
-    _no_more(args)
+@click.command(
+    "stop",
+    cls=Command,
+    examples=("fairlead daemon stop",),
+    exit_codes=((0, "stopped, or none was running"), (1, "it does not answer or stop; stderr says why")),
+)
+def stop() -> int:
+    """Stop the daemon after it has finished its current work."""
     try:
         pid = request("POST", "/v1/stop")["pid"]
     except DaemonNotResponding:
@@ -96,83 +148,79 @@ def _stop(args: Sequence[str]) -> int:
         print("no daemon is running")
         return 0
     if _wait(lambda: daemon_pid(runtime_folder()) != pid or None) is None:
-        raise FairleadError(f"the daemon (pid {pid}) has not gone within {_PATIENCE:g} s; end it with kill {pid}")
+        raise FairleadError(f"the daemon (pid {pid}) did not stop within {_TIMEOUT:g} s; end it with kill {pid}")
     print(f"stopped: pid {pid}")
     return 0
 
 
-def _status(args: Sequence[str]) -> int:
-    _no_more([word for word in args if word != "--json"])
+@click.command(
+    "status",
+    cls=Command,
+    examples=("fairlead daemon status", "fairlead daemon status --json"),
+    exit_codes=((0, "it runs"), (1, "it does not answer"), (3, "no daemon is running")),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(*, as_json: bool) -> int:
+    """Show whether the daemon runs, and its load."""
     try:
-        status = request("GET", "/v1/status")
+        document = request("GET", "/v1/status")
     except DaemonUnavailable as error:
-        print(json.dumps({"running": False, "why": str(error)}) if "--json" in args else error)
+        print(json.dumps({"running": False, "why": str(error)}) if as_json else error)
         return 1 if isinstance(error, DaemonNotResponding) else _NOT_RUNNING
-    if "--json" in args:
-        print(json.dumps({"running": True, **status}))
-        return 0
-    for line in _told(status):
-        print(line)
+    if as_json:
+        print(json.dumps({"running": True, **document}))
+    else:
+        print_lines(status_lines(document, _python_launcher()))
     return 0
 
 
-def _told(status: dict[str, Any]) -> list[str]:
-    other = "" if status["version"] == __version__ else f" (this is {__version__}: it goes at the next event)"
-    return [
-        f"running    pid {status['pid']}, version {status['version']}{other}, for {_span(status['uptime'])}",
-        *(f"listens    {place}" for place in status["listens"]),
-        f"events     {status['events']} answered, {status['spool']} waiting in the spool, {status['stored']} stored",
-        f"memory     {status['memory'] / 1e6:.0f} MB",
-        f"loop       late by {status['loop_lag'] * 1000:.0f} ms at most in the last minute",
-        *_attention(status.get("attention")),
-        *([f"troubles   {status['troubles']}; see: fairlead events --last 50"] if status["troubles"] else []),
-    ]
+def _python_launcher() -> str:
+    """Return what is wrong with a launcher in Python; "" if it is a compiled one, or there is none."""
+    if _is_compiled(os.path.join(os.path.dirname(sys.executable), "fairlead-hook")):
+        return ""  # nearly always; to look closer takes 50 ms of imports
+    from fairlead import clients
+
+    try:
+        launcher = clients.find_launcher(clients.launcher_folders(), sys.executable).hook
+    except clients.InstallError:
+        return ""
+    return f"{clients.PYTHON_LAUNCHER}; {clients.COMPILE_LAUNCHER}" if clients.is_python_launcher(launcher) else ""
 
 
-def _attention(told: dict[str, Any] | None) -> list[str]:
-    if not told:  # an older daemon
-        return []
-    barred = "" if told["can_tell"] else "; you cannot be told: no desktop here, and no channels"
-    wait = "session waits" if told["waiting"] == 1 else "sessions wait"
-    return [f"attention  {told['waiting']} {wait} for you; you were told of {told['told']}{barred}"]
-
-
-def _span(seconds: float) -> str:
-    hours, rest = divmod(int(seconds), 3600)
-    return f"{hours} h {rest // 60} min" if hours else f"{rest // 60} min {rest % 60} s" if rest >= 60 else f"{rest} s"  # noqa: PLR2004 - a minute
+def _is_compiled(program: str) -> bool:
+    try:
+        with open(program, "rb") as file:
+            return file.read(2) != b"#!"
+    except OSError:
+        return False
 
 
 def _ask_status() -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = request("GET", "/v1/status")
+        document: dict[str, Any] = request("GET", "/v1/status")
     except DaemonUnavailable:
         return None
-    return found
+    return document
 
 
-def _gone(pid: int) -> str | None:
-    """Tell whether a daemon that was just begun has ended already."""
+def _has_ended(pid: int) -> str | None:
     done, _ = os.waitpid(pid, os.WNOHANG)
-    return "gone" if done else None
+    return "ended" if done else None
 
 
 def _wait(look: Callable[[], Any]) -> Any:
-    deadline = monotonic() + _PATIENCE
-    while (found := look()) is None and monotonic() < deadline:
-        sleep(_TURN)
-    return found
+    """Return what `look` returns as soon as that is not `None`; `None` if the time is up."""
+    deadline = monotonic() + _TIMEOUT
+    while (result := look()) is None and monotonic() < deadline:
+        sleep(_POLL_INTERVAL)
+    return result
 
 
-def _last_words() -> str:
+def _last_log_line() -> str:
     try:
         with open(daemon_log_file(), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
             lines = file.read().decode(errors="replace").strip().splitlines()
     except OSError:
         lines = []
-    return lines[-1] if lines else "it left no word"
-
-
-def _no_more(args: Sequence[str]) -> None:
-    if args:
-        raise UsageError(f"unknown option {args[0]!r}; see fairlead daemon --help")
+    return lines[-1] if lines else "its log is empty"

@@ -1,22 +1,24 @@
-"""`fairlead doctor`: finds what is wrong with an install, runs each hook as the client does, and says what to do."""
+"""`fairlead doctor`: diagnoses an installation, runs each hook as the client does, and says what to do."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
+import click
 import msgspec
 
 from fairlead import __version__
-from fairlead.clients import DEFAULT_CLIENT, UnknownClientError, client_named, format_version
-from fairlead.doctor import Options as Probing
-from fairlead.doctor import gather
-from fairlead.doctor.checks import _daemon as _check_daemon
-from fairlead.doctor.checks import _programs as _check_programs
-from fairlead.doctor.checks import _runs as _check_runs
-from fairlead.doctor.checks import _settings as _check_settings
-from fairlead.doctor.checks import _state as _check_state
-from fairlead.errors import UsageError
+from fairlead.cli.support.client_options import (
+    client_option,
+    find_client,
+    parse_version,
+    scope_option,
+    version_option,
+)
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.screen import Screen, print_lines, stdout_screen
+from fairlead.clients import format_version
+from fairlead.doctor import Options, examine, gather, level_of
 from fairlead.text import printable
 
 if TYPE_CHECKING:
@@ -24,136 +26,49 @@ if TYPE_CHECKING:
 
     from fairlead.doctor import Facts, Finding, Level
 
-USAGE = """\
-usage: fairlead doctor [--scope user|project|local] [--run-foreign] [--json]
+    Groups = Sequence[tuple[str, Sequence[Finding]]]
 
-Looks at the client and its settings, the launcher, the daemon, the policy that holds in this folder and what is kept;
-then runs each installed hook as the client does, and shows how long it took.
-
-Nothing is changed, and none of your commands is run: a hook is run with a recorded payload of the session
-fairlead-doctor, and in an empty home wherever the policy has something to do for it. As any event, it starts a daemon
-if there is none.
-
-  --scope SCOPE         look at the hooks of that scope (default: all three); files that overrule it are looked at too
-  --run-foreign         run the hooks of other programs too; they may do anything, so they are only listed otherwise
-  --client-version V    the client is of that version, as 2.1.325 (default: what `claude --version` says)
-  --client claude       whose hooks they are (default: claude)
-  --json                print everything as JSON
-
-example:
-  fairlead doctor --scope user
-
-signs: ok well; ?? works, but look at it; !! wrong; -- not looked at
-exit codes: 0 nothing is wrong; 1 something is, or the command line is
-"""
-
-_SIGNS: dict[Level, str] = {"ok": "ok", "warning": "??", "wrong": "!!", "skipped": "--"}
+_WORDS: dict[Level, str] = {"ok": "ok", "warning": "warning", "wrong": "error", "skipped": "skipped"}
+_STYLES: dict[Level, str] = {"ok": "32", "warning": "33", "wrong": "31", "skipped": "2"}
+_WORD_WIDTH = max(map(len, _WORDS.values()))
 
 
-class Options(msgspec.Struct, frozen=True):
-    """What the command line asked for."""
-
-    wish: Probing
-    json: bool = False
+# -- text ----------------------------------------------------------------------------------------------
 
 
-def run(args: Sequence[str]) -> int:
-    """Look at everything, say what was found, and return the exit code."""
-    if "--help" in args or "-h" in args:
-        print(USAGE, end="")
-        return 0
-    options = _options(args)
-    facts = gather(options.wish, __version__)
-    groups = examine(facts)
-    findings = [finding for _, found in groups for finding in found]
-    if options.json:
-        print(msgspec.json.format(msgspec.json.encode(_document(facts, findings)), indent=2).decode())
-    else:
-        for line in _shown(facts, groups):
-            _say(line)
-    return 1 if any(finding.level == "wrong" for finding in findings) else 0
-
-
-def examine(facts: Facts) -> list[tuple[str, list[Finding]]]:
-    """Judge the facts, in the order of the route that an event takes."""
-    settings = _check_settings
-    found: list[tuple[str, list[Finding]]] = [
-        ("client", [*settings.check_client(facts.client)]),
-        ("install", [*settings.check_install(facts), *settings.check_double(facts), *settings.check_rivals(facts)]),
-        ("status line", [*settings.check_status_line(facts)]),
-        ("settings", [*settings.check_files(facts), *settings.check_gate(facts)]),
-        ("programs", [*_check_programs.check_programs(facts), *_check_programs.check_path(facts)]),
-        ("daemon", [*_check_daemon.check_daemon(facts)]),
-        ("hooks, run as the client does", [*_check_runs.check_runs(facts)]),
-        ("hooks of others", [*_check_runs.check_foreign(facts)]),
-        ("policy", [*_check_state.check_policy(facts.policy)]),
-        ("state", [*_check_state.check_state(facts)]),
-    ]
-    return [(title, findings) for title, findings in found if findings]
-
-
-# -- the command line ------------------------------------------------------------------------------------
-
-
-def _options(args: Sequence[str]) -> Options:
-    given: dict[str, str] = {}
-    words = list(args)
-    while words:
-        name, equals, value = words.pop(0).partition("=")
-        if name in {"--run-foreign", "--json"}:
-            given[name] = ""
-        elif name not in {"--scope", "--client-version", "--client"}:
-            raise UsageError(f"unknown option {name!r}; see fairlead doctor --help")
-        elif equals or words:
-            given[name] = value if equals else words.pop(0)
-        else:
-            raise UsageError(f"{name} needs a value")
-    scope, version, client = given.get("--scope"), given.get("--client-version"), given.get("--client", DEFAULT_CLIENT)
-    try:
-        installer = client_named(client).installer
-    except UnknownClientError as error:
-        raise UsageError(f"--client: {error}") from None
-    if scope is not None and scope not in installer.SCOPES:
-        raise UsageError(f"--scope: expected one of {', '.join(installer.SCOPES)}, got {scope!r}")
-    number = installer.parse_version(version) if version is not None else None
-    wish = Probing(scope, "--run-foreign" in given, number, client)
-    return Options(wish, "--json" in given)
-
-
-# -- what is shown ---------------------------------------------------------------------------------------
-
-
-def _shown(facts: Facts, groups: Sequence[tuple[str, Sequence[Finding]]]) -> Iterator[str]:
+def to_text(facts: Facts, groups: Groups, screen: Screen) -> Iterator[str]:
+    """Yield the findings by groups, and a summary."""
     yield printable(f"Fairlead {facts.version}, in {facts.cwd}")
     for title, findings in groups:
         yield ""
         yield title
         for finding in findings:
-            yield f"  {_SIGNS[finding.level]}  {finding.found}"
+            word = screen.paint(_STYLES[finding.level], f"{_WORDS[finding.level]:<{_WORD_WIDTH}}")
+            yield f"  {word}  {finding.found}"
             if finding.advice:
-                yield f"        {finding.advice}"
+                yield f"  {'':<{_WORD_WIDTH}}    {finding.advice}"
     yield ""
-    yield _closing(facts, [finding for _, found in groups for finding in found])
+    yield _summary(facts, _all_findings(groups))
 
 
-def _closing(facts: Facts, findings: Sequence[Finding]) -> str:
-    """Say in one line how it is, and what to do first."""
-    faults = [finding for finding in findings if finding.level == "wrong"]
-    doubts = [finding for finding in findings if finding.level == "warning"]
+def _summary(facts: Facts, findings: Sequence[Finding]) -> str:
+    """Return the outcome in one line, and what to do first."""
+    errors = [finding for finding in findings if finding.level == "wrong"]
+    warnings = _count([finding for finding in findings if finding.level == "warning"], "warning")
     runs = [run for run in facts.hook_runs.runs if run.is_ours and run.route is not None]
-    ran = f"{len(runs)} {'hook' if len(runs) == 1 else 'hooks'} ran" if runs else "no hook ran"
-    if not faults:
-        return f"nothing is wrong: {ran}, {len(doubts)} to look at"
-    return f"{len(faults)} wrong, {len(doubts)} to look at, {ran}; first: {faults[0].advice}"
+    ran = f"{_count(runs, 'hook')} ran" if runs else "no hook ran"
+    if not errors:
+        return f"no errors: {ran}, {warnings}"
+    return f"{_count(errors, 'error')}, {warnings}, {ran}; first: {errors[0].advice}"
 
 
-def _say(line: str) -> None:
-    encoding = sys.stdout.encoding or "ascii"
-    print(line.encode(encoding, "backslashreplace").decode(encoding))
+def _count(things: Sequence[object], noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
 
 
-def _document(facts: Facts, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Give what `--json` prints. Keys stay; new ones may come."""
+def to_document(facts: Facts, groups: Groups) -> dict[str, Any]:
+    """Return what `--json` prints. Keys stay; new ones may be added."""
+    findings = _all_findings(groups)
     levels = [finding.level for finding in findings]
     return {
         "version": facts.version,
@@ -162,7 +77,7 @@ def _document(facts: Facts, findings: Sequence[Finding]) -> dict[str, Any]:
         "cwd": printable(facts.cwd),
         "scopes": facts.scopes,
         "healthy": "wrong" not in levels,
-        "counts": {level: levels.count(level) for level in _SIGNS},
+        "counts": {level: levels.count(level) for level in _WORDS},
         "findings": findings,
         "runs": [
             {
@@ -170,7 +85,7 @@ def _document(facts: Facts, findings: Sequence[Finding]) -> dict[str, Any]:
                 "scope": run.scope,
                 "program": printable(run.program),
                 "ours": run.is_ours,
-                "level": _check_runs.level_of(run),
+                "level": level_of(run),
                 "road": run.route,
                 "ms": round(run.seconds * 1000, 3) if run.route is not None else None,
                 "exit_code": run.exit_code,
@@ -178,3 +93,43 @@ def _document(facts: Facts, findings: Sequence[Finding]) -> dict[str, Any]:
             for run in facts.hook_runs.runs
         ],
     }
+
+
+def _all_findings(groups: Groups) -> list[Finding]:
+    return [finding for _, findings in groups for finding in findings]
+
+
+# -- the command ---------------------------------------------------------------------------------------
+
+
+@click.command(
+    "doctor",
+    cls=Command,
+    examples=("fairlead doctor", "fairlead doctor --scope user --json"),
+    exit_codes=((0, "no errors"), (1, "something is wrong, or the command line is")),
+)
+@scope_option("Check the hooks of user, project or local (default: all three), and the files that override them.")
+@click.option(
+    "--run-foreign", is_flag=True, help="Also run the hooks of other programs, which may do anything; else list them."
+)
+@version_option("The client has")
+@client_option
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def doctor(*, scope: str | None, run_foreign: bool, client_version: str | None, client: str, as_json: bool) -> int:
+    """Diagnose the installation and say what to do.
+
+    Checks the client and its settings, the launcher, the daemon, the policy that applies in this folder, and the stored
+    state. Then it runs each installed hook as the client does, and shows how long it took. Each finding is ok, a
+    warning (it works, but could be better), an error, or skipped.
+
+    Nothing is changed, and none of your commands is run: a hook gets a recorded payload of the session fairlead-doctor,
+    and an empty home wherever the policy would run something. Like any event, it starts a daemon if there is none.
+    """
+    version = parse_version(find_client(client, scope), client_version)
+    facts = gather(Options(scope, run_foreign, version, client), __version__)
+    groups = examine(facts)
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(to_document(facts, groups)), indent=2).decode())
+    else:
+        print_lines(to_text(facts, groups, stdout_screen()))
+    return 1 if any(finding.level == "wrong" for finding in _all_findings(groups)) else 0

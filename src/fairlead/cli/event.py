@@ -1,4 +1,7 @@
-"""`fairlead <Event>`: reads a payload, fires it at the hooks that were named, and answers the client."""
+"""`fairlead <Event>`: reads a payload, evaluates it under the policy and the named hooks, and answers the client.
+
+Without Click: the client waits for this process at every event that no daemon answers.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,43 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.journal import Verdict
 
+HELP = """\
+Fairlead, the hook runtime for coding agents.
+
+Usage: fairlead EVENT [OPTIONS] < payload.json
+
+  Decide one event, as the client's hook: under the policy file that applies in its folder, and by the
+  hooks that are named. An event is written as the client writes it, such as PreToolUse.
+
+Options:
+  --hooks FILE.py[:NAME]  Run the hooks of the HookManager NAME in that file (default: hooks). An
+                          installed module works too: --hooks mypackage.guards:hooks
+  --rules FILE            Run the command hooks of that file: settings.json, a plugin's hooks.json, or a
+                          skill's or subagent's Markdown with frontmatter.
+  --timeout DURATION      Answer within 30s, 2m or a number of seconds. Without it, each hook and command
+                          has a limit of its own.
+  --client claude         Whose payload and answer it is (default: claude).
+  --launched ID           For the launcher, which found no daemon: record the event and start a daemon.
+  --waited, --wake        For the launcher, at Stop: decide nothing; start a daemon and wait for mail.
+
+Example:
+  echo '{"session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}' |
+    fairlead PreToolUse --hooks examples/security.py
+
+Exit codes:
+  0  go on; the answer is on stdout
+  1  the payload or the command line is wrong; on PreToolUse this is 2
+  2  blocked; the reason is on stderr
+"""
 
 _LAUNCHED = "--launched"
-"""For the launcher alone, so nobody is told of it who mistypes another."""
-_FLAGS = ("--waited", "--wake")
-"""Likewise."""
+_PUBLIC_OPTIONS = ("--hooks", "--rules", "--timeout", "--client")
+"""The other options are the launcher's, and no message mentions them."""
+_LAUNCHER_FLAGS = ("--waited", "--wake")
 
 
 class Launched(msgspec.Struct, frozen=True):
-    """A launcher called us, because it found no daemon: what we decide is to be written down."""
+    """What the launcher says of itself. It found no daemon, so the decision is recorded here."""
 
     id: str
     pid: int = 0
@@ -39,7 +70,7 @@ class Launched(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What the command line asked for."""
+    """The options of the command line."""
 
     hooks: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
@@ -47,18 +78,18 @@ class Options(msgspec.Struct, frozen=True):
     client: str = DEFAULT_CLIENT
     launched: Launched | None = None
     waited: bool = False
-    """It was decided by a daemon, and waited for mail, and that has gone."""
+    """A daemon decided the event, held it to wait for mail, and is gone."""
     wake: bool = False
-    """The client does not wait for this one: mail that comes wakes its session."""
+    """The client does not wait for this process: new mail wakes its session."""
 
 
 def run(name: str, args: Sequence[str]) -> int:
     """Decide one event and return the exit code."""
     known = HookEvent.find(name)
     kind = known.value if known else name
-    options = _options(args)
+    options = parse_options(args)
     client = client_named(options.client)
-    begun = perf_counter()
+    started_at = perf_counter()
     payload = read_stdin(kind)
     try:
         event = client.parse(payload, kind)
@@ -67,9 +98,9 @@ def run(name: str, args: Sequence[str]) -> int:
         print(answer.stderr, file=sys.stderr)
         if answer.stdout:
             sys.stdout.buffer.write(answer.stdout)
-        _write_down(options, kind, payload, None, "failed", answer.exit_code, str(error), perf_counter() - begun)
+        _record(options, kind, payload, None, "failed", answer.exit_code, str(error), perf_counter() - started_at)
         return answer.exit_code
-    if event.event_name == "Stop" and (options.waited or options.wake):  # a gate is decided again, whatever was said
+    if event.event_name == "Stop" and (options.waited or options.wake):  # a gate is decided again in any case
         return _wait(event, payload, options)
     with reserved_stdout() as stdout:
         settled = _decide(event, payload, options)
@@ -80,65 +111,74 @@ def run(name: str, args: Sequence[str]) -> int:
         answer = client.render(event, settled.output)
         if answer.stderr:
             print(answer.stderr, file=sys.stderr)
-        stays = _stays(event, settled, options)
-        code = write_answer(stdout, b"" if stays else answer.stdout, answer.exit_code, event)
+        waits = _waits_for_mail(event, settled, options)
+        code = write_answer(stdout, b"" if waits else answer.stdout, answer.exit_code, event)
     if event.event_name == "SessionStart":
         client.export_session(os.environ.get(client.variables.env_file, ""), event.session_id)
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
-    _write_down(options, kind, payload, event, verdict, code, reason, perf_counter() - begun)
-    return _wait(event, payload, options, answer.stdout) if stays else code
+    _record(options, kind, payload, event, verdict, code, reason, perf_counter() - started_at)
+    return _wait(event, payload, options, answer.stdout) if waits else code
 
 
-def _stays(event: Event, settled: Settled, options: Options) -> bool:
+def _waits_for_mail(event: Event, settled: Settled, options: Options) -> bool:
     if event.event_name != "Stop" or options.launched is None:
         return False
-    from fairlead.cli import staying
+    from fairlead.cli.support import wait_for_mail
 
-    return staying.stays(event, settled.output)
+    return wait_for_mail.applies(event, settled.output)
 
 
-def _wait(event: Event, payload: bytes, options: Options, said: bytes = b"") -> int:
-    from fairlead.cli import staying
+def _wait(event: Event, payload: bytes, options: Options, answer: bytes = b"") -> int:
+    from fairlead.cli.support import wait_for_mail
 
     if event.event_name != "Stop":
-        raise UsageError(f"{' and '.join(_FLAGS)} are for Stop alone")
-    return staying.wake(event, payload, options) if options.wake else staying.wait(event, payload, options, said)
+        raise UsageError(f"{' and '.join(_LAUNCHER_FLAGS)} are for Stop alone")
+    if options.wake:
+        return wait_for_mail.wake(event, payload, options)
+    return wait_for_mail.wait(event, payload, options, answer)
 
 
-def _options(args: Sequence[str]) -> Options:
-    found: dict[str, list[str]] = {"--hooks": [], "--rules": [], "--timeout": [], "--client": [], _LAUNCHED: []}
+def parse_options(args: Sequence[str]) -> Options:
+    """Parse the options of an event. Raise `UsageError` if one is unknown, or lacks its value."""
+    values: dict[str, list[str]] = {name: [] for name in (*_PUBLIC_OPTIONS, _LAUNCHED)}
     words = iter(args)
-    flags = {word for word in args if word in _FLAGS}
+    flags = {word for word in args if word in _LAUNCHER_FLAGS}
     for word in words:
         key, equals, value = word.partition("=")
         if word in flags:
             continue
-        if key not in found:
-            told = ", ".join(name for name in found if name != _LAUNCHED)
-            raise UsageError(f"unknown option {word!r}; options are {told}")
+        if key not in values:
+            raise UsageError(f"unknown option {word!r}; options are {', '.join(_PUBLIC_OPTIONS)}")
         value = value if equals else next(words, "")
         if not value:
             raise UsageError(f"{key} needs a value")
-        found[key].append(value)
-    client = found["--client"][-1] if found["--client"] else DEFAULT_CLIENT
+        values[key].append(value)
+    client = values["--client"][-1] if values["--client"] else DEFAULT_CLIENT
     try:
         client_named(client)
     except UnknownClientError as error:
         raise UsageError(f"--client: {error}") from None
-    launched = _launched(found[_LAUNCHED])
     return Options(
-        hooks=tuple(found["--hooks"]),
-        rules=tuple(found["--rules"]),
-        timeout=_seconds(found["--timeout"]),
+        hooks=tuple(values["--hooks"]),
+        rules=tuple(values["--rules"]),
+        timeout=_parse_timeout(values["--timeout"]),
         client=client,
-        launched=launched,
+        launched=_parse_launched(values[_LAUNCHED]),
         waited="--waited" in flags,
         wake="--wake" in flags,
     )
 
 
-def _launched(values: list[str]) -> Launched | None:
-    """Read what the launcher says of itself: `ID,PID,START`."""
+def _parse_timeout(values: list[str]) -> float | None:
+    if not values:
+        return None
+    from fairlead.cli.support.durations import read_duration
+
+    return read_duration("--timeout", values[-1], positive=True)
+
+
+def _parse_launched(values: list[str]) -> Launched | None:
+    """Parse `ID,PID,START`."""
     if not values:
         return None
     name, _, rest = values[-1].partition(",")
@@ -146,34 +186,23 @@ def _launched(values: list[str]) -> Launched | None:
     return Launched(name, int(pid) if pid.isdigit() else 0, int(start) if start.isdigit() else 0)
 
 
-def _seconds(values: list[str]) -> float | None:
-    if not values:
-        return None
-    try:
-        seconds = float(values[-1])
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise UsageError(f"--timeout: expected a number of seconds above 0, got {values[-1]!r}")
-    return seconds
-
-
 def _decide(event: Event, payload: bytes, options: Options) -> Settled:
-    """Fire the event. Hooks and policies that cannot be loaded count as hooks that failed: they deny on a gate."""
-    from fairlead.cli.loading import denies, load_manager, rules_env
-
+    """Evaluate the event. Hooks and policies that cannot be loaded count as failed hooks: they deny on a gate."""
     token = CancellationToken()
     deadline = None if options.timeout is None else monotonic() + options.timeout
-    env = rules_env(options.rules)
-    ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
+    manager, env = HookManager(), {}
     with cancelled_by_signals(token):
-        manager = HookManager()
-        problems = load_manager(manager, event, options.hooks, options.rules)
-        broken = [str(problem) for problem in problems if denies(problem)]
-        if broken and event.can_block:
-            return Settled(output=HookOutput.deny("; ".join(broken)))
-        for problem in problems:
-            print(f"fairlead: {problem}", file=sys.stderr)
+        if options.hooks or options.rules:
+            from fairlead.cli.support import load_hooks
+
+            env = load_hooks.rules_env(options.rules)
+            problems = load_hooks.load_manager(manager, event, options.hooks, options.rules)
+            broken = [str(problem) for problem in problems if load_hooks.denies(problem)]
+            if broken and event.can_block:
+                return Settled(output=HookOutput.deny("; ".join(broken)))
+            for problem in problems:
+                print(f"fairlead: {problem}", file=sys.stderr)
+        ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
         policy = find_policy(event.cwd or ".")
         if not (options.hooks or options.rules or options.launched or policy.layers or policy.broken):
             print("fairlead: there is no policy, and no --hooks or --rules, so nothing can object", file=sys.stderr)
@@ -186,7 +215,7 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
         return execute(event, stdin, decision, cancellation=token, deadline=deadline)
 
 
-def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
+def _record(  # noqa: PLR0913, PLR0917 - all that is known of the event
     options: Options,
     kind: str,
     payload: bytes,
@@ -196,7 +225,7 @@ def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
     reason: str,
     seconds: float,
 ) -> None:
-    """Leave the event for the daemon that was not there, and begin one. The answer is printed by now."""
+    """Leave a record of the event for the next daemon, and start one. The answer is already printed."""
     if options.launched is None:
         return
     from fairlead.daemon import start_on_demand
@@ -229,5 +258,5 @@ def _write_down(  # noqa: PLR0913, PLR0917 - all that is known of it
     try:
         spool_record(spool_folder(), record)
     except (FairleadError, OSError) as error:
-        print(f"fairlead: the event is answered, but not written down: {error}", file=sys.stderr)
+        print(f"fairlead: the event is answered, but not recorded: {error}", file=sys.stderr)
     start_on_demand()

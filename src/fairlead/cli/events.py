@@ -1,4 +1,4 @@
-"""`fairlead events`: what happened, from the journal's files; with and without a daemon."""
+"""`fairlead events`: past events and their answers, read from the journal's files; needs no daemon."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import select
 import stat
 import sys
 from time import sleep, time
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
+import click
 import msgspec
 
-from fairlead.cli.eventlines import Printer
-from fairlead.cli.options import read_span
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.completion_values import complete_events, complete_sessions
+from fairlead.cli.support.event_text import record_to_json, record_to_text
+from fairlead.cli.support.param_types import Duration, Number, OneOf, Text
+from fairlead.cli.support.screen import Screen, print_lines, stdout_screen
 from fairlead.errors import UsageError
 from fairlead.events import HookEvent
 from fairlead.journal import (
@@ -28,42 +32,24 @@ from fairlead.journal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from fairlead.journal import Record
 
-USAGE = """\
-usage: fairlead events [--follow] [--session ID] [--event NAME] [--verdict VERDICT] [--last N] [--since TIME] [--json]
+    Row = tuple[Record, EventRecord | None]
+    """A record, and the event that it belongs to, if that is known."""
 
-Shows what happened and what was answered, the newest last: time, event, session, tool or agent, verdict, how long it
-took, and the reason. Needs no daemon. Events that still wait for one are counted on stderr.
+_POLL_INTERVAL = 0.1
+_MAX_DELAY = 60.0
+"""Seconds from an event to its record in a daemon. Without a daemon, a record can come days later."""
 
-  --follow           go on with what happens from now on, until Ctrl-C
-  --session ID       of that session; the first characters of its id will do
-  --event NAME       of that name, e.g. PreToolUse
-  --verdict VERDICT  none, said, asked, allowed, blocked or failed
-  --last N           the last N events (default: 20; with --since: all of them)
-  --since TIME       no older than that: 30s, 10m, 2h, 1d
-  --json             one JSON object a line, with the payload; its `kind` is event, done (an event's commands have
-                     ended) or daemon (it started or stopped)
-
-example:
-  fairlead events --follow --verdict blocked
-
-exit codes: 0 shown, even if there was nothing; 1 the command line is wrong, or the journal cannot be read
-"""
-_TURN = 0.1
-"""Seconds between two looks at the journal."""
-
-_LATE = 60.0
-"""Seconds that a daemon takes at most from an event to its record. Without one, an event can come late by days."""
-
+_DEFAULT_COUNT = 20
+_MAX_REMEMBERED = 1000
 _VERDICTS = get_args(Verdict)
-_REMEMBERED = 1000
 
 
-class Wishes(msgspec.Struct, frozen=True):
-    """What the command line asks for."""
+class Options(msgspec.Struct, frozen=True):
+    """The options of the command line."""
 
     session: str = ""
     event: str = ""
@@ -75,12 +61,17 @@ class Wishes(msgspec.Struct, frozen=True):
     as_json: bool = False
 
     @property
-    def is_for_all(self) -> bool:
-        """Whether turns of the daemon, which are of no session, belong to it."""
+    def has_no_filter(self) -> bool:
+        """Whether starts and stops of the daemon are shown, which belong to no session."""
         return not (self.session or self.event or self.verdict)
 
-    def want(self, event: EventRecord, ends: Iterable[CommandsRecord] = ()) -> bool:
-        """Tell whether an event is meant; its commands may have brought about another verdict."""
+    @property
+    def count(self) -> int:
+        """How many events are shown at most."""
+        return self.last if self.last is not None else sys.maxsize if self.since else _DEFAULT_COUNT
+
+    def matches(self, event: EventRecord, ends: Iterable[CommandsRecord] = ()) -> bool:
+        """Return whether an event is shown. Its commands may have ended in another verdict than its own."""
         return (
             event.session.startswith(self.session)
             and self.event in ("", event.event)
@@ -89,154 +80,163 @@ class Wishes(msgspec.Struct, frozen=True):
         )
 
 
-def run(args: Sequence[str]) -> int:
-    """Show the events and return the exit code."""
-    if "--help" in args or "-h" in args:
-        print(USAGE, end="")
-        return 0
-    wishes = _wishes(args, time())
-    reader = JournalReader(journal_folder())
-    try:
-        _show(reader, wishes)
-    except KeyboardInterrupt:
-        return 0
-    except BrokenPipeError:  # as of `| head`; the interpreter must not stumble over it again at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        raise JournalError(f"the events cannot be shown: {error.strerror}: {error.filename or 'stdout'}") from error
-    return 0
+# -- which records are shown ---------------------------------------------------------------------------
 
 
-# -- what is shown -------------------------------------------------------------------------------------
-
-
-def _show(reader: JournalReader, wishes: Wishes) -> None:
-    printer = Printer(as_json=wishes.as_json)
-    found, end = _find(reader, wishes)
-    for record, event in found:
-        printer.show(record, event)
-    sys.stdout.flush()
-    _remark(reader, is_empty=not found and not wishes.follow)
-    if wishes.follow:
-        for record, event in _following(reader, wishes, end, found):
-            printer.show(record, event)
-            sys.stdout.flush()
-
-
-def _find(reader: JournalReader, wishes: Wishes) -> tuple[list[tuple[Record, EventRecord | None]], Position]:
-    """Find what is wanted, in the order of time, each event with what its commands came to; and the journal's end."""
+def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Position]:
+    """Return the rows in the order of time, each event with the end of its commands; and the journal's end."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
-    turns: list[Record] = []
+    others: list[Record] = []
     ends: dict[str, list[CommandsRecord]] = {}
-    most = wishes.last if wishes.last is not None else (sys.maxsize if wishes.since else 20)
     for position, record in reader.read_backwards():
         end = max(end, position)
-        if len(events) >= most or (record.at < wishes.since - _LATE and getattr(record, "route", "daemon") == "daemon"):
+        is_timely = getattr(record, "route", "daemon") == "daemon"
+        if len(events) >= options.count or (record.at < options.since - _MAX_DELAY and is_timely):
             break
         if isinstance(record, CommandsRecord):
             ends.setdefault(record.id, []).insert(0, record)
         elif not isinstance(record, EventRecord):
-            turns.append(record)
-        elif wishes.want(record, ended := ends.pop(record.id, [])):
-            events.append((record, ended))
-    groups: list[list[tuple[Record, EventRecord | None]]] = [
-        [(event, event), *((done, event) for done in ended)] for event, ended in events
-    ]
-    if wishes.is_for_all:
-        groups += [[(turn, None)] for turn in turns if turn.at >= wishes.since]
+            others.append(record)
+        elif options.matches(record, its_ends := ends.pop(record.id, [])):
+            events.append((record, its_ends))
+    groups: list[list[Row]] = [[(event, event), *((done, event) for done in its_ends)] for event, its_ends in events]
+    if options.has_no_filter:
+        groups += [[(other, None)] for other in others if other.at >= options.since]
     groups.reverse()
     groups.sort(key=lambda group: group[0][0].at)
     return [row for group in groups for row in group], end
 
 
-def _following(
-    reader: JournalReader, wishes: Wishes, end: Position, shown: list[tuple[Record, EventRecord | None]]
-) -> Iterator[tuple[Record, EventRecord | None]]:
-    """Give what comes; what an event's commands came to, with the event if that was not long ago."""
+def follow_rows(reader: JournalReader, options: Options, end: Position, shown: Iterable[Row]) -> Iterator[Row]:
+    """Yield new records. The end of an event's commands comes with the event, if that is recent."""
     recent = {event.id: event for _, event in shown if event is not None}
-    for _, record in reader.follow(_waiter(), end):
+    for _, record in reader.follow(_make_waiter(), end):
         if isinstance(record, EventRecord):
             recent[record.id] = record
-            if len(recent) > _REMEMBERED:
+            if len(recent) > _MAX_REMEMBERED:
                 del recent[next(iter(recent))]
-            if wishes.want(record):
+            if options.matches(record):
                 yield record, record
         elif isinstance(record, CommandsRecord):
             event = recent.get(record.id)
-            if wishes.want(event, [record]) if event else wishes.is_for_all:
+            if options.matches(event, [record]) if event else options.has_no_filter:
                 yield record, event
-        elif wishes.is_for_all:
+        elif options.has_no_filter:
             yield record, None
 
 
-def _remark(reader: JournalReader, *, is_empty: bool) -> None:
-    if is_empty:
-        print("fairlead: no such events in the journal", file=sys.stderr)
-    if reader.broken_lines:
-        print(f"fairlead: lines of the journal that cannot be read: {reader.broken_lines}", file=sys.stderr)
-    if waiting := count_spooled(spool_folder()):
-        hint = "`fairlead daemon start` takes them in"
-        print(f"fairlead: events that wait in the spool, and are not shown: {waiting}; {hint}", file=sys.stderr)
-    sys.stderr.flush()
+def _make_waiter() -> Callable[[], bool]:
+    """Return a function that waits a little, and returns whether stdout is still read, also if nothing is written."""
+    if not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
+        return _sleep
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return lambda: not poll.poll(_POLL_INTERVAL * 1000)
 
 
-class _waiter:  # noqa: N801 - a function that remembers
-    """Waits a little; says `False` when nobody reads any more, even if there is nothing to write."""
-
-    def __init__(self) -> None:
-        self._poll: select.poll | None = None
-        if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
-            self._poll = select.poll()
-            self._poll.register(sys.stdout.fileno(), 0)
-
-    def __call__(self) -> bool:
-        if self._poll is not None:
-            return not self._poll.poll(_TURN * 1000)
-        sleep(_TURN)
-        return True
+def _sleep() -> bool:
+    sleep(_POLL_INTERVAL)
+    return True
 
 
-# -- the command line ----------------------------------------------------------------------------------
-
-
-def _wishes(args: Sequence[str], now: float) -> Wishes:
-    flags = {"--follow": "follow", "-f": "follow", "--json": "as_json"}
-    given: dict[str, object] = {}
-    words = iter(args)
-    for word in words:
-        if word in flags:
-            given[flags[word]] = True
-            continue
-        key, equals, value = word.partition("=")
-        if key not in {"--session", "--event", "--verdict", "--last", "--since"}:
-            raise UsageError(f"unknown option {word!r}; see fairlead events --help")
-        value = value if equals else next(words, "")
-        if not value:
-            raise UsageError(f"{key} needs a value")
-        given[key.removeprefix("--")] = _value(key, value, now)
-    return msgspec.convert(given, Wishes)
-
-
-def _value(key: str, value: str, now: float) -> object:
-    if key == "--event":
-        return _event(value)
-    if key == "--verdict" and value not in _VERDICTS:
-        raise UsageError(f"--verdict: expected one of {', '.join(_VERDICTS)}, got {value!r}")
-    if key == "--last":
-        if not (value.isascii() and value.isdecimal()):
-            raise UsageError(f"--last: expected a whole number, got {value!r}")
-        return int(value)
-    if key == "--since":
-        return now - read_span(key, value)
-    return value
-
-
-def _event(name: str) -> str:
-    """Name an event as the journal does. One that we do not know may be there: clients are newer than we are."""
+def parse_event_name(name: str) -> str:
+    """Return an event's name as the journal has it. An unknown one may be of a newer client."""
     if known := HookEvent.find(name):
         return known.value
     if near := HookEvent.nearest(name):
         raise UsageError(f"unknown event {name!r}; did you mean {near.value}?")
     return name
+
+
+# -- the command ---------------------------------------------------------------------------------------
+
+
+@click.command(
+    "events",
+    cls=Command,
+    examples=("fairlead events --follow --verdict blocked", "fairlead events --since 2h --json"),
+    exit_codes=(
+        (0, "shown, even if there was nothing"),
+        (1, "the command line is wrong, or the journal cannot be read"),
+        (130, "Ctrl-C ended --follow"),
+    ),
+)
+@click.option("-f", "--follow", is_flag=True, help="Go on with new events, until Ctrl-C.")
+@click.option(
+    "--session",
+    metavar="ID",
+    type=Text(),
+    default=None,
+    shell_complete=complete_sessions,
+    help="Events of that session; the first characters of its id are enough.",
+)
+@click.option(
+    "--event", metavar="NAME", type=Text(), shell_complete=complete_events, help="Events of that name: PreToolUse."
+)
+@click.option(
+    "--verdict",
+    metavar="VERDICT",
+    type=OneOf(_VERDICTS),
+    help="Events with that verdict: none, said, asked, allowed, blocked or failed.",
+)
+@click.option("--last", metavar="N", type=Number(0), help="The last N events (default: 20; with --since, all of them).")
+@click.option("--since", metavar="DURATION", type=Duration(), help="Events of the last 30s, 10m, 2h or 1d.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help=(
+        "One JSON object a line, with the payload. Its `kind` is event, done (an event's commands have ended) or "
+        "daemon (it started or stopped)."
+    ),
+)
+def events(**given: Any) -> int:
+    """Show past events and their answers.
+
+    The newest comes last: time, event, session, tool or agent, verdict, duration, and the reason. Needs no daemon;
+    those that still wait for one are counted on stderr.
+    """
+    try:
+        _show(JournalReader(journal_folder()), _to_options(given, time()))
+    except BrokenPipeError:  # `fairlead events | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python does not complain at its exit
+    except OSError as error:
+        raise JournalError(f"the events cannot be shown: {error.strerror}: {error.filename or 'stdout'}") from error
+    return 0
+
+
+def _to_options(given: dict[str, Any], now: float) -> Options:
+    values = {key: value for key, value in given.items() if value is not None}
+    if "since" in values:
+        values["since"] = now - values["since"]
+    if "event" in values:
+        values["event"] = parse_event_name(values["event"])
+    return Options(**values)
+
+
+def _show(reader: JournalReader, options: Options) -> None:
+    screen = stdout_screen()
+    rows, end = find_rows(reader, options)
+    print_lines(_to_text(row, options, screen) for row in rows)
+    sys.stdout.flush()
+    _print_remarks(reader, is_empty=not rows and not options.follow)
+    if options.follow:
+        for row in follow_rows(reader, options, end, rows):
+            print(_to_text(row, options, screen), flush=True)
+
+
+def _to_text(row: Row, options: Options, screen: Screen) -> str:
+    record, event = row
+    return record_to_json(record) if options.as_json else record_to_text(record, event, screen)
+
+
+def _print_remarks(reader: JournalReader, *, is_empty: bool) -> None:
+    if is_empty:
+        print("fairlead: no such events in the journal", file=sys.stderr)
+    if reader.broken_lines:
+        print(f"fairlead: lines of the journal that cannot be read: {reader.broken_lines}", file=sys.stderr)
+    if waiting := count_spooled(spool_folder()):
+        hint = "`fairlead daemon start` records them"
+        print(f"fairlead: events in the spool, which are not shown: {waiting}; {hint}", file=sys.stderr)
+    sys.stderr.flush()

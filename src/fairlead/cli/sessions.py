@@ -1,4 +1,4 @@
-"""`fairlead sessions`: who is running, for a look, for scripts, for a status bar; and waiting until one needs you."""
+"""`fairlead sessions`: lists the sessions for people, scripts and status bars, or waits for one of them."""
 
 from __future__ import annotations
 
@@ -6,74 +6,37 @@ import json
 import shutil
 from math import inf
 from time import monotonic, time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import click
 import msgspec
 
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.completion_values import complete_sessions
+from fairlead.cli.support.param_types import Duration, OneOf
+from fairlead.cli.support.screen import print_lines
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, request, stream_events
 from fairlead.sessions import AttentionNeeded, Idle, Session, Working
 from fairlead.text import duration, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-USAGE = """\
-usage: fairlead sessions [--all] [--tree] [--json]
-       fairlead sessions --line
-       fairlead sessions wait --until attention|idle|ended [--session ID] [--timeout SECONDS]
+_LABELS = {"attention": "! needs you", "working": "> working", "idle": "- idle", "ended": "x ended"}
+"""By state, in the order of the list."""
 
-  --all               those that have ended, too
-  --tree              by project and worktree, with subagents below their sessions, as in `fairlead watch`
-  --json              everything, for a program
-  --line              one short line, for a status bar; nothing if nothing runs
-  wait                wait, and then print the session: until one needs you, until all (or the one named) are
-                      idle, until all (or the one named) have ended
-  --session ID        the session, by its id or the beginning of it
-  --timeout SECONDS   wait at most so long
-
-examples:
-  set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf
-  fairlead sessions wait --until attention && notify-send 'an agent needs you'
-
-exit codes: 0 shown, or it has come true; 1 the command line is wrong, or no daemon answers; 3 the time was up
-"""
-
-_SIGNS = {"attention": "! needs you", "working": "> working", "idle": "- idle", "ended": "x ended"}
 _TIMED_OUT = 3
-_SILENCE = 40.0
-_PIPE = 120
+_MAX_SILENCE = 40.0
+_COLUMNS_WITHOUT_TERMINAL = 120
 _SHOWN_ID = 8
 
 
-def run(args: Sequence[str]) -> int:
-    """Show the sessions, or wait."""
-    if "--help" in args or "-h" in args:
-        print(USAGE, end="")
-        return 0
-    if args[:1] == ["wait"]:
-        return _wait(args[1:])
-    unknown = [word for word in args if word not in {"--all", "--tree", "--json", "--line"}]
-    if unknown:
-        raise UsageError(f"unknown option {unknown[0]!r}; see fairlead sessions --help")
-    if "--line" in args:
-        return _print_line()
-    document = request("GET", "/v1/sessions")
-    sessions = [session for session in _read(document["sessions"]) if "--all" in args or session.ended is None]
-    if "--json" in args:
-        print(json.dumps(_as_json(sessions, document["now"])))
-    elif "--tree" in args:
-        _print_tree(sessions, ended="--all" in args)
-    else:
-        _print_list(sessions, document["now"])
-    return 0
+# -- text ----------------------------------------------------------------------------------------------
 
 
-# -- what is shown -------------------------------------------------------------------------------------
-
-
-def kind_of(session: Session) -> str:
-    """Name a session's state in a word."""
+def state_name(session: Session) -> str:
+    """Return a session's state in one word."""
     if session.ended is not None:
         return "ended"
     if isinstance(session.state, AttentionNeeded):
@@ -81,8 +44,8 @@ def kind_of(session: Session) -> str:
     return "working" if isinstance(session.state, Working) else "idle"
 
 
-def line_of(sessions: Iterable[Session]) -> str:
-    """Say on one line who needs the person, and how many do what; nothing if there is nothing to say."""
+def to_line(sessions: Iterable[Session]) -> str:
+    """Return one line for a status bar: which session needs the user, and how many do what; "" if none runs."""
     from fairlead.tui import project_of
 
     live = [session for session in sessions if session.ended is None]
@@ -100,45 +63,36 @@ def line_of(sessions: Iterable[Session]) -> str:
     return " | ".join(parts)
 
 
-def _print_line() -> int:
-    try:
-        print(line_of(_read(request("GET", "/v1/sessions")["sessions"])))
-    except DaemonUnavailable:
-        print()
-    return 0
-
-
-def _print_tree(sessions: list[Session], *, ended: bool) -> None:
-    from fairlead.tui import View, plain_view
-
-    columns = shutil.get_terminal_size((_PIPE, 24)).columns
-    for line in plain_view(sessions, View(show_ended=ended), time(), columns):
-        print(line)
-
-
-def _print_list(sessions: list[Session], now: float) -> None:
-    """Print a line for each, what needs the person first."""
+def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
+    """Yield two lines for each session, those that need the user first."""
     from fairlead.tui import project_of, row_texts
 
     if not sessions:
-        print("no session is running")
-        return
-    order = list(_SIGNS)
-    for session in sorted(sessions, key=lambda s: (order.index(kind_of(s)), s.since)):
-        name, what, seen = row_texts(session)
+        yield "no session is running"
+    order = list(_LABELS)
+    for session in sorted(sessions, key=lambda s: (order.index(state_name(s)), s.since)):
+        name, activity, source = row_texts(session)
         shown_id = one_line(session.agent_id if session.is_child else session.id)[:_SHOWN_ID]
         lasts = duration(session.in_state(now))
-        print(f"{_SIGNS[kind_of(session)]:<11}  {lasts:>7}  {shown_id:<8}  {project_of(session):<16}  {name}")
-        if what or seen:
-            print(f"{'':<31}{what}{'  ' if what else ''}[{seen}]")
+        yield f"{_LABELS[state_name(session)]:<11}  {lasts:>7}  {shown_id:<8}  {project_of(session):<16}  {name}"
+        if activity or source:
+            yield f"{'':<31}{activity}{'  ' if activity else ''}[{source}]"
 
 
-def _as_json(sessions: Iterable[Session], now: float) -> dict[str, object]:
+def to_tree(sessions: Sequence[Session], *, show_ended: bool, now: float, columns: int) -> Iterable[str]:
+    """Return the lines of `fairlead watch`, without a screen."""
+    from fairlead.tui import View, plain_view
+
+    return plain_view(sessions, View(show_ended=show_ended), now, columns)
+
+
+def to_document(sessions: Iterable[Session], now: float) -> dict[str, object]:
+    """Return what `--json` prints."""
     rows = [
         {
             **msgspec.to_builtins(session),
             "state": msgspec.to_builtins(session.state),
-            "is": kind_of(session),
+            "is": state_name(session),
             "stale": session.is_stale(now),
             "duration": round(session.duration(now), 3),
             "in_state": round(session.in_state(now), 3),
@@ -153,101 +107,156 @@ def _as_json(sessions: Iterable[Session], now: float) -> dict[str, object]:
 # -- waiting -------------------------------------------------------------------------------------------
 
 
-class _Wishes(msgspec.Struct, frozen=True):
+class WaitOptions(msgspec.Struct, frozen=True):
+    """The options of `wait`."""
+
     until: str
     session: str = ""
     timeout: float = inf
 
 
-def _wait(args: Sequence[str]) -> int:
-    wishes = _wishes(args)
-    deadline = monotonic() + wishes.timeout
+def find_attention(sessions: list[Session]) -> str | None:
+    """Return the id of a session that needs the user."""
+    return next((s.id for s in sessions if state_name(s) == "attention"), None)
+
+
+def find_idle(sessions: list[Session]) -> str | None:
+    """Return the id of a session if all of them are idle."""
+    live = [session for session in sessions if session.ended is None]
+    return live[0].id if live and all(state_name(s) == "idle" for s in live) else None
+
+
+def find_ended(sessions: list[Session]) -> str | None:
+    """Return `ended` if all of them have ended."""
+    return None if any(session.ended is None for session in sessions) else "ended"
+
+
+_CONDITIONS: dict[str, Callable[[list[Session]], str | None]] = {
+    "attention": find_attention,
+    "idle": find_idle,
+    "ended": find_ended,
+}
+
+
+def update_sessions(known: dict[str, Session], kind: str, data: Any) -> None:
+    """Apply one event of the daemon's stream to the known sessions."""
+    if kind == "session":
+        session = msgspec.convert(data, Session)
+        known[session.id] = session
+    elif kind == "gone":
+        known.pop(data["id"], None)
+    elif kind == "reset":
+        known.clear()
+        known.update({session.id: session for session in _to_sessions(data["sessions"])})
+
+
+def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
+    """Return what `wait` prints, and the sessions that it is about; `None` if the time is up."""
+    deadline = monotonic() + options.timeout
     document = request("GET", "/v1/sessions")
-    known = {session.id: session for session in _read(document["sessions"])}
-    _check_name(wishes, known)
-    path = f"/v1/sessions/stream?after={document['revision']}"
-    look = _CONDITIONS[wishes.until]
-    for kind, data in _until(deadline, path):
+    known = {session.id: session for session in _to_sessions(document["sessions"])}
+    if options.session and not any(name.startswith(options.session) for name in known):
+        raise UsageError(f"--session: no session's id starts with {options.session!r}; see fairlead sessions --all")
+    for kind, data in _stream(f"/v1/sessions/stream?after={document['revision']}", deadline):
         if kind == "timeout":
-            return _TIMED_OUT
-        _take(known, kind, data)
-        found = look([s for s in known.values() if s.id.startswith(wishes.session)])
-        if found is not None:
-            print(found)
-            return 0
-    raise DaemonUnavailable("the daemon has gone; begin another: fairlead daemon start")
+            return None, []
+        update_sessions(known, kind, data)
+        meant = [session for session in known.values() if session.id.startswith(options.session)]
+        result = _CONDITIONS[options.until](meant)
+        if result is not None:
+            return result, [session for session in meant if result in {session.id, "ended"}]
+    raise DaemonUnavailable("the daemon has stopped; start another: fairlead daemon start")
 
 
-def _until(deadline: float, path: str) -> Iterable[tuple[str, object]]:
-    """Follow the stream until the time is up. The first thing that comes is what is there already."""
+def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
+    """Yield the events of the stream until the time is up. An empty one comes first: the sessions as they are."""
     yield "", None
     while (left := deadline - monotonic()) > 0:
         try:
-            yield from stream_events(path, timeout=min(left, _SILENCE))
+            yield from stream_events(path, timeout=min(left, _MAX_SILENCE))
         except DaemonUnavailable:
             if monotonic() < deadline:
                 raise
     yield "timeout", None
 
 
-def _take(known: dict[str, Session], kind: str, data: object) -> None:
-    if kind == "session":
-        session = msgspec.convert(data, Session)
-        known[session.id] = session
-    elif kind == "gone" and isinstance(data, dict):
-        known.pop(data["id"], None)
-    elif kind == "reset" and isinstance(data, dict):
-        known.clear()
-        known.update({session.id: session for session in _read(data["sessions"])})
-
-
-def _attention(sessions: list[Session]) -> str | None:
-    return next((s.id for s in sessions if kind_of(s) == "attention"), None)
-
-
-def _idle(sessions: list[Session]) -> str | None:
-    live = [session for session in sessions if session.ended is None]
-    return live[0].id if live and all(kind_of(s) == "idle" for s in live) else None
-
-
-def _ended(sessions: list[Session]) -> str | None:
-    return None if any(session.ended is None for session in sessions) else "ended"
-
-
-_CONDITIONS: dict[str, Callable[[list[Session]], str | None]] = {
-    "attention": _attention,
-    "idle": _idle,
-    "ended": _ended,
-}
-
-
-def _check_name(wishes: _Wishes, known: dict[str, Session]) -> None:
-    if wishes.session and not any(name.startswith(wishes.session) for name in known):
-        raise UsageError(f"--session: no session's id begins with {wishes.session!r}; see fairlead sessions --all")
-
-
-def _wishes(args: Sequence[str]) -> _Wishes:
-    given: dict[str, str] = {}
-    words = iter(args)
-    for word in words:
-        key, equals, value = word.partition("=")
-        if key not in {"--until", "--session", "--timeout"}:
-            raise UsageError(f"unknown option {word!r}; see fairlead sessions --help")
-        given[key] = value if equals else next(words, "")
-    if given.get("--until") not in _CONDITIONS:
-        raise UsageError(f"--until: expected attention, idle or ended, got {given.get('--until', '')!r}")
-    return _Wishes(given["--until"], given.get("--session", ""), _seconds(given.get("--timeout")))
-
-
-def _seconds(text: str | None) -> float:
-    try:
-        seconds = inf if text is None else float(text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise UsageError(f"--timeout: expected a number of seconds above 0, got {text!r}")
-    return seconds
-
-
-def _read(rows: object) -> list[Session]:
+def _to_sessions(rows: object) -> list[Session]:
     return msgspec.convert(rows, list[Session])
+
+
+# -- the commands --------------------------------------------------------------------------------------
+
+
+@click.command(
+    "list",
+    cls=Command,
+    examples=("fairlead sessions", "set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf"),
+    exit_codes=((0, "shown, even if none runs"), (1, "no daemon answers")),
+)
+@click.option("--all", "show_all", is_flag=True, help="Also list sessions that have ended.")
+@click.option("--tree", is_flag=True, help="By project and worktree, subagents below their session, as `watch` does.")
+@click.option("--line", is_flag=True, help="One short line for a status bar; empty if nothing runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> int:
+    """List the sessions and their subagents.
+
+    Those that need you come first.
+    """
+    if line:
+        try:
+            print(to_line(_to_sessions(request("GET", "/v1/sessions")["sessions"])))
+        except DaemonUnavailable:
+            print()
+        return 0
+    document = request("GET", "/v1/sessions")
+    sessions = [session for session in _to_sessions(document["sessions"]) if show_all or session.ended is None]
+    if as_json:
+        print(json.dumps(to_document(sessions, document["now"])))
+    elif tree:
+        columns = shutil.get_terminal_size((_COLUMNS_WITHOUT_TERMINAL, 24)).columns
+        print_lines(to_tree(sessions, show_ended=show_all, now=time(), columns=columns))
+    else:
+        print_lines(to_text(sessions, document["now"]))
+    return 0
+
+
+@click.command(
+    "wait",
+    cls=Command,
+    examples=("fairlead sessions wait --until attention && notify-send 'an agent needs you'",),
+    exit_codes=(
+        (0, "the condition holds; the session's id is printed"),
+        (1, "the command line is wrong, or no daemon answers"),
+        (3, "the time is up"),
+        (130, "interrupted"),
+    ),
+)
+@click.option(
+    "--until",
+    metavar="CONDITION",
+    type=OneOf(tuple(_CONDITIONS)),
+    help="attention: one needs you; idle: all are idle; ended: all have ended.",
+)
+@click.option(
+    "--session",
+    metavar="ID",
+    default="",
+    shell_complete=complete_sessions,
+    help="Wait for that session alone; the first characters of its id are enough.",
+)
+@click.option(
+    "--timeout", metavar="DURATION", type=Duration(positive=True), default=inf, help="Wait at most that long."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the sessions that the condition is about as JSON.")
+def wait(*, until: str | None, as_json: bool, **given: Any) -> int:
+    """Wait until a session needs you, is idle, or has ended.
+
+    Then it prints the session's id.
+    """
+    if until is None:
+        raise UsageError(f"sessions wait: until when? Give --until with one of {', '.join(_CONDITIONS)}")
+    result, sessions = _wait_until(WaitOptions(until, **given))
+    if result is None:
+        return _TIMED_OUT
+    print(json.dumps(to_document(sessions, time())) if as_json else result)
+    return 0

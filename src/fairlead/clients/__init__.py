@@ -29,7 +29,16 @@ if TYPE_CHECKING:
         format_version,
     )
     from fairlead.clients._installs import install_lock
-    from fairlead.clients._programs import LAUNCHER, find_launcher, is_git_ignored, is_program, launcher_folders
+    from fairlead.clients._programs import (
+        COMPILE_LAUNCHER,
+        LAUNCHER,
+        PYTHON_LAUNCHER,
+        find_launcher,
+        is_git_ignored,
+        is_program,
+        is_python_launcher,
+        launcher_folders,
+    )
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader, Usage
     from fairlead.clients._settings_file import InstallError
     from fairlead.clients._skill import SkillChange, put_skill, remove_skill
@@ -38,8 +47,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLIENTS",
+    "COMPILE_LAUNCHER",
     "DEFAULT_CLIENT",
     "LAUNCHER",
+    "PYTHON_LAUNCHER",
     "Answer",
     "Client",
     "ClientSessionFile",
@@ -75,6 +86,7 @@ __all__ = [
     "is_git_ignored",
     "is_loaded",
     "is_program",
+    "is_python_launcher",
     "known_clients",
     "launcher_folders",
     "put_skill",
@@ -180,7 +192,16 @@ __getattr__ = lazy_exports(
             "format_version",
         ),
         "_installs": ("install_lock",),
-        "_programs": ("LAUNCHER", "find_launcher", "is_git_ignored", "is_program", "launcher_folders"),
+        "_programs": (
+            "COMPILE_LAUNCHER",
+            "LAUNCHER",
+            "PYTHON_LAUNCHER",
+            "find_launcher",
+            "is_git_ignored",
+            "is_program",
+            "is_python_launcher",
+            "launcher_folders",
+        ),
         "_reports": ("ClientSessionFile", "StatusLine", "SubagentResult", "Task", "TranscriptReader", "Usage"),
         "_settings_file": ("InstallError",),
         "_skill": ("SkillChange", "put_skill", "remove_skill"),

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LAUNCHER = "fairlead-hook"
+PYTHON_LAUNCHER = "written in Python, about 10 ms slower per event: no C compiler was found when fairlead was installed"
+COMPILE_LAUNCHER = "install a C compiler, then run: pip install --force-reinstall --no-cache-dir fairlead"
+"""What to do about a launcher in Python."""
+
 TIMEOUT = 10.0
 """Seconds for a program that only prints something about itself."""
 
@@ -37,6 +41,16 @@ def find_launcher(folders: Iterable[Path], python: str) -> Launcher:
             f"there is no {LAUNCHER} in {searched}; install fairlead again: pip install --force-reinstall fairlead"
         )
     return Launcher(str(hook), os.path.abspath(python))
+
+
+def is_python_launcher(file: str) -> bool:
+    """Return whether a launcher is the Python script that stands in for the compiled program."""
+    try:
+        with open(file, "rb") as stream:
+            first_line = stream.readline(256)
+    except OSError:
+        return False
+    return first_line.startswith(b"#!") and b"python" in first_line
 
 
 def is_program(file: str) -> bool:

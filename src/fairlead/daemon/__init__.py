@@ -33,6 +33,6 @@ __getattr__ = lazy_exports(
             "start_daemon",
             "start_on_demand",
         ),
-        "events._request": ("is_newer",),
+        "events._messages": ("is_newer",),
     },
 )

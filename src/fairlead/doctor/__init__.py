@@ -7,23 +7,29 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from fairlead.doctor._examine import examine
     from fairlead.doctor._facts import Facts
     from fairlead.doctor._findings import Finding, Level
     from fairlead.doctor._gather import Options, gather
+    from fairlead.doctor.checks._runs import level_of
 
 __all__ = [
     "Facts",
     "Finding",
     "Level",
     "Options",
+    "examine",
     "gather",
+    "level_of",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
+        "_examine": ("examine",),
         "_facts": ("Facts",),
         "_findings": ("Finding", "Level"),
         "_gather": ("Options", "gather"),
+        "checks._runs": ("level_of",),
     },
 )

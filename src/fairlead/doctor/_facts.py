@@ -49,6 +49,8 @@ class Program(msgspec.Struct, frozen=True):
     is_executable: bool = True
     version: str = ""
     """The version written in the file; empty if there is none."""
+    is_python: bool = False
+    """Whether it is the slower launcher, for machines without a C compiler."""
     start: ProgramResult = ProgramResult()
     """How `--version` ended, for which the launcher starts its Python."""
     python_there: bool = True

@@ -15,7 +15,7 @@ import msgspec
 
 from fairlead.clients import client_named
 from fairlead.decide import Decision, verdict_of
-from fairlead.errors import FairleadError, UsageError
+from fairlead.errors import FairleadError, UsageError, failure_exit_code
 from fairlead.execute._execute import execute
 from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
 from fairlead.journal import MAX_REASON_LENGTH, CommandResult, CommandsRecord, spool_folder, spool_record
@@ -35,7 +35,7 @@ def main() -> None:
         code = _run(words[0] if words else "", dict(zip(words[1::2], words[2::2], strict=False)))
     except Exception as error:  # noqa: BLE001 - the boundary: a plan that cannot be carried out must not open a gate
         print(f"fairlead: {error if isinstance(error, FairleadError) else repr(error)}", file=sys.stderr)  # noqa: T201
-        code = 2 if words[:1] == ["PreToolUse"] else 1
+        code = failure_exit_code(*words[:1])
     sys.exit(code)
 
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fairlead.errors import PayloadError, UsageError
+from fairlead.errors import BLOCKED, FAILED, PayloadError, UsageError
 from fairlead.events import MAX_PAYLOAD
 
 if TYPE_CHECKING:
@@ -64,5 +64,5 @@ def write_answer(stdout: int, text: bytes, exit_code: int, event: Event) -> int:
             text = text[os.write(stdout, text) :]
     except OSError as error:
         print(f"fairlead: cannot write the answer: {error}", file=sys.stderr)  # noqa: T201 - the hook's stderr
-        return 2 if event.can_block else 1
+        return BLOCKED if event.can_block else FAILED
     return exit_code

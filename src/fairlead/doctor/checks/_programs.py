@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.clients import COMPILE_LAUNCHER, PYTHON_LAUNCHER
 from fairlead.doctor._findings import ok, warning, wrong
 
 if TYPE_CHECKING:
@@ -70,4 +71,6 @@ def _check_start(program: Program, version: str) -> Iterator[Finding]:
         yield wrong("launcher.start", f"{program.hook} cannot run its Python: {message}", _REINSTALL)
     else:
         yield ok("launcher", f"{program.hook}, version {program.version or version}")
+        if program.is_python:
+            yield warning("launcher.python", f"{program.hook} is {PYTHON_LAUNCHER}", COMPILE_LAUNCHER)
         yield ok("python", f"{program.python}, with fairlead {program.imports.output}")

@@ -10,7 +10,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.clients import LAUNCHER, InstallError, client_named, find_launcher, is_program, launcher_folders
+from fairlead.clients import (
+    LAUNCHER,
+    InstallError,
+    client_named,
+    find_launcher,
+    is_program,
+    is_python_launcher,
+    launcher_folders,
+)
 from fairlead.doctor._facts import Client, Program, ProgramResult
 
 if TYPE_CHECKING:
@@ -77,6 +85,7 @@ def _look(hook: str, python: str) -> Program:
         is_there=is_there,
         is_executable=is_program(hook),
         version=_version_in(hook) if is_there else "",
+        is_python=is_python_launcher(hook),
         start=_ask([hook, "--version", *options]) if is_program(hook) else ProgramResult(),
         python_there=python_there,
         imports=_ask([python, "-E", "-P", "-c", _ASKS])

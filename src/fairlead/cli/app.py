@@ -1,0 +1,71 @@
+"""The Click application: every command but those that the client runs as hooks, which `main` handles without Click."""
+
+from __future__ import annotations
+
+import os
+import sys
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
+
+import click
+
+from fairlead.cli.commands import ROOT, SECTIONS
+from fairlead.cli.support.command import Group
+from fairlead.cli.support.usage_errors import explain_click_error
+from fairlead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from click.shell_completion import CompletionItem
+
+COMPLETE_VARIABLE = "_FAIRLEAD_COMPLETE"
+"""Set by the script of `fairlead completion` when the user presses Tab."""
+
+
+class Root(Group):
+    """`fairlead` itself: its help opens with what it is, and events are completed beside commands."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what Fairlead is, and both ways to call it."""
+        del ctx
+        formatter.write(f"{ROOT.summary}\n\n")
+        formatter.write("Usage: fairlead COMMAND [OPTIONS]\n       fairlead EVENT [OPTIONS] < payload.json\n")
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write nothing more."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands; events, if the word begins with a capital."""
+        if not incomplete[:1].isupper():
+            return super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        from fairlead.events import HookEvent
+
+        return [CompletionItem(event.value) for event in HookEvent if event.value.startswith(incomplete)]
+
+
+def run(args: Sequence[str]) -> int:
+    """Run a command and return its exit code. Raise `UsageError` if the command line is wrong."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal with few characters is no error
+    root = make_root()
+    if instruction := os.environ.get(COMPLETE_VARIABLE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(root, {}, "fairlead", COMPLETE_VARIABLE, instruction)
+    words = [*args[1:], "--help"] if args[:1] == ["help"] else list(args)
+    try:
+        with root.make_context("fairlead", words) as ctx:
+            return int(root.invoke(ctx) or 0)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        raise UsageError(explain_click_error(error)) from None
+
+
+def make_root() -> Root:
+    """Return the group of all commands."""
+    version = click.Option(["-V", "--version"], is_flag=True, expose_value=False, help="Print the version.")
+    return Root(ROOT, SECTIONS, params=[version])

@@ -1,0 +1,134 @@
+"""The scratch home of `fairlead demo`: made for one run, with a daemon of its own, and removed afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairlead.ipc import DaemonUnavailable, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+TIMEOUT = 15.0
+"""Seconds for the daemon to start, to catch up, or to stop."""
+
+_POLL_INTERVAL = 0.01
+_MAX_FOLDER_LENGTH = 60
+"""Bytes of the path of the temporary folder: a socket below it may have a path of about a hundred."""
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` on SIGTERM and SIGHUP, too, which would end Python without cleaning up."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, signal.default_int_handler) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+class ScratchHome(msgspec.Struct, frozen=True):
+    """A home folder that is removed at the end."""
+
+    folder: str
+
+    @property
+    def project(self) -> str:
+        """The project that the team works in."""
+        return f"{self.folder}/shop"
+
+    @property
+    def socket(self) -> str:
+        """The daemon's socket."""
+        return f"{self.folder}/fairlead/run/daemon.sock"
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a process in this home. Of the user's own, only language and PATH are kept."""
+        kept = {k: v for k, v in os.environ.items() if k in {"PATH", "LANG", "TERM", "TZ"} or k.startswith("LC_")}
+        moved = {f"XDG_{name}_HOME": f"{self.folder}/{name.lower()}" for name in ("CACHE", "CONFIG", "DATA", "STATE")}
+        return {
+            **kept,
+            **moved,
+            "HOME": self.folder,
+            "FAIRLEAD_HOME": f"{self.folder}/fairlead",
+            "XDG_RUNTIME_DIR": f"{self.folder}/run",
+            "TMPDIR": f"{self.folder}/temporary",
+        }
+
+    def status(self) -> dict[str, Any] | None:
+        """Return the daemon's status; `None` if there is no daemon."""
+        try:
+            document: dict[str, Any] = request("GET", "/v1/status", at=self.socket)
+        except DaemonUnavailable:
+            return None
+        return document
+
+
+@contextmanager
+def scratch_home(files: Mapping[str, str]) -> Iterator[ScratchHome]:
+    """Make a home with these files in its project. At the end, stop its daemon and remove everything."""
+    folder = os.path.realpath(tempfile.gettempdir())
+    folder = folder if len(os.fsencode(folder)) <= _MAX_FOLDER_LENGTH else "/tmp"  # noqa: S108 - mkdtemp makes its own
+    home = ScratchHome(tempfile.mkdtemp(prefix="fairlead-demo-", dir=folder))
+    try:
+        for name in ("temporary", "run"):
+            Path(home.folder, name).mkdir(mode=0o700)
+        for name, text in files.items():
+            file = Path(home.project, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        yield home
+    finally:
+        _stop_daemon(home)
+        shutil.rmtree(home.folder, ignore_errors=True)
+
+
+def _stop_daemon(home: ScratchHome) -> None:
+    """Stop the daemon, also one that has just been started and does not answer yet."""
+    if not Path(home.folder, "fairlead/run/starting").exists():
+        return
+    wait_for(home.status)
+    pid = _daemon_pid(home)
+    with suppress(DaemonUnavailable):
+        request("POST", "/v1/stop", at=home.socket)
+    if pid and wait_for(lambda: not _is_alive(pid)) is None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _daemon_pid(home: ScratchHome) -> int:
+    """Return the process that holds the daemon's lock; 0 if none does."""
+    try:
+        text = Path(home.folder, "fairlead/run/daemon.lock").read_text("ascii").strip()
+    except OSError:
+        return 0
+    return int(text) if text.isdigit() else 0
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_for(look: Callable[[], Any]) -> Any:
+    """Return what `look` returns as soon as that is true; `None` if the time is up."""
+    deadline = perf_counter() + TIMEOUT
+    while not (result := look()):
+        if perf_counter() > deadline:
+            return None
+        sleep(_POLL_INTERVAL)
+    return result

@@ -1,0 +1,120 @@
+"""The team of `fairlead demo`: its project, its policy, its events, and the expected outcome of each. Plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairlead.testing import make_payload
+
+POLICY = """\
+preToolUse:
+  uneditableFiles:
+    - {pattern: .env, message: Secrets are for a person to change.}
+userPromptSubmit:
+  contextRules:
+    - {pattern: upload, prompt: How uploads work is in docs/upload.md.}
+subagentStart:
+  context: {"*": Say which files you changed.}
+subagentStop:
+  commands: {"*": [run: echo "$FAIRLEAD_AGENT_TYPE is done" >> team.log]}
+stop:
+  commands:
+    - {run: grep -q retry CHANGES.md, message: Say in CHANGES.md what is new.}
+"""
+
+FILES = {
+    ".env": "UPLOAD_KEY=secret\n",
+    "CHANGES.md": "# Changes\n",
+    "src/upload.py": "def upload(file):\n    send(file)\n",
+    ".fairlead.yaml": POLICY,
+}
+
+EXPECTED_FILE = ("team.log", "Explore is done\ncoder is done\n")
+"""A file of the project, and what the policy's commands have written into it at the end."""
+
+EDITED_FILE = ("CHANGES.md", "# Changes\n- An upload that fails is tried again (retry).\n")
+"""A file, and what it contains after the agent has edited it, so that the check passes."""
+
+SESSION = "5e551011-0000-4000-8000-000000000001"
+_IDS = {"Explore": "a5dc68169f39536c4", "coder": "a7fe81120d126f83a"}
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """One event: whose it is, what is special in its payload, and its expected outcome."""
+
+    who: str
+    event: str
+    what: str
+    """The part of the payload that is shown."""
+    fields: dict[str, Any]
+    verdict: str = "none"
+    """As in the journal: none, said, asked, blocked."""
+    reason: str = ""
+    """What the answer must contain."""
+
+    def payload(self, project: str) -> dict[str, Any]:
+        """Return the payload, made from one that the real client sent."""
+        agent = {"agent_id": _IDS[self.who], "agent_type": self.who} if self.who in _IDS else {}
+        fields = {key: _in_project(value, project) for key, value in self.fields.items()}
+        return make_payload(self.event, session_id=SESSION, cwd=project, **agent, **fields)
+
+
+def _in_project(value: Any, project: str) -> Any:
+    """Return the value with a whole path, as the client writes it."""
+    if isinstance(value, dict) and "file_path" in value:
+        return {**value, "file_path": f"{project}/{value['file_path']}"}
+    return value
+
+
+def _tool(who: str, tool: str, what: str, tool_input: dict[str, str], outcome: tuple[str, str] = ("none", "")) -> Scene:
+    fields = {"tool_name": tool, "tool_input": tool_input}
+    return Scene(who, "PreToolUse", f"{tool} {what}", fields, *outcome)
+
+
+def _edit(who: str, file: str, outcome: tuple[str, str] = ("none", "")) -> Scene:
+    return _tool(who, "Edit", file, {"file_path": file, "old_string": "", "new_string": "x"}, outcome)
+
+
+def _bash(who: str, command: str, outcome: tuple[str, str] = ("none", "")) -> Scene:
+    return _tool(who, "Bash", command, {"command": command}, outcome)
+
+
+def _agent(kind: str, task: str) -> Scene:
+    return _tool("main", "Agent", kind, {"subagent_type": kind, "description": task, "prompt": task})
+
+
+def _subagent_start(kind: str) -> Scene:
+    return Scene(kind, "SubagentStart", "", {}, "said", "Say which files you changed.")
+
+
+def _subagent_stop(kind: str, message: str) -> Scene:
+    return Scene(kind, "SubagentStop", "runs a command", {"last_assistant_message": message})
+
+
+_BLOCKED = ("blocked", "Secrets are for a person to change.")
+_ASKED = ("asked", "which file rm deletes is only known when it runs")
+_PROMPT = "Retry failed uploads"
+
+TEAM = (
+    Scene("main", "SessionStart", "startup", {"source": "startup"}),
+    Scene("main", "UserPromptSubmit", _PROMPT, {"prompt": _PROMPT}, "said", "How uploads work is in docs/upload.md."),
+    _agent("Explore", "Find the code of uploads"),
+    _subagent_start("Explore"),
+    _tool("Explore", "Read", "src/upload.py", {"file_path": "src/upload.py"}),
+    _bash("Explore", "grep -rn upload src"),
+    _subagent_stop("Explore", "It is all in src/upload.py."),
+    _agent("coder", "Add the retries"),
+    _subagent_start("coder"),
+    _edit("coder", "src/upload.py"),
+    _edit("coder", ".env", _BLOCKED),
+    _bash("coder", 'cp /dev/null .e""nv', _BLOCKED),
+    _bash("coder", 'rm -rf "$OLD"', _ASKED),
+    _bash("coder", "python -m pytest -q"),
+    _subagent_stop("coder", "An upload is tried three times."),
+    Scene("main", "Stop", "runs a check", {}, "blocked", "Say in CHANGES.md what is new."),
+    _edit("main", "CHANGES.md"),
+    Scene("main", "Stop", "runs a check", {"stop_hook_active": True}),
+    Scene("main", "SessionEnd", "prompt_input_exit", {"reason": "prompt_input_exit"}),
+)

@@ -1,0 +1,223 @@
+"""`fairlead hooks install` and `uninstall`: add Fairlead's hooks to a client's settings, and remove them again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from fairlead.cli.hooks import text
+from fairlead.cli.support.client_options import (
+    client_option,
+    find_client,
+    parse_version,
+    scope_option,
+    version_option,
+)
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.param_types import OneOf
+from fairlead.cli.support.screen import print_lines
+from fairlead.clients import (
+    DEFAULT_CLIENT,
+    InstallRequest,
+    client_named,
+    find_launcher,
+    install_lock,
+    is_git_ignored,
+    is_python_launcher,
+    launcher_folders,
+    put_skill,
+    remove_skill,
+)
+from fairlead.errors import UsageError
+from fairlead.paths import state_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.clients import Client, Installer, Launcher, StatusLineChoice, Version
+
+_DEFAULT = client_named(DEFAULT_CLIENT)
+_EXIT_CODES = ((0, "done, or nothing to do"), (1, "nothing was changed; stderr says why"))
+
+
+class InstallOptions(msgspec.Struct, frozen=True):
+    """The options of `install`."""
+
+    scope: str = "user"
+    dry_run: bool = False
+    replace: str = ""
+    also: str = ""
+    skill: bool = False
+    status_line: bool = False
+    no_status_line: bool = False
+    stay: str | None = None
+    persistent: bool = False
+
+
+def to_request(
+    options: InstallOptions, installer: Installer, launcher: Launcher, version: Version | None
+) -> InstallRequest:
+    """Return what the install has to write. Raise `UsageError` if options contradict each other."""
+    optional = [name for name, setting in installer.EVENTS.items() if setting.is_optional]
+    return InstallRequest(
+        launcher,
+        version,
+        _parse_names("--with", options.also, optional),
+        _parse_names("--replace", options.replace, list(installer.REPLACEABLE)),
+        _status_line_choice(options),
+        _stay_mode(options),
+    )
+
+
+def _stay_mode(options: InstallOptions) -> str | None:
+    if options.persistent and options.stay not in {None, "always"}:
+        raise UsageError(f"--persistent is --stay always, and contradicts --stay {options.stay}")
+    return "always" if options.persistent else options.stay
+
+
+def _status_line_choice(options: InstallOptions) -> StatusLineChoice:
+    if options.status_line and options.no_status_line:
+        raise UsageError("--status-line and --no-status-line contradict each other")
+    if options.status_line and options.scope != "user":
+        raise UsageError("--status-line is for the scope user: in a project it would replace everybody's own")
+    return "show" if options.status_line else "leave" if options.no_status_line else "chain"
+
+
+def _parse_names(option: str, value: str, allowed: Sequence[str]) -> frozenset[str]:
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    for name in names:
+        if name not in allowed:
+            raise UsageError(f"{option}: expected {', '.join(allowed)}, got {name!r}")
+    return frozenset(names)
+
+
+@click.command(
+    "install",
+    cls=Command,
+    examples=(
+        "fairlead install --dry-run",
+        "fairlead install --scope local --replace conclaude",
+        "fairlead hooks install --skill",
+    ),
+    exit_codes=_EXIT_CODES,
+)
+@scope_option()
+@client_option
+@version_option("Install for")
+@click.option("--dry-run", is_flag=True, help="Print the change as a diff, and change nothing.")
+@click.option(
+    "--replace",
+    metavar="NAMES",
+    default="",
+    help="Remove the hooks of conclaude, substrate, or both with a comma; uninstall restores them.",
+)
+@click.option(
+    "--with",
+    "also",
+    metavar="EVENTS",
+    default="",
+    help="Add events that are left out: MessageDisplay, WorktreeCreate, WorktreeRemove.",
+)
+@click.option(
+    "--stay",
+    metavar="MODE",
+    type=OneOf(_DEFAULT.installer.STAYS),
+    help=(
+        "What agents do at the end of a turn. always: they wait for mail of others; wake: they stop, and mail wakes "
+        "them; no: they stop."
+    ),
+)
+@click.option("--persistent", is_flag=True, help="The same as --stay always.")
+@click.option(
+    "--status-line",
+    is_flag=True,
+    help="Show a status line with model, context and cost if you have none. One of your own is kept, and read, too.",
+)
+@click.option(
+    "--no-status-line", is_flag=True, help="Do not read your status line; the cost of sessions is then unknown."
+)
+@click.option("--skill", is_flag=True, help="Also install a skill that teaches agents to write to each other.")
+def install(*, scope: str | None, client: str, client_version: str | None, **given: Any) -> int:
+    """Add Fairlead's hooks to the client's settings.
+
+    It adds one hook per event. Everything else in the file keeps its bytes, and uninstall restores the file as it was.
+    """
+    options = InstallOptions(scope=scope or "user", **given)
+    found = find_client(client, scope)
+    version = parse_version(found, client_version) or found.installer.client_version()
+    launcher = find_launcher(launcher_folders(), sys.executable)
+    request = to_request(options, found.installer, launcher, version)
+    return _preview(found, request, options) if options.dry_run else _install(found, request, options)
+
+
+def _preview(client: Client, request: InstallRequest, options: InstallOptions) -> int:
+    file = client.installer.settings_file(options.scope, Path.cwd(), os.environ)
+    plan = client.installer.plan_install(file, request, Path(state_folder()))
+    print_lines(text.diff_lines(plan))
+    sys.stdout.flush()
+    for line in text.install_lines(client, plan, request, options.scope, "would install"):
+        print(line, file=sys.stderr)
+    if options.skill:
+        print(f"would write {client.installer.skill_file(file)}", file=sys.stderr)
+    return 0
+
+
+def _install(client: Client, request: InstallRequest, options: InstallOptions) -> int:
+    installer, state = client.installer, Path(state_folder())
+    file = installer.settings_file(options.scope, Path.cwd(), os.environ)
+    skill_file = installer.skill_file(file)
+    with install_lock(state):
+        plan = installer.plan_install(file, request, state)
+        kept = installer.carry_out(plan, state)
+        skill = put_skill(skill_file, state) if options.skill else None
+    hook = request.launcher.hook
+    remarks = [
+        *text.launcher_lines(hook, is_python=is_python_launcher(hook)),
+        *text.skill_lines(skill_file, skill),
+    ]
+    if not plan.changes:
+        print(f"nothing to do: {file} already has all hooks of {text.client_name(client, request.version)}")
+        print_lines(remarks)
+        return 0
+    is_ignored = is_git_ignored(plan.before.file) if options.scope == "local" else None
+    print_lines(text.install_lines(client, plan, request, options.scope, "installed"))
+    print_lines(text.kept_lines(kept))
+    print_lines(text.warning_lines(client, plan, request, options.scope, is_ignored=is_ignored))
+    print_lines([*remarks, *text.next_lines(has_skill=skill is not None)])
+    return 0
+
+
+@click.command(
+    "uninstall",
+    cls=Command,
+    examples=("fairlead uninstall --dry-run", "fairlead uninstall --scope local"),
+    exit_codes=_EXIT_CODES,
+)
+@scope_option()
+@client_option
+@click.option("--dry-run", is_flag=True, help="Print the change as a diff, and change nothing.")
+def uninstall(*, scope: str | None, client: str, dry_run: bool) -> int:
+    """Remove Fairlead's hooks and restore the settings file.
+
+    If nobody has changed the file since, it is restored byte for byte.
+    """
+    installer = find_client(client, scope).installer
+    file = installer.settings_file(scope or "user", Path.cwd(), os.environ)
+    skill_file, state = installer.skill_file(file), Path(state_folder())
+    if dry_run:
+        plan = installer.plan_uninstall(file, state)
+        print_lines(text.diff_lines(plan))
+        sys.stdout.flush()
+        print(text.uninstall_line(plan, "would remove"), file=sys.stderr)
+        return 0
+    with install_lock(state):
+        plan = installer.plan_uninstall(file, state)
+        skill = remove_skill(skill_file, state)  # first: its folder may be removed with the file
+        installer.carry_out(plan, state)
+    print_lines([text.uninstall_line(plan, "removed"), *text.skill_lines(skill_file, skill)])
+    return 0

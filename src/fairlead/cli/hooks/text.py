@@ -1,0 +1,171 @@
+"""What `fairlead hooks` prints about an install, an uninstall and the status. Reads no file."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from typing import TYPE_CHECKING
+
+from fairlead.clients import COMPILE_LAUNCHER, PYTHON_LAUNCHER, format_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from fairlead.clients import (
+        Client,
+        InstallPlan,
+        InstallRequest,
+        InstallStatus,
+        SkillChange,
+        StatusLineKind,
+        Version,
+    )
+
+_WIDTH = 110
+
+_STAY: dict[str, tuple[str, ...]] = {
+    "": (),
+    "always": ("agents stay: always; at the end of a turn they wait for mail",),
+    "wake": ("agents stay: wake; at the end of a turn they stop, and mail wakes them",),
+    "no": ("agents stay: no",),
+}
+_STATUS_LINE: dict[StatusLineKind, tuple[str, ...]] = {
+    "none": (),
+    "own": ("status line: yours; Fairlead does not read it",),
+    "odd": ("status line: in a form that the client does not run, so it is left unchanged",),
+    "chained": ("status line: yours; Fairlead reads it, too",),
+    "ours": ("status line: Fairlead's",),
+}
+
+
+def client_name(client: Client, version: Version | None) -> str:
+    """Return the client's name and version."""
+    return f"{client.title} {format_version(version) if version else '(version unknown, so the oldest events)'}"
+
+
+# -- install and uninstall -----------------------------------------------------------------------------
+
+
+def diff_lines(plan: InstallPlan) -> Iterator[str]:
+    """Yield the change of a settings file as a diff."""
+    name = str(plan.before.target)
+    before, after = ((content or b"").decode().splitlines() for content in (plan.before.content, plan.after))
+    old = "/dev/null" if plan.before.content is None else name
+    new = "/dev/null" if plan.after is None else name
+    return difflib.unified_diff(before, after, old, new, lineterm="")
+
+
+def install_lines(client: Client, plan: InstallPlan, request: InstallRequest, scope: str, verb: str) -> Iterator[str]:
+    """Yield what an install did, or would do."""
+    installer, result = client.installer, plan.result
+    events = installer.events_for(request.version, request.also)
+    yield f"{verb} in {plan.before.target}: {len(events)} events of {client_name(client, request.version)}"
+    for what, names in (("added", result.added), ("updated", result.updated), ("removed", result.dropped)):
+        if names:
+            yield _listed(what, names)
+    if result.taken:
+        yield f"  replaced: {_entries(result.taken)} of {', '.join(sorted(request.replace))}, which uninstall restores"
+    for name, setting in installer.EVENTS.items():
+        if setting.left_out and name not in request.also:
+            yield f"  left out: {name}: {setting.left_out}"
+    stay = installer.stay_of(result.text) or result.stay
+    yield from (f"  {line}" for line in _STAY[stay])
+    yield from _status_line_lines(client, plan, scope)
+
+
+def _status_line_lines(client: Client, plan: InstallPlan, scope: str) -> Iterator[str]:
+    kind = client.installer.status_line_of(plan.result.text)
+    if plan.result.status_line == "updated":
+        yield "  status line: updated"
+    elif kind == "none" and scope == "user":
+        yield "  no status line: install with --status-line to see model, context and cost there"
+    else:
+        yield from (f"  {line}" for line in _STATUS_LINE[kind])
+
+
+def kept_lines(kept: Path | None) -> Iterator[str]:
+    """Yield where the previous settings file is kept."""
+    if kept is not None:
+        yield f"  the previous file is kept as {kept}"
+
+
+def warning_lines(
+    client: Client, plan: InstallPlan, request: InstallRequest, scope: str, *, is_ignored: bool | None
+) -> Iterator[str]:
+    """Yield what the user should know at once. `is_ignored` is whether git ignores the file."""
+    if scope == "project":
+        yield (
+            f"warning: others get this file with the project, and are blocked at every tool call unless they have "
+            f"{request.launcher.hook}; --scope local is for you alone"
+        )
+    if scope == "local" and is_ignored is False:
+        yield f"warning: git does not ignore {plan.before.file}; add it to .gitignore, its paths are of this machine"
+    yield from (f"warning: {line}" for line in client.installer.warnings(plan.result.text))
+
+
+def launcher_lines(launcher: str, *, is_python: bool) -> Iterator[str]:
+    """Yield that the launcher is the slow one, and what to do."""
+    if is_python:
+        yield f"warning: {launcher} is {PYTHON_LAUNCHER}; {COMPILE_LAUNCHER}"
+
+
+def skill_lines(file: Path, change: SkillChange | None) -> Iterator[str]:
+    """Yield what was done with the skill."""
+    if change == "kept":
+        yield f"warning: {file} was changed by somebody, so it is left unchanged"
+    elif change not in {None, "absent"}:
+        yield f"skill {change}: {file}"
+
+
+def next_lines(*, has_skill: bool) -> Iterator[str]:
+    """Yield what to do after an install."""
+    yield "next:"
+    yield "  running sessions use the hooks within seconds; /hooks in the client lists them"
+    if not has_skill:
+        yield "  fairlead hooks install --skill    teaches agents to write to each other"
+    yield "  fairlead doctor"
+
+
+def uninstall_line(plan: InstallPlan, verb: str) -> str:
+    """Return what an uninstall did, or would do."""
+    result = plan.result
+    if not result.had_ours:
+        return f"nothing to do: {plan.before.target} contains nothing of Fairlead's"
+    if plan.after is None:
+        left = "the file is gone, as it was before"
+    elif plan.is_exact:
+        left = "the file is as it was before, byte for byte"
+    else:
+        restored = f", and {_entries(result.taken)} restored" if result.taken else ""
+        left = f"the file was changed since, so only the hooks were removed{restored}"
+    line = " and the status line" if result.status_line else ""
+    return f"{verb} from {plan.before.target}: {len(result.dropped)} events{line}; {left}"
+
+
+# -- status --------------------------------------------------------------------------------------------
+
+
+def status_lines(client: str, launcher: str, statuses: Sequence[InstallStatus], *, is_python: bool) -> Iterator[str]:
+    """Yield the status of each scope. `launcher` is its path, or why there is none."""
+    yield f"client: {client}"
+    yield f"launcher: {launcher}"
+    if is_python:
+        yield f"  {PYTHON_LAUNCHER}; {COMPILE_LAUNCHER}"
+    for one in statuses:
+        amount = f", {len(one.events)} events" if one.events else ""
+        yield f"{one.scope}: {one.state}{amount}: {one.file}"
+        if one.missing:
+            yield _listed("missing", one.missing)
+        known = (*_STAY[one.stay], *_STATUS_LINE[one.status_line])
+        yield from (f"  {line}" for line in (*one.differences, *known, *one.notes))
+    if any(one.state in {"partial", "outdated", "broken"} for one in statuses):
+        yield "to update: fairlead hooks install, with the scope"
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    return textwrap.fill(", ".join(names), _WIDTH, initial_indent=f"  {what}: ", subsequent_indent="    ")
+
+
+def _entries(taken: Sequence[object]) -> str:
+    return f"{len(taken)} {'entry' if len(taken) == 1 else 'entries'}"

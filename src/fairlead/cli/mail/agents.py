@@ -1,0 +1,86 @@
+"""`fairlead agents`: the agents of a project, what they do, and how much mail waits for them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.mail_client import SHOWN, Request, ask_mail, print_document
+from fairlead.cli.support.screen import Screen, stdout_screen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.cli.support.mail_client import Document
+
+
+class Options(msgspec.Struct, frozen=True):
+    """The options of the command line."""
+
+    project: str = ""
+    """An absolute path."""
+    show_all: bool = False
+
+
+def to_request(options: Options) -> Request:
+    """Return the request for the list."""
+    return Request("GET", "agents", {"all": str(options.show_all).lower(), "project": options.project})
+
+
+def to_text(document: Document, screen: Screen) -> Iterator[str]:
+    """Yield a line for each agent."""
+    from fairlead.cli.support.mail_text import table
+
+    rows = [_cells(row, document) for row in document["agents"]]
+    if rows:
+        yield from table(rows, screen)
+    else:
+        where = f" in {document['project']}; --all lists the agents of all projects" if document["project"] else ""
+        yield f"no agents{where}"
+
+
+def _cells(row: Document, document: Document) -> tuple[str, ...]:
+    from fairlead.text import ago, one_line
+
+    you = " (you)" if row["name"] == document["you"] else ""
+    mail = [f"{row['unread']} unread"] if row["unread"] else []
+    mail += [f"owes {row['owes']}"] if row["owes"] else []
+    mail += [f"is owed {row['owed']}"] if row["owed"] else []
+    where = [one_line(row["project"].rpartition("/")[2])] if document["project"] is None else []
+    name, since = f"{one_line(row['name'])}{you}", ago(row["ended"] or row["seen"], document["now"])
+    return name, row["presence"], since, *where, ", ".join(mail), _activity(row["is"])
+
+
+def _activity(fields: Document | None) -> str:
+    """Return what a session is doing, in the words of the sessions view."""
+    if fields is None:
+        return ""
+    from fairlead.cli.sessions import state_name
+    from fairlead.sessions import Session
+    from fairlead.tui import row_texts
+
+    session = msgspec.convert(fields, Session)
+    _, activity, _ = row_texts(session)
+    name = state_name(session)
+    state = "needs you" if name == "attention" else name
+    return f"{state}: {activity}" if activity else state
+
+
+@click.command("agents", cls=Command, examples=("fairlead agents", "fairlead agents --all --json"), exit_codes=SHOWN)
+@click.option("--project", metavar="DIR", type=click.Path(file_okay=False), help="List the agents of that project.")
+@click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, also those that have ended.")
+@caller_options
+def agents(caller: Caller, *, project: str | None, **given: Any) -> int:
+    """List the agents you can write to.
+
+    Shows each agent of this project: its name, whether it is there, what it does, and how much mail it has to read and
+    to answer. `active` means at work, or seen within 5 minutes; `idle` is running and waiting; `offline` has ended.
+    """
+    options = Options(project=os.path.abspath(project) if project else "", **given)
+    document = ask_mail(to_request(options), caller)
+    return print_document(document, caller, to_text(document, stdout_screen()))

@@ -1,0 +1,142 @@
+"""`fairlead poll`: new mail, each message shown once; `--wait` blocks until there is some."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.mail_client import Request, ask_mail
+from fairlead.cli.support.param_types import Duration, OneOf
+from fairlead.errors import FairleadError, UsageError
+from fairlead.ipc import ConnectionLost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.cli.support.mail_client import Document
+
+_FORMATS = ("text", "json", "hook", "context")
+_MAX_WAIT = 86400.0
+_GRACE = 30.0
+_RETRY_INTERVAL = 0.1
+_NO_MAIL = 3
+
+
+class Options(msgspec.Struct, frozen=True):
+    """The options of the command line."""
+
+    format: str = "text"
+    wait: float = 0.0
+    verbose: bool = False
+
+
+def to_request(options: Options, wait: float, poll_id: str) -> Request:
+    """Return the request for new mail within `wait` seconds. By its id, what was not printed is given back."""
+    return Request("POST", "poll", {"wait": wait, "format": options.format, "id": poll_id})
+
+
+def to_text(document: Document, options: Options) -> Iterator[str]:
+    """Yield the mail in the format that was asked for."""
+    if options.format == "json":
+        yield json.dumps(document)
+    elif document["messages"]:
+        text = document["text"]
+        yield json.dumps({"decision": "block", "reason": text}) if options.format == "hook" else text
+    elif options.format == "text":
+        yield "no new messages"
+
+
+def exit_code(document: Document, options: Options) -> int:
+    """Return 3 if there was no mail; a format for a script of the client's is always 0."""
+    return _NO_MAIL if options.format in {"text", "json"} and not document["messages"] else 0
+
+
+@click.command(
+    "poll",
+    cls=Command,
+    examples=(
+        "fairlead poll --wait 10m && echo 'there is mail'",
+        'fairlead poll --session "$session_id" --format hook',
+    ),
+    exit_codes=(
+        (0, "there was mail, or the format is hook or context"),
+        (1, "failed; stderr says why"),
+        (3, "no mail came"),
+        (130, "interrupted while waiting; nothing was marked as shown"),
+    ),
+)
+@click.option("--wait", metavar="DURATION", type=Duration(), default=0.0, help="Wait for mail: 30s, 10m; at most 1d.")
+@click.option(
+    "--format",
+    metavar="FORMAT",
+    type=OneOf(_FORMATS),
+    help=(
+        "text, for a person or an agent (default); json, for a program; hook, for a script that is the client's Stop "
+        "hook: JSON that keeps the agent going, or nothing; context, for a script at SessionStart or "
+        "UserPromptSubmit: text for the agent, or nothing."
+    ),
+)
+@click.option("--verbose", is_flag=True, help="Print to stderr for whom it polled, how long, and how much came.")
+@caller_options
+def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
+    """Show new mail; `--wait` blocks until there is some.
+
+    Each message is shown once: this marks it as shown.
+    """
+    if wait > _MAX_WAIT:
+        raise UsageError(f"--wait: at most 1d, got {wait:g} s")
+    options = Options(given["format"] or ("json" if caller.as_json else "text"), wait, verbose)
+    document = _ask(options, caller)
+    if options.verbose:
+        _print_summary(document)
+    _print(document, options, caller)
+    return exit_code(document, options)
+
+
+def _ask(options: Options, caller: Caller) -> Document:
+    """Wait for mail. If the daemon stops meanwhile, wait with the next one for the rest of the time."""
+    deadline = monotonic() + options.wait
+    while True:
+        left = max(0.0, deadline - monotonic())
+        asked = to_request(options, left, f"poll-{os.urandom(16).hex()}")
+        try:
+            document: Document = ask_mail(asked, caller, timeout=left + _GRACE)
+        except ConnectionLost:
+            if monotonic() >= deadline:
+                raise
+            continue
+        if document["messages"] or monotonic() >= deadline:
+            return document
+        sleep(_RETRY_INTERVAL)  # the daemon stops, and has released everyone who waits; the next one is asked
+
+
+def _print(document: Document, options: Options, caller: Caller) -> None:
+    """Print the mail. What cannot be printed was not shown, and is given back."""
+    try:
+        for line in to_text(document, options):
+            print(line)
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(FairleadError):
+            ask_mail(Request("POST", "poll", {"undo": document["id"]}), caller)
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that Python does not complain once more when it exits
+        raise FairleadError(f"the mail cannot be printed, so it counts as not shown: {error.strerror}") from None
+
+
+def _print_summary(document: Document) -> None:
+    came = len(document["messages"])
+    print(
+        f"fairlead: for {document['you']}, known by {document['how']}; waited {document['waited']:.1f} s; "
+        f"{came} new, {document['left']} more waiting",
+        file=sys.stderr,
+    )

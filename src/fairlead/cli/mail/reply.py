@@ -1,0 +1,50 @@
+"""`fairlead reply`: an answer to a message."""
+
+from __future__ import annotations
+
+import os
+from time import time
+from typing import Any
+
+import click
+
+from fairlead.cli.mail.send import Draft, draft_options, to_text
+from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.completion_values import complete_messages
+from fairlead.cli.support.mail_client import Request, ask_mail, print_document, read_body
+from fairlead.cli.support.param_types import MESSAGE
+from fairlead.errors import UsageError
+
+
+def to_request(number: int, body: str, draft: Draft, now: float, key: str, *, to_all: bool = False) -> Request:  # noqa: PLR0913 - the message, and when it is sent
+    """Return the request that sends the answer. Raise `UsageError` if it is empty."""
+    if not body.strip():
+        raise UsageError("reply: there is nothing to send; give a text, --file FILE, or a lone dash for stdin")
+    return Request("POST", f"messages/{number}/reply", {"body": body, "all": to_all, **draft.fields(now, key)})
+
+
+@click.command(
+    "reply",
+    cls=Command,
+    arguments=(("ID", "the number of the message"), ("TEXT", "the answer; a lone dash reads it from stdin")),
+    examples=('fairlead reply 12 "Done; see commit 4f3a1c."',),
+    exit_codes=((0, "sent"), (1, "nothing was sent; stderr says why")),
+)
+@click.argument("number", metavar="ID", type=MESSAGE, required=False, shell_complete=complete_messages)
+@click.argument("text", metavar="[TEXT]", default="")
+@click.option("--all", "to_all", is_flag=True, help="Answer everyone in the thread, not only the sender.")
+@draft_options
+@caller_options
+def reply(caller: Caller, *, number: int | None, text: str, to_all: bool, **given: Any) -> int:
+    """Answer a message in its thread.
+
+    If it was a request, you no longer owe it. Without --subject, the subject is "Re: ...".
+    """
+    if number is None:
+        raise UsageError("reply: to which message? Give its number; fairlead inbox lists them")
+    draft = Draft(**given)
+    body, file = draft.body_source(text)
+    body = read_body(file) if file else body
+    document = ask_mail(to_request(number, body, draft, time(), os.urandom(16).hex(), to_all=to_all), caller)
+    return print_document(document, caller, to_text(document))

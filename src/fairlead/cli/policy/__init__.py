@@ -1,0 +1,1 @@
+"""Commands about the policy file: write, check, explain and test it."""

@@ -1,0 +1,176 @@
+"""What would happen to an event under a policy: the rules evaluated, the commands that would run. Runs nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairlead.clients import client_named
+from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
+from fairlead.policy import (
+    Guards,
+    RuleCheck,
+    check_patterns,
+    context_rule_applies,
+    merge_layers,
+    plan_commands,
+    shorten,
+)
+from fairlead.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fairlead.events import Event
+    from fairlead.policy import Layer, Plan, Step, Verdict
+
+_MAX_EVENT_LENGTH = 200
+_UNPARSABLE = "(preToolUse.bash.unparsable): "
+"""Stands in the reason before what could not be parsed."""
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """How the policy treats an event."""
+
+    event: str
+    files: tuple[str, ...]
+    verdict: str
+    condition: str | None = None
+    """What the verdict depends on."""
+    otherwise: str | None = None
+    """What happens if the condition does not hold."""
+    told: str | None = None
+    """What the agent reads; where the verdict is `ask`, what the user reads."""
+    exit_code: int = 0
+    message: str | None = None
+    """A message to the user."""
+    context: str | None = None
+    """Text that is added to the model's context."""
+    looked: tuple[RuleCheck, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
+    """Parse a payload. A missing event name, session or folder is filled in."""
+    whole = {"hook_event_name": "PreToolUse", "session_id": session_id, "cwd": folder, **payload}
+    name = whole["hook_event_name"]
+    if isinstance(name, str) and name.strip():
+        whole["hook_event_name"] = HookEvent.parse(name).value
+    return parse(whole)
+
+
+def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
+    """Evaluate an event under a policy, but run no command."""
+    planned = plan_commands(event, layers)
+    output, checks = _evaluate(event, layers, planned)
+    condition, otherwise = _conditions(planned) if not output.permission else (None, None)
+    return Explanation(
+        event=_describe(event),
+        files=tuple(layer.file for layer in layers),
+        verdict="block" if output.blocked else output.permission or "no objection",
+        condition=condition,
+        otherwise=otherwise,
+        told=output.reason,
+        exit_code=client_named(event.client).render(event, output).exit_code,
+        message=output.system_message,
+        context=planned.context,
+        looked=checks,
+        commands=tuple(_command(step, planned) for step in planned.steps),
+    )
+
+
+def _describe(event: Event) -> str:
+    """Return the event and what it is about, on one line."""
+    fields = getattr(event, "tool_input", {})
+    detail = client_named(event.client).summary_of(fields) or getattr(event, "prompt", None) or ""
+    return one_line(f"{event.event_name} {event.subject} {detail}", _MAX_EVENT_LENGTH)
+
+
+# -- rules ---------------------------------------------------------------------------------------------
+
+
+def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[HookOutput, tuple[RuleCheck, ...]]:
+    if isinstance(event, PreToolUse):
+        verdict = Guards(layers).check(event)
+        return verdict.output, (*_with_subjects(verdict), *_check_unparsable(verdict.output, layers))
+    if isinstance(event, PermissionRequest):
+        verdict = Guards(layers).check_permission(event)
+        return verdict.output, verdict.checks
+    output = HookOutput.allow() if planned.infinite is None else HookOutput.block(planned.infinite)
+    if isinstance(event, UserPromptSubmit):
+        return output, tuple(_check_prompt(event, layers))
+    return output, tuple(_check_patterns(event, layers))
+
+
+def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
+    """Yield the checks; one that did not match says what it was compared with."""
+    for at, check in enumerate(verdict.checks):
+        subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
+        is_named = subject and not check.matched
+        yield msgspec.structs.replace(check, why=f"{check.why}: {shorten(subject)}") if is_named else check
+
+
+def _check_unparsable(output: HookOutput, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
+    """Yield the setting by which a command that cannot be parsed is denied, or left to the user."""
+    setting, rest = merge_layers(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
+    if rest and output.permission == setting:
+        file = next((layer.file for layer in layers if _sets_unparsable(layer)), "")
+        why = rest.partition(". Write ")[0].rstrip(".")
+        yield RuleCheck("preToolUse.bash.unparsable", setting, file, matched=True, why=why)
+
+
+def _sets_unparsable(layer: Layer) -> bool:
+    bash = ((layer.given or {}).get("preToolUse") or {}).get("bash") or {}
+    return "unparsable" in bash
+
+
+def _check_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
+    for layer in layers:
+        for at, rule in enumerate(layer.policy.user_prompt_submit.context_rules):
+            matched = context_rule_applies(rule, event.prompt)
+            why = "found in the prompt" if matched else "not found in the prompt" if rule.enabled else "not enabled"
+            yield RuleCheck(f"userPromptSubmit.contextRules[{at}]", rule.pattern, layer.file, matched=matched, why=why)
+
+
+def _check_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
+    for one in check_patterns(event, layers):
+        names = " and ".join(map(repr, one.subjects)) or "no name"
+        why = "matches everything" if one.pattern == "*" else f"compared with {names}"
+        yield RuleCheck(f"{one.section}.commands", one.pattern, one.file, matched=one.matched, why=why)
+
+
+# -- commands ------------------------------------------------------------------------------------------
+
+
+def _command(step: Step, planned: Plan) -> str:
+    """Return a command, when it runs, and what its failure does."""
+    first, *more = step.run.strip().splitlines() or [""]
+    when = f"only if a changed file matches {' or '.join(step.when)}" if step.when else ""
+    limit = f"timeout {step.timeout:g} s" if step.timeout else ""
+    details = "; ".join(filter(None, (when, limit, _on_failure(step, planned))))
+    pattern = f"{step.pattern}: " if step.pattern else ""
+    return f"{pattern}{first}{' …' if more else ''}{f'  ({details})' if details else ''}"
+
+
+def _on_failure(step: Step, planned: Plan) -> str:
+    if planned.on_failure == "never" or step.observes:
+        return "a failure does not block"
+    if not step.message:
+        return ""
+    return f"message on {'exit code 2' if planned.on_failure == 'block-on-2' else 'failure'}: {step.message}"
+
+
+def _conditions(planned: Plan) -> tuple[str | None, str | None]:
+    """Return what the verdict depends on, and what happens otherwise."""
+    deciding = [step for step in planned.steps if not step.observes]
+    if not deciding or planned.on_failure == "never":
+        return None, None
+    several = len(deciding) > 1
+    if planned.on_failure == "block-on-2":
+        return f"unless {'a' if several else 'the'} command exits with code 2, which blocks", None
+    condition = "if all commands pass" if several else "if the command passes"
+    if planned.event_name != "Stop":
+        return condition, "it is blocked"
+    limit = f", at most {planned.max_blocks} times in a row (stop.maxBlocks)" if planned.max_blocks else ""
+    return condition, f"the agent keeps going{limit}, and is told which command failed"

@@ -1,0 +1,218 @@
+"""`fairlead init`: writes a policy file for a folder, from the template or from conclaude's file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from fairlead.cli.support.command import Command
+from fairlead.errors import FairleadError, UsageError
+from fairlead.policy import (
+    MAX_POLICY_BYTES,
+    conclaude_differences,
+    conclaude_sections,
+    detect_checks,
+    read_document,
+    render_policy,
+    with_schema_header,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fairlead.policy import DetectedCheck
+
+NAME = ".fairlead.yaml"
+_OURS = (NAME, ".fairlead.yml")
+_CONCLAUDE = (".conclaude.yaml", ".conclaude.yml")
+_MODE = 0o644
+
+
+class Options(msgspec.Struct, frozen=True):
+    """The options of the command line."""
+
+    folder: str = "."
+    force: bool = False
+    from_conclaude: bool = False
+    dry_run: bool = False
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """The file to write, and what to print about it."""
+
+    text: str
+    about: str
+    lines: tuple[str, ...]
+
+
+def _refuse_to_replace(folder: Path, options: Options) -> None:
+    """Raise `FairleadError` if there is a policy already, or one that a new file would put out of force."""
+    if options.force:
+        return
+    if ours := _first(folder, _OURS):
+        raise FairleadError(
+            f"{ours} exists already; edit it, or run init with --force, which keeps it as {ours.name}.bak"
+        )
+    theirs = _first(folder, _CONCLAUDE)
+    if theirs and not options.from_conclaude:
+        raise FairleadError(
+            f"{theirs} works unchanged, so nothing was written; run init with --from-conclaude to make {NAME} of it, "
+            f"or with --force to start from the template"
+        )
+
+
+def _first(folder: Path, names: Iterable[str]) -> Path | None:
+    """Return the first name that exists; a link that leads nowhere exists, too."""
+    return next((folder / name for name in names if os.path.lexists(folder / name)), None)
+
+
+# -- the draft -----------------------------------------------------------------------------------------
+
+
+def _new_draft(folder: Path) -> Draft:
+    checks, unreadable = detect_checks(folder)
+    active = sum(check.disabled_reason is None for check in checks)
+    about = f"guards, and {active} check{'' if active == 1 else 's'} before the agent may stop"
+    lines = [*_check_lines(checks), *(f"{name} cannot be read, so it was skipped" for name in unreadable)]
+    if theirs := _first(folder, _CONCLAUDE):
+        lines.append(f"{theirs.name} is no longer in force; its rules are not in {NAME}")
+    return Draft(render_policy(checks, folder), about, tuple(lines))
+
+
+def _check_lines(checks: Sequence[DetectedCheck]) -> Iterator[str]:
+    width = max((len(check.run) for check in checks), default=0)
+    for check in checks:
+        off = f"; off: {check.disabled_reason}" if check.disabled_reason else ""
+        yield f"{check.run:<{width}}  from {check.source}{off}"
+
+
+def _draft_from_conclaude(folder: Path) -> Draft:
+    source = _first(folder, _CONCLAUDE)
+    if source is None:
+        raise UsageError(f"there is no {' or '.join(_CONCLAUDE)} in {folder}; run init without --from-conclaude")
+    if not source.resolve().is_relative_to(folder.resolve()):
+        raise FairleadError(f"{source} is a link out of the folder; put the file itself there")
+    content = _content(source)
+    document = read_document(content, str(source))  # raises every mistake, with its line in that file
+    lines = (
+        *(f"copied: {line}" for line in conclaude_sections(document)),
+        *(f"differs: {line}" for line in conclaude_differences(document)),
+        f"{source.name} is no longer in force, and may be removed",
+    )
+    return Draft(with_schema_header(content.decode("utf-8-sig"), folder), f"all of {source.name}", lines)
+
+
+def _content(source: Path) -> bytes:
+    if not source.is_file():
+        raise FairleadError(f"{source} is no regular file, so it cannot be copied")
+    with source.open("rb") as file:
+        return file.read(MAX_POLICY_BYTES + 1)
+
+
+# -- writing -------------------------------------------------------------------------------------------
+
+
+def _write(folder: Path, text: str) -> str | None:
+    """Write the file. Return the name under which the previous one is kept."""
+    before = _first(folder, _OURS)
+    kept = _keep(before) if before else None
+    _put(folder / NAME, text.encode(), _MODE)
+    if before and before.name != NAME:
+        before.unlink()
+    return kept
+
+
+def _keep(before: Path) -> str:
+    """Copy the previous file, so that the folder is never without a policy. A link is copied as a link."""
+    kept = before.with_name(f"{before.name}.bak")
+    if before.is_symlink():
+        spare = before.with_name(f"{before.name}.{os.getpid()}.tmp")
+        spare.symlink_to(before.readlink())
+        spare.replace(kept)
+    else:
+        _put(kept, before.read_bytes(), before.stat().st_mode & 0o777)
+    return kept.name
+
+
+def _put(file: Path, content: bytes, mode: int) -> None:
+    """Write a file completely or not at all. A file or link of that name is replaced."""
+    try:
+        descriptor, spare = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".tmp", dir=file.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(file)) from None  # not the name of the temporary file
+    try:
+        with open(descriptor, "wb") as stream:
+            stream.write(content)
+            os.fchmod(descriptor, mode)
+            stream.flush()
+            os.fsync(descriptor)
+        Path(spare).replace(file)
+    except BaseException:
+        with suppress(OSError):
+            Path(spare).unlink()
+        raise
+
+
+# -- text ----------------------------------------------------------------------------------------------
+
+
+def to_text(folder: Path, draft: Draft, *, kept: str | None = None, is_written: bool = True) -> Iterator[str]:
+    """Yield what was written, or would be, and what to do next. `kept` is the name of the previous file."""
+    yield f"{'wrote' if is_written else 'would write'} {folder / NAME}: {draft.about}"
+    yield from (f"  {line}" for line in draft.lines)
+    if kept:
+        yield f"  the previous file is kept as {kept}"
+    if is_written:
+        where = "" if folder == Path() else f", in {folder}"
+        yield from (f"next{where}:", "  fairlead validate", "  fairlead explain --tool Bash --command 'rm -rf build'")
+
+
+# -- the command ---------------------------------------------------------------------------------------
+
+
+@click.command(
+    "init",
+    cls=Command,
+    arguments=(("FOLDER", "where to write it (default: the current folder)"),),
+    examples=("fairlead init --dry-run",),
+    exit_codes=((0, "written"), (1, "nothing was written; stderr says why")),
+)
+@click.argument("folder", metavar="[FOLDER]", default=".", type=click.Path())
+@click.option("--force", is_flag=True, help=f"Replace the existing policy, and keep it as {NAME}.bak.")
+@click.option(
+    "--from-conclaude", is_flag=True, help="Copy .conclaude.yaml with its comments, and list what behaves differently."
+)
+@click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+def init(**given: Any) -> int:
+    """Write a policy file to start from.
+
+    It writes .fairlead.yaml: a policy with comments and examples. The linters and tests that it finds in the folder
+    become checks that run before the agent may stop.
+    """
+    options = Options(**given)
+    try:
+        return _run(Path(options.folder), options)
+    except OSError as error:
+        raise FairleadError(f"{error.filename or options.folder}: {error.strerror}; nothing was changed") from None
+
+
+def _run(folder: Path, options: Options) -> int:
+    if not folder.is_dir():
+        reason = "is a file; name its folder" if folder.exists() else "no such folder; make it first"
+        raise UsageError(f"{folder}: {reason}")
+    _refuse_to_replace(folder, options)
+    draft = _draft_from_conclaude(folder) if options.from_conclaude else _new_draft(folder)
+    if options.dry_run:
+        sys.stdout.write(draft.text)
+        sys.stdout.flush()
+        print("\n".join(to_text(folder, draft, is_written=False)), file=sys.stderr)
+        return 0
+    print("\n".join(to_text(folder, draft, kept=_write(folder, draft.text))))
+    return 0

@@ -1,0 +1,207 @@
+"""`fairlead validate`: lists every mistake of a policy; if there is none, what the policy enforces."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.screen import print_lines
+from fairlead.policy import (
+    MAX_MISTAKES,
+    Diagnostic,
+    PolicyError,
+    find_hints,
+    find_layers,
+    find_policy_files,
+    load_policy,
+    merge_layers,
+    read_layer,
+)
+from fairlead.policy import Command as PolicyCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fairlead.policy import Layer, Policy
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A valid file, and how many rules and commands it has."""
+
+    file: str
+    rules: int
+    commands: int
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The outcome, as `--json` prints it."""
+
+    valid: bool
+    files: tuple[Checked, ...] = ()
+    mistakes: tuple[Diagnostic, ...] = ()
+    hints: tuple[Diagnostic, ...] = ()
+    guards: tuple[str, ...] = ()
+    """The single settings of `preToolUse` that are in force, by the files or by default."""
+    warnings: tuple[str, ...] = ()
+    """What keeps the files from being applied to events."""
+
+
+def check(target: str) -> Result:
+    """Check a policy file, or the files that apply in a folder."""
+    try:
+        layers = _layers(target)
+        hints = tuple(hint for layer in layers for hint in find_hints(layer.file))
+    except PolicyError as error:
+        return Result(valid=False, mistakes=error.mistakes)
+    return Result(
+        valid=True,
+        files=tuple(map(_checked, layers)),
+        hints=hints,
+        guards=tuple(_guards(layers)),
+        warnings=_keep_last_good(target),
+    )
+
+
+def _layers(target: str) -> Sequence[Layer]:
+    if not os.path.isdir(target):
+        if not os.path.lexists(target):
+            raise PolicyError((Diagnostic(target, 0, 0, "no such file or folder; `fairlead init` writes a policy"),))
+        return (read_layer(target),)
+    layers = find_layers(target)
+    if not layers:
+        message = "no policy here or in the folders above; `fairlead init` writes one"
+        raise PolicyError((Diagnostic(os.path.abspath(target), 0, 0, message),))
+    return layers
+
+
+def _keep_last_good(target: str) -> tuple[str, ...]:
+    """Keep a valid policy as the last good version, as an event in that folder would. Return what prevents it.
+
+    Only a policy that an event would load by itself is kept, so that this grants nothing that an event would not.
+    """
+    folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
+    try:
+        nearest = next((file for file, _ in find_policy_files(folder)), None)
+        if folder != target and nearest != os.path.abspath(target):
+            return ()
+        return load_policy(folder, validating=True).warnings
+    except PolicyError as error:
+        return tuple(map(str, error.mistakes))
+
+
+# -- what is enforced ----------------------------------------------------------------------------------
+
+
+def _checked(layer: Layer) -> Checked:
+    return Checked(layer.file, _rules(layer.policy), _commands(layer.policy))
+
+
+def _rules(policy: Policy) -> int:
+    tools, answers = policy.pre_tool_use, policy.permission_request
+    lists: list[Sequence[Any]] = [
+        tools.prevent_additions,
+        tools.uneditable_files,
+        tools.unreadable_files,
+        tools.tool_usage_validation,
+        policy.subagent_start.deny,
+        policy.user_prompt_submit.context_rules,
+    ]
+    if answers is not None:
+        lists += [answers.allow or [], answers.deny or []]
+    return sum(map(len, lists))
+
+
+def _commands(value: Any) -> int:
+    """Count the commands in a policy, in any section."""
+    if isinstance(value, PolicyCommand):
+        return 1
+    if isinstance(value, msgspec.Struct):
+        return sum(_commands(getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, dict):
+        return sum(map(_commands, value.values()))
+    return sum(map(_commands, value)) if isinstance(value, list) else 0
+
+
+def _guards(layers: Sequence[Layer]) -> Iterator[str]:
+    """Yield the guards that are not in a list of rules. Most are on unless the file turns them off."""
+    tools = merge_layers(layers).pre_tool_use
+    switches = {
+        "protectOwnFiles": tools.protect_own_files,
+        "preventRootAdditions": tools.prevent_root_additions and _has_root(layers[0]),
+        "preventGeneratedFileEdits": tools.prevent_generated_file_edits,
+        "preventUpdateGitIgnored": tools.prevent_update_git_ignored,
+    }
+    yield from (name for name, is_on in switches.items() if is_on)
+    yield f"bash.unparsable: {tools.bash.unparsable}"
+
+
+def _has_root(layer: Layer) -> bool:
+    """Return whether the file lies in the folder that it applies to; the user-wide file does not."""
+    return os.path.dirname(os.path.abspath(layer.file)) == layer.folder.rstrip("/")
+
+
+# -- text ----------------------------------------------------------------------------------------------
+
+
+def to_text(result: Result) -> Iterator[str]:
+    """Yield the valid files and what they enforce, for stdout."""
+    for checked in result.files:
+        amount = f"{_plural(checked.rules, 'rule')}, {_plural(checked.commands, 'command')}"
+        yield f"{checked.file}: valid: {amount}"
+    if result.guards:
+        yield f"in force beside the rules: {', '.join(result.guards)}"
+
+
+def to_error_text(result: Result) -> Iterator[str]:
+    """Yield mistakes, hints and warnings, for stderr."""
+    yield from map(str, result.mistakes)
+    yield from (_marked(hint) for hint in result.hints)
+    yield from result.warnings
+    if any(mistake.line for mistake in result.mistakes):
+        more = "; there may be more" if len(result.mistakes) >= MAX_MISTAKES else ""
+        yield f"{_plural(len(result.mistakes), 'mistake')}{more}"
+
+
+def _marked(hint: Diagnostic) -> str:
+    return str(msgspec.structs.replace(hint, message=f"hint: {hint.message}"))
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# -- the command ---------------------------------------------------------------------------------------
+
+
+@click.command(
+    "validate",
+    cls=Command,
+    arguments=(
+        ("FILE", "check this file alone, whatever its name"),
+        ("FOLDER", "check the files that apply in this folder (default: the current one)"),
+    ),
+    examples=("fairlead validate", "fairlead validate .fairlead.yaml --json"),
+    exit_codes=((0, "valid, perhaps with hints"), (1, "not valid, or there is no policy")),
+)
+@click.argument("target", metavar="[FILE | FOLDER]", default=".", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, on stdout.")
+def validate(*, target: str, as_json: bool) -> int:
+    """Check a policy file and list every mistake.
+
+    In a folder it checks the nearest policy file upward and the user-wide one. Each mistake is a line on stderr:
+    file:line:column, what is wrong, and what would be right. A hint is about an entry that is valid but may not do what
+    you meant. A policy without mistakes is kept as the last good version, which applies if the file breaks later.
+    """
+    result = check(target)
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(result), indent=2).decode())
+    else:
+        for line in to_error_text(result):
+            print(line, file=sys.stderr)
+        print_lines(to_text(result))
+    return 0 if result.valid else 1

@@ -1,0 +1,54 @@
+"""The options that every mail command has: on whose behalf it asks, and whether it prints JSON."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from fairlead.cli.support.completion_values import complete_agents, complete_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Caller(NamedTuple):
+    """On whose behalf a mail command asks."""
+
+    name: str = ""
+    session: str = ""
+    as_json: bool = False
+
+
+def caller_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add `--as`, `--session` and `--json` to a command, whose first argument becomes a `Caller`."""
+
+    @wraps(function)
+    def run(*, as_name: str, session: str, session_id: str, as_json: bool, **options: Any) -> int:
+        return function(Caller(as_name, session or session_id, as_json), **options)
+
+    for option in reversed(_OPTIONS):
+        run = option(run)
+    return run
+
+
+_OPTIONS = (
+    click.option(
+        "--as",
+        "as_name",
+        metavar="NAME",
+        default="",
+        shell_complete=complete_agents,
+        help="Act for one of your own subagents; at a terminal, for any agent.",
+    ),
+    click.option(
+        "--session",
+        metavar="ID",
+        default="",
+        shell_complete=complete_sessions,
+        help="The session, where the process does not tell: in a container, or for a program of your own.",
+    ),
+    click.option("--session-id", metavar="ID", default="", hidden=True),  # the old name
+    click.option("--json", "as_json", is_flag=True, help="Print the whole document as JSON."),
+)

@@ -1,0 +1,196 @@
+"""Commands and groups on Click: help with examples and exit codes, suggestions, subcommands imported on demand."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlead.cli.support.param_types import mark_texts, unmark
+from fairlead.cli.support.usage_errors import unknown_command
+from fairlead.errors import UsageError
+from fairlead.lazy import light_imports
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from click.shell_completion import CompletionItem
+
+    from fairlead.cli.commands import Entry, Section
+
+HELP_WIDTH = 100
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH}
+_BEFORE_SUBCOMMAND = frozenset({"--as", "--session", "--session-id"})
+"""Options with a value that may stand before a subcommand: `fairlead topics --as NAME join TOPIC`."""
+
+
+class Command(click.Command):
+    """A command whose help shows examples and exit codes, and whose texts may begin with a dash."""
+
+    allow_extra_args = True  # refused below, in our own words
+
+    def __init__(
+        self,
+        *args: Any,
+        arguments: Sequence[tuple[str, str]] = (),
+        examples: Sequence[str] = (),
+        exit_codes: Sequence[tuple[int, str]] = (),
+        **settings: Any,
+    ) -> None:
+        """Take what the help says about the arguments, examples and exit codes; the rest is Click's."""
+        super().__init__(*args, **{"context_settings": _SETTINGS, **settings})
+        self.arguments = arguments
+        self.examples = examples
+        self.exit_codes = exit_codes
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of a command line. Raise `UsageError` if there are too many."""
+        try:
+            rest = super().parse_args(ctx, mark_texts(args))
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # some of Click's do not say which command it is
+            raise
+        for name, value in ctx.params.items():
+            ctx.params[name] = unmark(value)
+        if rest and not ctx.resilient_parsing:
+            name = ctx.command_path.removeprefix("fairlead ")
+            raise UsageError(f"{name}: unexpected argument {unmark(rest[0])!r}; see {ctx.command_path} --help")
+        return []
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        if self.arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(self.arguments)
+        self.format_options(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples and exit codes."""
+        del ctx
+        _write_examples(self.examples, formatter)
+        if self.exit_codes:
+            with formatter.section("Exit codes"):
+                formatter.write_dl([(str(code), meaning) for code, meaning in self.exit_codes])
+
+
+class Group(click.Group):
+    """Commands by sections, each imported when it is run. One of them may be the default."""
+
+    def __init__(self, entry: Entry, sections: Sequence[Section], **settings: Any) -> None:
+        """Make the group of an entry that has subcommands."""
+        super().__init__(
+            entry.name,
+            help=entry.about or entry.summary,
+            short_help=entry.summary,
+            context_settings=_SETTINGS,
+            no_args_is_help=False,
+            options_metavar="",
+            **settings,
+        )
+        self.entry = entry
+        self.sections = sections
+        self.entries = {one.name: one for section in sections for one in section.entries}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order of the help."""
+        del ctx
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; `None` if there is no such."""
+        del ctx
+        entry = self.entries.get(cmd_name)
+        return None if entry is None else load(entry)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the subcommand, also behind options. Without one, run the default, or print the help to stderr."""
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        if self.entry.default:
+            args = self._with_subcommand_first(args)
+        elif not args:
+            print(ctx.get_help(), file=sys.stderr)
+            ctx.exit(1)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the subcommand that the first word names. Raise `UsageError`, with a suggestion, if there is none."""
+        command = self.get_command(ctx, args[0])
+        if command is None and not ctx.resilient_parsing:
+            raise UsageError(unknown_command(args[0], self.entry.name, list(self.entries.values())))
+        return args[0] if command else None, command, args[1:]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete subcommands and options, and the options of the default. Imports no other command."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=one.summary)
+            for name, one in self.entries.items()
+            if name.startswith(incomplete) and not one.is_hidden
+        ]
+        default = self.get_command(ctx, self.entry.default)
+        return [*commands, *click.Command.shell_complete(default or self, ctx, incomplete)]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help: the commands by sections, and the options of the default."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        for section in self.sections:
+            rows = [(one.name, one.summary) for one in section.entries if not one.is_hidden]
+            with formatter.section(section.title):
+                formatter.write_dl(rows)
+        default = self.get_command(ctx, self.entry.default)
+        if isinstance(default, Command):
+            with default.make_context(self.entry.default, [], parent=ctx, resilient_parsing=True) as inner:
+                default.format_options(inner, formatter)
+        else:
+            click.Command.format_options(self, ctx, formatter)
+        _write_examples(self.entry.examples, formatter)
+        if self.entry.note:
+            formatter.write_paragraph()
+            formatter.write_text(self.entry.note)
+
+    def _with_subcommand_first(self, args: list[str]) -> list[str]:
+        words = iter(enumerate(args))
+        for at, word in words:
+            if word in _BEFORE_SUBCOMMAND:
+                next(words, None)
+            elif word in {"-h", "--help"}:
+                return args
+            elif word == "--":
+                break
+            elif not word.startswith("-"):
+                return [word, *args[:at], *args[at + 1 :]]
+        return [self.entry.default, *args]
+
+
+def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
+    if examples:
+        with formatter.section("Examples" if len(examples) > 1 else "Example"):
+            for line in examples:
+                formatter.write(f"{'':{formatter.current_indent}}{line}".rstrip() + "\n")
+
+
+def load(entry: Entry) -> click.Command:
+    """Import the command of an entry, or make its group."""
+    from fairlead.cli.commands import Section
+
+    if entry.subcommands:
+        return Group(entry, (Section("Commands", entry.subcommands),), subcommand_metavar=_metavar(entry))
+    from importlib import import_module
+
+    module, _, name = entry.target.partition(":")
+    with light_imports():
+        command: click.Command = getattr(import_module(f"fairlead.cli.{module}"), name)
+    return command
+
+
+def _metavar(entry: Entry) -> str:
+    return "[COMMAND] [OPTIONS]" if entry.default else "COMMAND [OPTIONS]"

@@ -1,0 +1,166 @@
+"""Asks the daemon about mail: on whose behalf, with readable errors, and starting a daemon if there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairlead import __version__
+from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.start_daemon import ensure_daemon
+from fairlead.daemon import NO_DAEMON_VARIABLE
+from fairlead.errors import FairleadError
+from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused, daemon_pid, request
+from fairlead.paths import runtime_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fairlead.cli.support.caller import Caller
+
+    Document = dict[str, Any]
+    """What the daemon answers."""
+
+SHOWN = ((0, "shown, even if there is nothing"), (1, "failed; stderr says why"))
+"""The exit codes of a command that lists something."""
+
+_TIMEOUT = 30.0
+_POLL_INTERVAL = 0.02
+_NOT_FOUND = 404
+
+
+class Request(NamedTuple):
+    """What a command asks the daemon."""
+
+    method: str
+    path: str
+    """Below `/v1/mail/`."""
+    fields: Mapping[str, object] = {}
+
+
+class MailRefused(FairleadError):
+    """The daemon refused a mail request. `kind` is the name of its error."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class _DaemonTooOld(FairleadError):
+    """The daemon knows no such request."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(
+            f"the daemon has version {version}, which does not know this request, and this command has {__version__}; "
+            "stop it with fairlead daemon stop, and the next command starts another"
+        )
+        self.version = version
+
+
+def ask_mail(asked: Request, caller: Caller, *, timeout: float = _TIMEOUT) -> Any:
+    """Ask the daemon on behalf of the caller, and return its document. Start a daemon if there is none.
+
+    If a daemon ends before it has answered, the request is sent twice: one that sends a message carries a key.
+    """
+    fields = {key: _as_text(value) for key, value in {**_claims(caller), **asked.fields}.items()}
+    path = f"/v1/mail/{asked.path}"
+    body: object = None
+    if asked.method == "GET":
+        from urllib.parse import urlencode
+
+        path += f"?{urlencode(fields)}"
+    else:
+        body = fields
+    try:
+        return _request(asked.method, path, body, timeout)
+    except DaemonUnavailable as error:
+        if (isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)) or os.environ.get(
+            NO_DAEMON_VARIABLE
+        ):
+            raise
+    except _DaemonTooOld as error:
+        _stop_older_daemon(error)
+    ensure_daemon()
+    return _request(asked.method, path, body, timeout)
+
+
+def print_document(document: Document, caller: Caller, lines: Iterable[str]) -> int:
+    """Print the document as JSON, or the lines of its text. Return the exit code."""
+    print_lines([json.dumps(document)] if caller.as_json else lines)
+    return 0
+
+
+def _claims(caller: Caller) -> dict[str, str]:
+    from fairlead.clients import session_in
+
+    variable = session_in(os.environ)
+    claims = {"as": caller.name, "session": caller.session, "variable": variable, "cwd": _cwd()}
+    return {key: value for key, value in claims.items() if value}
+
+
+def _as_text(value: object) -> object:
+    """Return text that JSON can hold: a command line may contain bytes that are no text."""
+    if isinstance(value, str):
+        return value.encode(errors="surrogateescape").decode(errors="replace")
+    return [_as_text(item) for item in value] if isinstance(value, list) else value
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def _request(method: str, path: str, body: object, timeout: float) -> Any:
+    try:
+        return request(method, path, body, timeout=timeout)
+    except RequestRefused as error:
+        _raise_refusal(error)
+        raise
+
+
+def _raise_refusal(error: RequestRefused) -> None:
+    """Raise the error that the mail reports, or that the daemon is too old for mail."""
+    try:
+        fields = json.loads(error.text)
+        raise MailRefused(fields["kind"], fields["error"]) from None
+    except (ValueError, KeyError, TypeError):
+        pass
+    if error.status == _NOT_FOUND:
+        raise _DaemonTooOld(request("GET", "/v1/status")["version"]) from None
+
+
+def _stop_older_daemon(error: _DaemonTooOld) -> None:
+    """Stop a daemon that is older than this command, as an event would, and wait until it is gone."""
+    from fairlead.daemon import is_newer
+
+    if not is_newer(__version__, error.version):
+        raise error
+    pid = request("POST", "/v1/stop")["pid"]
+    deadline = monotonic() + _TIMEOUT
+    while daemon_pid(runtime_folder()) == pid:
+        if monotonic() > deadline:
+            raise FairleadError(f"the daemon (pid {pid}) did not stop within {_TIMEOUT:g} s; end it with kill {pid}")
+        sleep(_POLL_INTERVAL)
+
+
+def read_body(source: str) -> str:
+    """Read the text of a message from a file, or from stdin if the name is a dash."""
+    from fairlead.mail import MAX_BODY_BYTES
+
+    try:
+        with open(0 if source == "-" else source, "rb", closefd=source != "-") as file:
+            content = file.read(MAX_BODY_BYTES + 1)
+    except OSError as error:
+        raise FairleadError(f"{source}: the text cannot be read: {error.strerror}") from None
+    if len(content) > MAX_BODY_BYTES:
+        raise FairleadError(
+            f"{source}: more than the {MAX_BODY_BYTES} bytes of a message; send the file's path instead"
+        )
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise FairleadError(f"{source}: not UTF-8 at byte {error.start}; a message contains only text") from None

@@ -1,0 +1,123 @@
+"""Messages and deliveries as text. Text of others is made harmless and stays on its own lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.mail import FAIRLEAD, PEER_WARNING, USER
+from fairlead.text import ago, duration, one_line, printable_lines
+from fairlead.text import table as text_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from fairlead.cli.support.screen import Screen
+
+    Row = Mapping[str, Any]
+
+_COLOURS = {
+    **dict.fromkeys(("urgent", "bounced"), "31"),
+    **dict.fromkeys(("active", "new"), "32"),
+    **dict.fromkeys(("idle", "owed", "request"), "33"),
+    **dict.fromkeys(("offline", "read", "answered", "low"), "2"),
+}
+_MAX_NAMES = 10
+_MAX_TITLE_LENGTH = 100
+
+
+def table(rows: Sequence[Sequence[str]], screen: Screen) -> Iterator[str]:
+    """Lay rows out in columns. On a terminal, words that have a colour are shown in it."""
+
+    def painted(cell: str) -> str:
+        colour = _COLOURS.get(cell.split(" ", 1)[0].rstrip(","))
+        return screen.paint(colour, cell) if colour else cell
+
+    return text_table(rows, width=screen.columns, style=painted)
+
+
+def due(deadline: float, now: float) -> str:
+    """Return until when an answer is wanted."""
+    left = deadline - now
+    return f"due in {duration(left)}" if left >= 0 else f"late by {duration(-left)}"
+
+
+def title(row: Row) -> str:
+    """Return what a message is about: its subject, or the start of its text."""
+    return one_line(row["subject"] or row.get("preview") or row.get("body", ""), _MAX_TITLE_LENGTH) or "(no text)"
+
+
+def marks(row: Row, now: float) -> str:
+    """Return what is special about a message: its priority, intent and deadline."""
+    words = [row["priority"]] if row["priority"] != "normal" else []
+    words += [row["intent"]] if row["intent"] != "inform" else []
+    words += [due(row["deadline"], now)] if row["deadline"] and not row.get("answered") else []
+    return ", ".join(words)
+
+
+def inbox_lines(rows: Iterable[Row], now: float, screen: Screen) -> Iterator[str]:
+    """Yield a line for each message."""
+    return table(
+        [
+            (f"#{row['id']}", one_line(row["from"]), ago(row["at"], now), _stage(row), marks(row, now), title(row))
+            for row in rows
+        ],
+        screen,
+    )
+
+
+def _stage(row: Row) -> str:
+    stage = row.get("stage", "")
+    return "new" if stage == "queued" else str(stage)
+
+
+def delivery_lines(deliveries: Iterable[Row], now: float, screen: Screen) -> Iterator[str]:
+    """Yield a line for each recipient of a message, with everything that happened to its delivery."""
+    rows = [(one_line(one["recipient"]), one["stage"], _history(one, now)) for one in deliveries]
+    return table(rows, screen)
+
+
+def _history(delivery: Row, now: float) -> str:
+    steps = [f"queued {ago(delivery['queued'], now)}"]
+    if delivery["shown"]:
+        steps.append(f"shown {ago(delivery['shown'], now)} at {one_line(delivery['event'])}")
+    steps += [f"{word} {ago(delivery[word], now)}" for word in ("read", "answered") if delivery[word]]
+    if delivery["bounced"]:
+        steps.append(f"bounced {ago(delivery['bounced'], now)}: {one_line(delivery['why'])}")
+    return ", ".join(steps)
+
+
+def message_lines(document: Row) -> Iterator[str]:
+    """Yield a whole message. Each line of its text is quoted, so that it cannot imitate our own lines."""
+    message, now = document["message"], document["now"]
+    to = ", ".join(map(one_line, message["to"]))
+    special = marks(message, now)
+    yield f"#{message['id']} from {one_line(message['from'])} to {to}, {ago(message['at'], now)}" + (
+        f" ({special})" if special else ""
+    )
+    if message["subject"]:
+        yield f"Subject: {one_line(message['subject'])}"
+    if len(document["thread"]) > 1:
+        numbers = [f"#{one['id']}" for one in document["thread"]]
+        yield f"Thread: {'…, ' if len(numbers) > _MAX_NAMES else ''}{', '.join(numbers[-_MAX_NAMES:])}"
+    if message["body"]:
+        yield ""
+        yield from quoted(message["body"])
+    if message["from"] not in {USER.name, FAIRLEAD.name, document["you"]} and document["you"] != USER.name:
+        yield ""
+        yield PEER_WARNING
+    if document["owed"]:
+        yield f'It asks for an answer: fairlead reply {message["id"]} "…"'
+
+
+def quoted(body: str) -> Iterator[str]:
+    """Yield the lines of a text, each behind `> `."""
+    return (f"> {line}".rstrip() for line in printable_lines(body))
+
+
+def sent_line(document: Row) -> str:
+    """Return what became of a message that was sent."""
+    if not document["new"]:
+        return f"was sent already, as #{document['id']}"
+    names = [f"{one_line(one['name'])} ({one['presence']})" for one in document["recipients"]]
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}"

@@ -1,0 +1,113 @@
+"""Types of options and arguments. Each raises `UsageError` with the option's name, what was expected and what came."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairlead.cli.support.durations import read_duration
+from fairlead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*(=.*)?", re.DOTALL)
+_MARK = "\0"
+"""Stands before a text that begins with a dash while Click parses. No word of a command line can contain it."""
+_MAX_DIGITS = 18
+
+
+def mark_texts(args: Sequence[str]) -> list[str]:
+    """Mark words such as `- a list` and `-5 degrees`, which Click would take for options. After `--` all are texts."""
+    end = args.index("--") if "--" in args else len(args)
+    return [f"{_MARK}{word}" if _is_text(word) else word for word in args[:end]] + list(args[end:])
+
+
+def unmark(value: Any) -> Any:
+    """Return the value, or each of a tuple, without the mark."""
+    if isinstance(value, tuple):
+        return tuple(map(unmark, value))
+    return value.removeprefix(_MARK) if isinstance(value, str) else value
+
+
+def _is_text(word: str) -> bool:
+    if not word.startswith("-") or word == "-":
+        return False
+    match = _OPTION.fullmatch(word)
+    return match is None or (" " in word and match[1] is None)
+
+
+class _ParamType(click.ParamType):  # type: ignore[type-arg]  # generic since Click 8.4
+    """A type of ours."""
+
+
+class Duration(_ParamType):
+    """Seconds, written as `30s`, `10m`, `2h`, `1d` or a plain number."""
+
+    name = "duration"
+
+    def __init__(self, *, positive: bool = False) -> None:
+        self._positive = positive
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the seconds."""
+        if isinstance(value, str):
+            return read_duration(_label(param, ctx), unmark(value), positive=self._positive)
+        return value
+
+
+class Number(_ParamType):
+    """A whole number. A message's number may be written as it is shown: `#12`."""
+
+    name = "number"
+
+    def __init__(self, lowest: int = 1, highest: int | None = None) -> None:
+        self._lowest = lowest
+        self._highest = highest
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        if not isinstance(value, str):
+            return value
+        text = unmark(value)
+        digits = text.removeprefix("#")
+        is_number = digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS
+        if is_number and self._lowest <= int(digits) <= (self._highest or int(digits)):
+            return int(digits)
+        limit = f" to {self._highest}" if self._highest else " or more"
+        raise UsageError(f"{_label(param, ctx)}: expected a whole number, {self._lowest}{limit}, got {text!r}")
+
+
+class OneOf(click.Choice):  # type: ignore[type-arg]  # generic since Click 8.2
+    """One of a few words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word."""
+        text = unmark(value)
+        if text not in self.choices:
+            raise UsageError(f"{_label(param, ctx)}: expected one of {', '.join(self.choices)}, got {text!r}")
+        return text
+
+
+class Text(_ParamType):
+    """A text that is not empty."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the text."""
+        if not value:
+            raise UsageError(f"{_label(param, ctx)} needs a value")
+        return unmark(value)
+
+
+MESSAGE = Number()
+"""The number of a message."""
+
+
+def _label(param: click.Parameter | None, ctx: click.Context | None) -> str:
+    if isinstance(param, click.Option):
+        return max(param.opts, key=len)
+    return str(ctx.info_name) if ctx is not None else "argument"

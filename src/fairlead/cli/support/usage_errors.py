@@ -1,0 +1,65 @@
+"""What is wrong with a command line, in one line: unknown commands and options get a suggestion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.cli.commands import Entry
+
+_SIMILAR = 0.6
+
+
+def unknown_command(word: str, group: str, entries: Sequence[Entry]) -> str:
+    """Return one line about an unknown command, with a suggestion: one of a group below, a similar one, or an event."""
+    similar = _most_similar(word, [one.name for one in entries])
+    meant = [f"{one.name} {word}" for one in entries if word in {below.name for below in one.subcommands}] or similar
+    is_root = group == "fairlead"
+    if is_root:
+        meant = meant + _events(word, is_sole=not meant)
+    if meant:
+        hint = f"did you mean {' or '.join(meant)}?"
+    else:
+        hint = "see fairlead --help" if is_root else f"see fairlead {group} --help"
+    return f"unknown command {word!r}{'' if is_root else f' of {group}'}; {hint}"
+
+
+def _events(word: str, *, is_sole: bool) -> list[str]:
+    """Return the event that a word in another case is like: only `PreToolUse` is an event, `pre_tool_use` is not."""
+    from fairlead.events import HookEvent
+
+    event = HookEvent.find(word) or (HookEvent.nearest(word) if is_sole else None)
+    return [f"the event {event.value}"] if event else []
+
+
+def explain_click_error(error: click.ClickException) -> str:
+    """Return one line about an error that Click found."""
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.NoSuchOption):
+        options = {name.strip("-"): name for name in _visible_options(ctx)}
+        near = _most_similar(error.option_name.strip("-"), list(options))
+        hint = f"did you mean {options[near[0]]}?" if near else f"see {ctx.command_path if ctx else 'fairlead'} --help"
+        return f"unknown option {error.option_name!r}; {hint}"
+    if isinstance(error, click.BadOptionUsage):
+        return f"{error.option_name} {'takes no value' if _is_flag(error.option_name, ctx) else 'needs a value'}"
+    return error.format_message()
+
+
+def _most_similar(word: str, words: Sequence[str]) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(word, words, n=1, cutoff=_SIMILAR)
+
+
+def _visible_options(ctx: click.Context | None) -> list[str]:
+    options = [param for param in (ctx.command.get_params(ctx) if ctx else ()) if isinstance(param, click.Option)]
+    return [name for option in options if not option.hidden for name in option.opts]
+
+
+def _is_flag(name: str, ctx: click.Context | None) -> bool:
+    params = ctx.command.get_params(ctx) if ctx else ()
+    return any(isinstance(param, click.Option) and param.is_flag and name in param.opts for param in params)

@@ -1,0 +1,79 @@
+"""A Stop that waits for mail although no daemon answered it: starts a daemon, and asks again as soon as it answers."""
+
+from __future__ import annotations
+
+import os
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from fairlead.clients import client_named
+from fairlead.decide import find_policy, idle_settings
+from fairlead.events import HookOutput, Stop
+from fairlead.execute import StoppedAgent, try_request, wait_for_mail, write_answer
+
+if TYPE_CHECKING:
+    from fairlead.cli.event import Options
+    from fairlead.events import Event
+
+DAEMON_TIMEOUT = 5.0
+"""Seconds for a started daemon to answer."""
+
+_POLL_INTERVAL = 0.05
+_NO_DAEMON = "fairlead: no daemon answers, so this agent waits for no mail; see fairlead doctor"
+
+
+def applies(event: Event, output: HookOutput) -> bool:
+    """Return whether an agent that may stop has to wait for mail instead."""
+    return isinstance(event, Stop) and not output.blocked and _stay_mode(event) == "always"
+
+
+def wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int:
+    """Wait for mail and return the exit code. Without a daemon the agent stops, and the user is told why."""
+    code = _wait(event, payload, options, answer)
+    if code is not None:
+        return code
+    message = client_named(options.client).render(event, HookOutput(system_message=_NO_DAEMON))
+    return write_answer(1, answer or message.stdout, 0, event)
+
+
+def wake(event: Event, payload: bytes, options: Options) -> int:
+    """Wait in the background for mail that wakes the session. Without a daemon nothing wakes it."""
+    return (_wait(event, payload, options, b"") if _stay_mode(event) == "wake" else 0) or 0
+
+
+def _wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int | None:
+    from fairlead.journal import Caller
+    from fairlead.process import is_alive
+
+    launched = options.launched
+    if launched is None or not is_alive(launched.pid, launched.start):  # a killed client leaves its hooks behind
+        return 0
+    project = os.environ.get(client_named(options.client).variables.project_dir, "")
+    caller = Caller(pid=launched.pid, start=launched.start, project=project)
+    agent = StoppedAgent(
+        event=event,
+        payload=payload,
+        id=launched.id,
+        client=options.client,
+        caller=caller,
+        stdout=answer,
+        wakes=options.wake,
+    )
+    return wait_for_mail(agent) if _daemon_answers() else None
+
+
+def _stay_mode(event: Event) -> str:
+    return idle_settings(event, find_policy(event.cwd or "."), os.environ).stay
+
+
+def _daemon_answers() -> bool:
+    """Start a daemon if there is none, and return whether one answers in time."""
+    from fairlead.daemon import start_on_demand
+
+    deadline = monotonic() + DAEMON_TIMEOUT
+    while try_request("GET", "/v1/status", timeout=DAEMON_TIMEOUT) is None:
+        start_on_demand()
+        if monotonic() > deadline:
+            return False
+        sleep(_POLL_INTERVAL)
+    return True
