@@ -23,6 +23,7 @@ from fairlead.store.events._tables import REVISION_TABLE, metadata, positions
 from fairlead.store.mail import _queries as _mail_queries
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -101,11 +102,12 @@ def upgrade_by_migrations(connection: Connection, revision: str) -> None:
 
 def test_a_new_database_is_the_same_as_one_that_the_migrations_have_made() -> None:
     """A new one is created at once, because Alembic takes long to load."""
-    schemas = []
-    for create in (
+    creators: list[Callable[[Connection], None]] = [
         lambda connection: upgrade(connection, ""),
         lambda connection: upgrade_by_migrations(connection, HEAD_REVISION),
-    ):
+    ]
+    schemas = []
+    for create in creators:
         with create_engine("sqlite://").begin() as connection:
             create(connection)
             rows = connection.execute(text("SELECT name, sql FROM sqlite_master")).all()

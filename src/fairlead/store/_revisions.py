@@ -49,7 +49,8 @@ def upgrade(connection: Connection, location: str, target: str = HEAD_REVISION) 
 
 def _create(connection: Connection) -> None:
     """Create all tables of an empty database at once. A test compares the result with that of the migrations."""
-    from fairlead.store.mail._tables import metadata
+    import fairlead.store.mail._tables  # noqa: F401 - declares its tables
+    from fairlead.store.events._tables import metadata
 
     revisions = Table(REVISION_TABLE, MetaData(), Column("version_num", String(32), nullable=False))
     revisions.append_constraint(PrimaryKeyConstraint("version_num", name=f"{REVISION_TABLE}_pkc"))

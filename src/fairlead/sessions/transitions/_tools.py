@@ -114,7 +114,7 @@ def _opened(event: PreToolUse, at: float) -> OpenCall:
     if len(tool) > _MAX_SHORT_NAME or not tool.isascii():
         tool = clean(tool)
     path = client.path_of(event.tool_input)
-    return OpenCall(tool, at, clean(path, LONGEST_PATH) if path else "")
+    return OpenCall(tool, at, clean(path, MAX_PATH_LENGTH) if path else "")
 
 
 # -- a call ends ---------------------------------------------------------------------------------------
