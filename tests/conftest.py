@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+LONG = ("test_bench.py", "e2e/", "daemon/test_attention.py")
+"""Files whose tests take longest, mostly by waiting. They run first, so that no process is left with one at the end."""
 
 
 def pytest_configure() -> None:
@@ -14,3 +22,13 @@ def pytest_configure() -> None:
     ):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Run twice as many processes as there are cores: many tests wait for a process, a socket or a clock."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest tests first; the others keep their order."""
+    items.sort(key=lambda item: not any(name in item.nodeid for name in LONG))

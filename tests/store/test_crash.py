@@ -167,12 +167,11 @@ def test_killed_while_it_is_created_it_is_created_by_the_next_process(tmp_path: 
     """The tables are created in one transaction. After a kill the next process finds a database without tables."""
     code = (
         "import os, signal, sys\n"
-        "from sqlalchemy import event\n"
-        "from fairlead.store import Store\n"
-        "from fairlead.store.events._tables import metadata\n"
-        "@event.listens_for(metadata.tables['events'], 'after_create')\n"
-        "def killed(*args, **options):\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from fairlead.store import Store, _revisions\n"
+        "class Killed(_revisions.CreateIndex):\n"
+        "    def __init__(self, index):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "_revisions.CreateIndex = Killed\n"
         "Store.open(sys.argv[1])\n"
     )
     url = f"sqlite:///{tmp_path}/fairlead.db"

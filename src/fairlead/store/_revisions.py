@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, String, Table, Text, column, inspect, select, table
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from fairlead.store._errors import StoreForeign, StoreTooNew
 from fairlead.store.events._tables import REVISION_TABLE
@@ -21,6 +22,13 @@ HEAD_REVISION = "0002"
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ALEMBIC_LOCK = Lock()
 """Alembic handles one database at a time, and must not be imported by two threads at once; a daemon opens two."""
+_INDEXES = (
+    *("events_by_time", "events_by_session", "events_by_kind", "dones_by_time", "turns_by_time"),
+    *("mail_messages_by_time", "mail_messages_by_thread", "mail_messages_by_sender", "mail_messages_by_key"),
+    *("mail_letters_by_stage", "mail_letters_urgent", "mail_letters_owed_by", "mail_letters_owed_to"),
+    "mail_letters_at_event",
+)
+"""All indexes in the order of the migrations: of two that serve a query alike, SQLite prefers one by its age."""
 _SELECT_REVISION = select(column("version_num", Text)).select_from(table(REVISION_TABLE))
 
 
@@ -54,7 +62,11 @@ def _create(connection: Connection) -> None:
 
     revisions = Table(REVISION_TABLE, MetaData(), Column("version_num", String(32), nullable=False))
     revisions.append_constraint(PrimaryKeyConstraint("version_num", name=f"{REVISION_TABLE}_pkc"))
-    metadata.create_all(connection, checkfirst=False)
+    indexes = {str(index.name): index for one in metadata.sorted_tables for index in one.indexes}
+    for one in metadata.sorted_tables:
+        connection.execute(CreateTable(one))
+    for name in _INDEXES:
+        connection.execute(CreateIndex(indexes[name]))
     revisions.create(connection)
     connection.execute(revisions.insert(), {"version_num": HEAD_REVISION})
 
