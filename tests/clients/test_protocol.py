@@ -365,7 +365,7 @@ def test_without_its_line_it_is_unknown_and_the_gate_is_shut(home: DaemonHome) -
 # -- nobody else knows Claude Code -----------------------------------------------------------------------
 
 ALLOWED = {
-    "cli/demoteam.py": "plays a session of Claude Code, as an example",
+    "cli/demo/team.py": "plays a session of Claude Code, as an example",
     "sessions/transitions/_activity.py": "the label of a subagent without a type is `Agent`",
 }
 """Modules outside of `clients` that may name a tool, file or variable of Claude Code, and why."""
