@@ -24,6 +24,7 @@ WAITS_PATH = b"/v1/waits/"
 SHELL = "/bin/sh"
 EVENT_PROGRAM = "import sys; from fairlead.cli.main import main; sys.exit(main())"
 PLAN_PROGRAM = "from fairlead.execute import main; main()"
+# Ours, the terminal's, and those of each client (`variables` in src/fairlead/clients): a further client adds its own.
 PASSED_VARIABLES = (
     b"FAIRLEAD_HOME HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR XDG_STATE_HOME "
     b"CLAUDE_CONFIG_DIR CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE TMUX TMUX_PANE "

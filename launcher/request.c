@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Ours, the terminal's, and those of each client (`variables` in src/fairlead/clients): a further client adds its own. */
 static const char *const PASSED_VARIABLES[] = {
     "FAIRLEAD_HOME",     "HOME",               "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
     "CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "TMUX",            "TMUX_PANE",

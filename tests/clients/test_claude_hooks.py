@@ -1,4 +1,4 @@
-"""Our hooks in the text of the client's settings: all of ours and nothing else is put in, changed and taken out."""
+"""Our hooks in the text of the client's settings: only ours are added, updated and removed."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_an_old_install_is_brought_up_to_date_where_it_stands() -> None:
     assert "/old" not in done.text
 
 
-def test_what_a_person_added_to_our_hook_stays_unless_it_silences_it() -> None:
+def test_what_the_user_added_to_our_hook_stays_unless_it_silences_it() -> None:
     own = command(
         "/old/fairlead-hook",
         args=["PreToolUse", "--python", "/old/python", "--hooks", "/my/guards.py"],
@@ -394,7 +394,7 @@ def test_settings_that_the_client_skips_already_are_refused(hooks: Any, expected
     )
 
 
-def test_the_place_and_the_number_of_such_faults_are_told() -> None:
+def test_the_position_and_the_number_of_such_faults_are_reported() -> None:
     text = '{\n  "hooks": {\n    "Stop": 1,\n    "Setup": 2\n  }\n}'
     with pytest.raises(SettingsError, match=r"^3:13: hooks\.Stop: expected a list, got the number 1 \(and 1 more\); "):
         add_hooks(text, NEWEST)

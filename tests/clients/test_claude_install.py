@@ -286,7 +286,7 @@ def refused(home: Home) -> str:
     ],
     ids=["comma", "comment", "array", "binary", "bytes", "large", "50 MB"],
 )
-def test_what_is_no_settings_file_is_told_and_left_alone(home: Home, content: bytes, expected: str) -> None:
+def test_what_is_not_a_settings_file_is_reported_and_left_alone(home: Home, content: bytes, expected: str) -> None:
     home.write(content)
     assert refused(home) == expected
     assert home.file.read_bytes() == content
@@ -301,7 +301,7 @@ def test_a_folder_or_a_pipe_is_no_settings_file(home: Home) -> None:
     assert refused(home) == "FILE is not a regular file, so it cannot hold settings"
 
 
-def test_a_link_that_leads_nowhere_is_told(home: Home, tmp_path: Path) -> None:
+def test_a_dangling_link_is_reported(home: Home, tmp_path: Path) -> None:
     home.file.parent.mkdir(parents=True)
     home.file.symlink_to(tmp_path / "gone.json")
     advice = "which does not exist; create that file, or remove the link"
@@ -345,7 +345,7 @@ def test_a_protected_file_is_left_alone(open_home: Home, mode: int) -> None:
     assert refused(open_home) == expected
 
 
-def test_a_protected_folder_is_told(open_home: Home) -> None:
+def test_a_protected_folder_is_reported(open_home: Home) -> None:
     open_home.write(MINE)
     open_home.file.parent.chmod(0o555)
     assert refused(open_home) == "FILE: Permission denied; nothing was changed"

@@ -87,7 +87,7 @@ def test_a_command_that_was_edited_in_between_is_kept() -> None:
         "unclosed ' fairlead-hook StatusLine",
     ],
 )
-def test_a_line_that_somebody_wrote_is_theirs(theirs: str) -> None:
+def test_a_line_that_the_user_wrote_is_not_ours(theirs: str) -> None:
     text = line({"type": "command", "command": theirs})
     assert read_status_line(parse(text)).kind == "own"
     assert remove_status_line(text) == (text, "")

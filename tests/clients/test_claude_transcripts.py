@@ -129,7 +129,7 @@ def test_what_was_read_is_not_read_again(transcripts: Transcripts, file: Path) -
     file.write_bytes(said("m1"))
     assert tokens(transcripts, file) == 15
 
-    with file.open("r+b") as opened:  # who read it again would find nothing there
+    with file.open("r+b") as opened:  # a second reading would find nothing there
         opened.write(b" " * (file.stat().st_size - 1))
         opened.seek(0, os.SEEK_END)
         opened.write(said("m2"))

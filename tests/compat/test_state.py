@@ -165,6 +165,7 @@ def test_the_user_is_not_notified_twice(home: Home) -> None:
             command = [str(LAUNCHER), "Notification"]
             home.run(command, json.dumps({**note, "message": "?"}).encode(), env={"CLAUDE_PID": str(pid)})
             until(lambda: OWL in (home.state / "attention.json").read_text(), "the user is notified of the other")
+            until(lambda: home.ask("/v1/status")["attention"]["told"], "the notification is counted")
             attention = home.ask("/v1/status")["attention"]
     assert (attention["waiting"], attention["told"]) == (2, 1)
 

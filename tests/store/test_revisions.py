@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, Select, Update, create_engine, insert, select
+from sqlalchemy import Connection, Select, Update, create_engine, insert, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 from store.records import at, commands, event
 
 from fairlead.mail import USER, Draft, MessageService
-from fairlead.store import MailStore, Store, StoredEvent
+from fairlead.store import MailStore, Store, StoredEvent, _revisions
 from fairlead.store._backend import insert_or_ignore
 from fairlead.store._revisions import HEAD_REVISION, known_revisions, scripts, upgrade
 from fairlead.store.events import _pruner, _queries
@@ -23,6 +23,7 @@ from fairlead.store.events._tables import REVISION_TABLE, metadata, positions
 from fairlead.store.mail import _queries as _mail_queries
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -87,10 +88,33 @@ def test_a_mail_store_of_every_revision_is_upgraded(tmp_path: Path, revision: st
 
 
 def test_the_migrations_create_the_declared_tables(tmp_path: Path) -> None:
-    store = Store.open(f"sqlite:///{tmp_path}/fairlead.db")
-    with closing(store), store._backend.engine.connect() as connection:
+    engine = create_engine(f"sqlite:///{tmp_path}/fairlead.db")
+    with engine.begin() as connection:
+        for revision in known_revisions():
+            upgrade_by_migrations(connection, revision)
         context = MigrationContext.configure(connection, opts={"version_table": REVISION_TABLE, "compare_type": True})
         assert compare_metadata(context, metadata) == []
+
+
+def upgrade_by_migrations(connection: Connection, revision: str) -> None:
+    _revisions._upgrade(connection, "", _revisions.revision_of(connection, ""), revision)
+
+
+def test_a_new_database_is_the_same_as_one_that_the_migrations_have_made() -> None:
+    """A new one is created at once, because Alembic takes long to load."""
+    creators: list[Callable[[Connection], None]] = [
+        lambda connection: upgrade(connection, ""),
+        lambda connection: upgrade_by_migrations(connection, HEAD_REVISION),
+    ]
+    schemas = []
+    for create in creators:
+        with create_engine("sqlite://").begin() as connection:
+            create(connection)
+            rows = connection.execute(text("SELECT name, sql FROM sqlite_master")).all()
+            revision = connection.execute(text(f"SELECT * FROM {REVISION_TABLE}")).all()  # noqa: S608 - a constant
+        schemas.append(({name: " ".join((sql or "").split()) for name, sql in rows}, revision))
+
+    assert schemas[0] == schemas[1]
 
 
 def test_the_revisions_are_linear_and_end_at_the_head() -> None:

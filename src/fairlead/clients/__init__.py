@@ -119,7 +119,9 @@ def client_named(name: str) -> Client:
 
 def client_or_default(name: str) -> Client:
     """Return a client; of one that is not installed here any more, one that knows no tools and no files."""
-    client = _loaded.get(name) or _missing.get(name)
+    client = _loaded.get(name)
+    if client is None:
+        client = _missing.get(name)
     if client is not None:
         return client
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Text, column, inspect, select, table
+from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, String, Table, Text, column, inspect, select, table
 
 from fairlead.store._errors import StoreForeign, StoreTooNew
 from fairlead.store.events._tables import REVISION_TABLE
@@ -40,9 +40,23 @@ def revision_of(connection: Connection, location: str) -> str | None:
 def upgrade(connection: Connection, location: str, target: str = HEAD_REVISION) -> None:
     """Upgrade a database to a revision within the caller's transaction: all steps, or none."""
     current = revision_of(connection, location)
-    if current != target:
+    if current is None and target == HEAD_REVISION:
+        _create(connection)
+    elif current != target:
         with _ALEMBIC_LOCK:
             _upgrade(connection, location, current, target)
+
+
+def _create(connection: Connection) -> None:
+    """Create all tables of an empty database at once. A test compares the result with that of the migrations."""
+    import fairlead.store.mail._tables  # noqa: F401 - declares its tables
+    from fairlead.store.events._tables import metadata
+
+    revisions = Table(REVISION_TABLE, MetaData(), Column("version_num", String(32), nullable=False))
+    revisions.append_constraint(PrimaryKeyConstraint("version_num", name=f"{REVISION_TABLE}_pkc"))
+    metadata.create_all(connection, checkfirst=False)
+    revisions.create(connection)
+    connection.execute(revisions.insert(), {"version_num": HEAD_REVISION})
 
 
 def _upgrade(connection: Connection, location: str, current: str | None, target: str) -> None:

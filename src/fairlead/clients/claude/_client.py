@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairlead.clients.claude import _render, _tools
 from fairlead.clients.claude._environment import VARIABLES, config_folder, is_headless, own_files
 from fairlead.clients.protocol import Capabilities, Client
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fairlead.clients._install_types import Installer
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
-    from fairlead.clients.protocol import Answer, OwnFiles, SubagentRequest, ToolCall
-    from fairlead.events import Event, HookOutput, PostToolUse
+    from fairlead.events import Event, PostToolUse
 
 _AUTOMATIC = ("<task-notification>", "[SYSTEM NOTIFICATION")
 """How a prompt starts that the client wrote: for a finished background task, or for a hook that wakes the agent."""
@@ -35,17 +32,9 @@ class ClaudeCode(Client):
 
     # -- events ----------------------------------------------------------------------------------------
 
-    def render(self, event: Event, output: HookOutput) -> Answer:
-        """Return an output as exit code, stdout and stderr."""
-        return _render.render(event, output)
-
-    def to_json(self, event: Event, output: HookOutput) -> dict[str, Any]:
-        """Return an output as the client's JSON."""
-        return _render.to_json(event, output)
-
-    def refuse_json(self, event: str, reason: str) -> dict[str, Any]:
-        """Return the JSON answer to an event that cannot be decided."""
-        return _render.refuse_json(event, reason)
+    render = staticmethod(_render.render)
+    to_json = staticmethod(_render.to_json)
+    refuse_json = staticmethod(_render.refuse_json)
 
     def command_payload(self, event: Event, payload: bytes) -> bytes:
         """Return the payload as the client sent it: it is in our vocabulary."""
@@ -61,30 +50,15 @@ class ClaudeCode(Client):
     file_tools = _tools.FILE_TOOLS
     path_keys = _tools.PATH_KEYS
     shell_mark = b'"Bash"'
-
-    def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
-        """Return the normal form of a tool call."""
-        return _tools.tool_call(tool, tool_input)
-
-    def file_of(self, tool_input: Mapping[str, Any]) -> str | None:
-        """Return the file that a call is about."""
-        return _tools.file_of(tool_input)
-
-    def path_of(self, tool_input: Mapping[str, Any]) -> str:
-        """Return the file or folder that a call is about."""
-        return _tools.path_of(tool_input)
-
-    def summary_of(self, tool_input: Mapping[str, Any]) -> str:
-        """Return the value that says most about a call."""
-        return _tools.summary_of(tool_input)
+    tool_call = staticmethod(_tools.tool_call)
+    file_of = staticmethod(_tools.file_of)
+    path_of = staticmethod(_tools.path_of)
+    summary_of = staticmethod(_tools.summary_of)
+    subagent_request = staticmethod(_tools.subagent_request)
 
     def may_run_commands(self, tool: str) -> bool:
         """Return whether calls of a tool can have a shell command."""
         return self.kind_of(tool) == "shell" or tool.startswith(_tools.MCP_PREFIX)
-
-    def subagent_request(self, tool_input: Mapping[str, Any]) -> SubagentRequest:
-        """Return which subagent a call asks for."""
-        return _tools.subagent_request(tool_input)
 
     def subagent_result(self, event: PostToolUse) -> SubagentResult | None:
         """Return which subagent a call made."""
@@ -98,6 +72,9 @@ class ClaudeCode(Client):
         return SubagentResult(agent_id, response.get("status") == "completed", model if type(model) is str else "")
 
     # -- sessions --------------------------------------------------------------------------------------
+
+    config_folder = staticmethod(config_folder)
+    is_headless = staticmethod(is_headless)
 
     def find_sessions(self) -> list[ClientSessionFile]:
         """Return the sessions that the client lists as running."""
@@ -117,10 +94,6 @@ class ClaudeCode(Client):
 
         return subagent_transcript(transcript, agent_id)
 
-    def config_folder(self, environ: Mapping[str, str], cwd: str) -> str:
-        """Return the client's own folder."""
-        return config_folder(environ, cwd)
-
     def read_tasks(self, folder: str, session: str) -> tuple[Task, ...] | None:
         """Return the to-do list of a session."""
         from fairlead.clients.claude._tasks import read_tasks
@@ -139,10 +112,6 @@ class ClaudeCode(Client):
 
         return export_session(env_file, session, cwd)
 
-    def is_headless(self, environ: Mapping[str, str]) -> bool:
-        """Return whether the client runs without a terminal."""
-        return is_headless(environ)
-
     def is_automatic(self, prompt: str) -> bool:
         """Return whether the client wrote a prompt itself."""
         return prompt.lstrip().startswith(_AUTOMATIC)
@@ -159,9 +128,7 @@ class ClaudeCode(Client):
 
     # -- settings --------------------------------------------------------------------------------------
 
-    def own_files(self, environ: Mapping[str, str]) -> OwnFiles:
-        """Return the files that decide which hooks the client runs."""
-        return own_files(environ)
+    own_files = staticmethod(own_files)
 
     @property
     def installer(self) -> Installer:

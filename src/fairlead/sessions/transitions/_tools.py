@@ -43,7 +43,7 @@ def path_of(event: ToolEvent) -> str:
 
 def makes_agent(event: ToolEvent) -> bool:
     """Return whether a tool call makes a subagent."""
-    return client_or_default(event.client).kind_of(event.tool_name) == "spawn"
+    return client_or_default(event.client).tool_kinds.get(event.tool_name) == "spawn"
 
 
 # -- a call starts -------------------------------------------------------------------------------------
@@ -108,12 +108,13 @@ def _opened(event: PreToolUse, at: float) -> OpenCall:
     tool, client = event.tool_name, client_or_default(event.client)
     if tool in client.questions:
         return OpenCall(tool, at, asked=tool)
-    if client.kind_of(tool) == "spawn":
+    if client.tool_kinds.get(tool) == "spawn":
         request = client.subagent_request(event.tool_input)
         return OpenCall(tool, at, about=clean(request.description), kind=clean(request.name))
     if len(tool) > _MAX_SHORT_NAME or not tool.isascii():
         tool = clean(tool)
-    return OpenCall(tool, at, path_of(event))
+    path = client.path_of(event.tool_input)
+    return OpenCall(tool, at, clean(path, MAX_PATH_LENGTH) if path else "")
 
 
 # -- a call ends ---------------------------------------------------------------------------------------

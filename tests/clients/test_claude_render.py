@@ -1,4 +1,4 @@
-"""Claude Code's dialect: what the client is told about each output, at each of its events."""
+"""How each output is written for Claude Code, at each of its events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INPUT = {"command": "ls -l"}
 QUIET = Answer()
 
 
-def an(event: str) -> Event:
+def event_of(event: str) -> Event:
     return parse(make_payload(event))
 
 
@@ -54,12 +54,12 @@ TAKE_CONTEXT = [
 STDOUT_IS_INPUT = ["PreCompact", "WorktreeCreate"]
 """Whatever is printed here becomes part of the summary's instructions, or the worktree's path."""
 
-TOLD_TO_THE_PERSON = printed({"systemMessage": "no"})
+USER_MESSAGE = printed({"systemMessage": "no"})
 
 BLOCKED = {
-    "SessionStart": TOLD_TO_THE_PERSON,
-    "Setup": TOLD_TO_THE_PERSON,
-    "SessionEnd": TOLD_TO_THE_PERSON,
+    "SessionStart": USER_MESSAGE,
+    "Setup": USER_MESSAGE,
+    "SessionEnd": USER_MESSAGE,
     "UserPromptSubmit": printed({"decision": "block", "reason": "no"}, 2, "no"),
     "UserPromptExpansion": printed({"decision": "block", "reason": "no"}, 2, "no"),
     "PreToolUse": printed(
@@ -74,21 +74,21 @@ BLOCKED = {
         "no",
     ),
     "PermissionRequest": specific("PermissionRequest", decision={"behavior": "deny", "message": "no"}),
-    "PermissionDenied": TOLD_TO_THE_PERSON,
+    "PermissionDenied": USER_MESSAGE,
     "PostToolUse": printed({"decision": "block", "reason": "no"}),
     "PostToolUseFailure": specific("PostToolUseFailure", additionalContext="no"),
     "PostToolBatch": printed({"decision": "block", "reason": "no"}),
-    "SubagentStart": TOLD_TO_THE_PERSON,
+    "SubagentStart": USER_MESSAGE,
     "SubagentStop": printed({"decision": "block", "reason": "no"}),
     "TeammateIdle": Answer(2, b"", "no"),
     "Stop": printed({"decision": "block", "reason": "no"}),
-    "StopFailure": TOLD_TO_THE_PERSON,
-    "Notification": TOLD_TO_THE_PERSON,
-    "MessageDisplay": TOLD_TO_THE_PERSON,
+    "StopFailure": USER_MESSAGE,
+    "Notification": USER_MESSAGE,
+    "MessageDisplay": USER_MESSAGE,
     "TaskCreated": printed({"decision": "block", "reason": "no"}, 2, "no"),
     "TaskCompleted": Answer(2, b"", "no"),
     "PreCompact": Answer(2, b"", "no"),
-    "PostCompact": TOLD_TO_THE_PERSON,
+    "PostCompact": USER_MESSAGE,
     "PreModelSwitch": printed(
         {
             "hookSpecificOutput": {
@@ -100,19 +100,19 @@ BLOCKED = {
         2,
         "no",
     ),
-    "PostModelSwitch": TOLD_TO_THE_PERSON,
+    "PostModelSwitch": USER_MESSAGE,
     "Elicitation": Answer(2, b"", "no"),
     "ElicitationResult": Answer(2, b"", "no"),
     "ConfigChange": printed({"decision": "block", "reason": "no"}, 2, "no"),
-    "InstructionsLoaded": TOLD_TO_THE_PERSON,
-    "CwdChanged": TOLD_TO_THE_PERSON,
-    "FileChanged": TOLD_TO_THE_PERSON,
-    "DirectoryAdded": TOLD_TO_THE_PERSON,
+    "InstructionsLoaded": USER_MESSAGE,
+    "CwdChanged": USER_MESSAGE,
+    "FileChanged": USER_MESSAGE,
+    "DirectoryAdded": USER_MESSAGE,
     "WorktreeCreate": Answer(2, b"", "no"),
     "WorktreeRemove": Answer(2, b"", "no"),
 }
 
-UNBLOCKABLE = [event for event, answer in BLOCKED.items() if answer == TOLD_TO_THE_PERSON]
+UNBLOCKABLE = [event for event, answer in BLOCKED.items() if answer == USER_MESSAGE]
 BLOCKABLE = [event for event in EVENTS if event not in {*UNBLOCKABLE, "PostToolUseFailure"}]
 
 PERMISSIONS = {
@@ -126,13 +126,13 @@ def test_every_event_has_its_row() -> None:
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_nothing_to_say_prints_nothing(event: str) -> None:
-    assert render(an(event), HookOutput.allow()) == QUIET
+def test_an_empty_output_prints_nothing(event: str) -> None:
+    assert render(event_of(event), HookOutput.allow()) == QUIET
 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_context_goes_to_the_model_where_the_client_takes_it(event: str) -> None:
-    answer = render(an(event), HookOutput(additional_context="mind the gap"))
+    answer = render(event_of(event), HookOutput(additional_context="mind the gap"))
 
     if event == "PreCompact":
         assert answer == Answer(0, b"mind the gap\n", "")
@@ -144,31 +144,31 @@ def test_context_goes_to_the_model_where_the_client_takes_it(event: str) -> None
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_system_message_is_printed_unless_stdout_is_input(event: str) -> None:
-    answer = render(an(event), HookOutput(system_message="hello"))
+    answer = render(event_of(event), HookOutput(system_message="hello"))
 
     assert answer == (QUIET if event in STDOUT_IS_INPUT else printed({"systemMessage": "hello"}))
 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_suppressed_logging_is_printed_unless_stdout_is_input(event: str) -> None:
-    answer = render(an(event), HookOutput(suppress_logging=True))
+    answer = render(event_of(event), HookOutput(suppress_logging=True))
 
     assert answer == (QUIET if event in STDOUT_IS_INPUT else printed({"suppressOutput": True}))
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_block_is_said_as_the_event_wants_it(event: str) -> None:
-    assert render(an(event), HookOutput.block("no")) == BLOCKED[event]
+def test_a_block_has_the_form_of_its_event(event: str) -> None:
+    assert render(event_of(event), HookOutput.block("no")) == BLOCKED[event]
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_denial_is_said_as_a_block(event: str) -> None:
-    assert render(an(event), HookOutput.deny("no")) == BLOCKED[event]
+def test_a_denial_is_written_as_a_block(event: str) -> None:
+    assert render(event_of(event), HookOutput.deny("no")) == BLOCKED[event]
 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_question_is_asked_about_a_call_or_a_switch(event: str) -> None:
-    answer = render(an(event), HookOutput.ask("sure?"))
+    answer = render(event_of(event), HookOutput.ask("sure?"))
 
     if event in PERMISSIONS:
         assert answer == specific(event, permissionDecision="ask", permissionDecisionReason="sure?")
@@ -178,7 +178,7 @@ def test_a_question_is_asked_about_a_call_or_a_switch(event: str) -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_grant_is_given_to_a_call_a_switch_or_a_request(event: str) -> None:
-    answer = render(an(event), HookOutput.grant("known"))
+    answer = render(event_of(event), HookOutput.grant("known"))
 
     if event in PERMISSIONS:
         assert answer == specific(event, permissionDecision="allow", permissionDecisionReason="known")
@@ -190,14 +190,14 @@ def test_a_grant_is_given_to_a_call_a_switch_or_a_request(event: str) -> None:
 
 @pytest.mark.parametrize("event", [event for event in EVENTS if event != "PreModelSwitch"])
 def test_only_a_call_is_deferred(event: str) -> None:
-    answer = render(an(event), HookOutput.defer())
+    answer = render(event_of(event), HookOutput.defer())
 
     assert answer == (specific(event, permissionDecision="defer") if event == "PreToolUse" else QUIET)
 
 
 def test_a_switch_of_the_model_is_never_deferred() -> None:
     """The client knows allow, deny and ask here; any other word makes it ignore the answer and switch."""
-    answer = render(an("PreModelSwitch"), HookOutput.defer("later"))
+    answer = render(event_of("PreModelSwitch"), HookOutput.defer("later"))
 
     decision = json.loads(answer.stdout)["hookSpecificOutput"]["permissionDecision"]
     assert decision in {"ask", "deny"}
@@ -205,7 +205,7 @@ def test_a_switch_of_the_model_is_never_deferred() -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_new_input_is_given_to_a_call_alone(event: str) -> None:
-    answer = render(an(event), HookOutput(updated_input=INPUT))
+    answer = render(event_of(event), HookOutput(updated_input=INPUT))
 
     assert answer == (specific(event, updatedInput=INPUT) if event == "PreToolUse" else QUIET)
 
@@ -219,7 +219,7 @@ NOTHING_SPECIFIC = {
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_what_we_have_no_field_for_is_passed_on_as_it_came(event: str) -> None:
-    answer = render(an(event), HookOutput(extra={"newKey": [1]}))
+    answer = render(event_of(event), HookOutput(extra={"newKey": [1]}))
 
     if event in {*STDOUT_IS_INPUT, *NOTHING_SPECIFIC, "PermissionRequest"}:
         assert answer == QUIET
@@ -232,7 +232,7 @@ def test_what_we_have_no_field_for_is_passed_on_as_it_came(event: str) -> None:
 
 @pytest.mark.parametrize("key", ["terminalSequence", "stopReason"])
 def test_keys_of_the_top_level_stay_there(key: str) -> None:
-    assert render(an("Stop"), HookOutput(extra={key: "x"})) == printed({key: "x"})
+    assert render(event_of("Stop"), HookOutput(extra={key: "x"})) == printed({key: "x"})
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "UserPromptExpansion"])
@@ -245,13 +245,13 @@ def test_whether_the_prompt_is_shown_again_is_the_events_own_key(event: str) -> 
         "reason": "no",
         "hookSpecificOutput": {"hookEventName": event, "suppressOriginalPrompt": True},
     }
-    assert json.loads(render(an(event), output).stdout) == document
+    assert json.loads(render(event_of(event), output).stdout) == document
 
 
 def test_an_end_of_the_turn_brings_its_reason() -> None:
     output = HookOutput(continue_execution=False, stop_reason="enough", extra={"continue": False})
 
-    assert to_json(an("PostToolUse"), output) == {
+    assert to_json(event_of("PostToolUse"), output) == {
         "continue": False,
         "stopReason": "enough",
         "decision": "block",
@@ -263,7 +263,7 @@ def test_an_end_of_the_turn_does_not_let_the_call_pass() -> None:
     """To the client alone `continue: false` is no block at PreToolUse: the tool would still run."""
     output = HookOutput(continue_execution=False, stop_reason="enough", extra={"continue": False})
 
-    answer = render(an("PreToolUse"), output)
+    answer = render(event_of("PreToolUse"), output)
 
     document = json.loads(answer.stdout)
     assert (answer.exit_code, answer.stderr) == (2, "enough")
@@ -272,32 +272,32 @@ def test_an_end_of_the_turn_does_not_let_the_call_pass() -> None:
 
 
 def test_context_goes_with_a_denial() -> None:
-    answer = render(an("PreToolUse"), HookOutput.deny("no").with_context("use trash instead"))
+    answer = render(event_of("PreToolUse"), HookOutput.deny("no").with_context("use trash instead"))
 
     assert json.loads(answer.stdout)["hookSpecificOutput"]["additionalContext"] == "use trash instead"
 
 
 def test_a_new_input_does_not_go_with_a_denial() -> None:
-    assert render(an("PreToolUse"), HookOutput.deny("no").with_updated_input(INPUT)) == BLOCKED["PreToolUse"]
+    assert render(event_of("PreToolUse"), HookOutput.deny("no").with_updated_input(INPUT)) == BLOCKED["PreToolUse"]
 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_block_without_a_reason_says_so(event: str) -> None:
-    answer = render(an(event), HookOutput(continue_execution=False))
+    answer = render(event_of(event), HookOutput(continue_execution=False))
 
-    assert answer == render(an(event), HookOutput.block(NO_REASON))
+    assert answer == render(event_of(event), HookOutput.block(NO_REASON))
     assert NO_REASON == "blocked by a hook that gave no reason"
 
 
 @pytest.mark.parametrize("event", UNBLOCKABLE)
 def test_where_the_client_cannot_block_the_reason_stands_before_the_message(event: str) -> None:
-    answer = render(an(event), HookOutput.block("no").with_system_message("hello"))
+    answer = render(event_of(event), HookOutput.block("no").with_system_message("hello"))
 
     assert answer == printed({"systemMessage": "no\nhello"})
 
 
 def test_after_a_failure_the_reason_stands_before_the_context() -> None:
-    answer = render(an("PostToolUseFailure"), HookOutput.block("no").with_context("mind the gap"))
+    answer = render(event_of("PostToolUseFailure"), HookOutput.block("no").with_context("mind the gap"))
 
     assert answer == specific("PostToolUseFailure", additionalContext="no\nmind the gap")
 
@@ -306,26 +306,26 @@ def test_a_permission_request_is_granted_with_a_new_input_and_rules() -> None:
     output = HookOutput(permission="allow", updated_input=INPUT, extra={"updatedPermissions": [{"type": "setMode"}]})
 
     decision = {"behavior": "allow", "updatedInput": INPUT, "updatedPermissions": [{"type": "setMode"}]}
-    assert render(an("PermissionRequest"), output) == specific("PermissionRequest", decision=decision)
+    assert render(event_of("PermissionRequest"), output) == specific("PermissionRequest", decision=decision)
 
 
 def test_a_permission_request_is_denied_and_the_agent_interrupted() -> None:
     output = HookOutput(continue_execution=False, stop_reason="no", extra={"interrupt": True})
 
     decision = {"behavior": "deny", "message": "no", "interrupt": True}
-    assert render(an("PermissionRequest"), output) == specific("PermissionRequest", decision=decision)
+    assert render(event_of("PermissionRequest"), output) == specific("PermissionRequest", decision=decision)
 
 
 def test_no_unknown_key_turns_a_denied_permission_request_around() -> None:
     output = HookOutput(continue_execution=False, stop_reason="no", extra={"behavior": "allow", "message": "fine"})
 
-    assert render(an("PermissionRequest"), output) == BLOCKED["PermissionRequest"]
+    assert render(event_of("PermissionRequest"), output) == BLOCKED["PermissionRequest"]
 
 
 def test_no_unknown_key_turns_a_denied_call_around() -> None:
     extra = {"permissionDecision": "allow", "hookEventName": "PostToolUse", "decision": "approve"}
 
-    answer = render(an("PreToolUse"), HookOutput(continue_execution=False, stop_reason="no", extra=extra))
+    answer = render(event_of("PreToolUse"), HookOutput(continue_execution=False, stop_reason="no", extra=extra))
 
     document = json.loads(answer.stdout)["hookSpecificOutput"]
     assert (document["permissionDecision"], document["hookEventName"]) == ("deny", "PreToolUse")
@@ -334,14 +334,14 @@ def test_no_unknown_key_turns_a_denied_call_around() -> None:
 def test_a_worktrees_path_is_printed_as_it_is() -> None:
     output = HookOutput(system_message="hello", extra={"worktreePath": "/home/user/ümläut"})
 
-    assert render(an("WorktreeCreate"), output) == Answer(0, "/home/user/ümläut\n".encode(), "")
+    assert render(event_of("WorktreeCreate"), output) == Answer(0, "/home/user/ümläut\n".encode(), "")
 
 
 def test_to_the_sdk_a_compaction_is_blocked_in_json() -> None:
-    assert to_json(an("PreCompact"), HookOutput.block("no")) == {"decision": "block", "reason": "no"}
+    assert to_json(event_of("PreCompact"), HookOutput.block("no")) == {"decision": "block", "reason": "no"}
 
 
-def test_a_client_newer_than_we_are_is_told_as_most_events_are() -> None:
+def test_an_event_of_a_newer_client_is_answered_as_most_events_are() -> None:
     event = parse({"hook_event_name": "PreTeleport", "session_id": "s1"})
 
     assert render(event, HookOutput.block("no")) == printed({"decision": "block", "reason": "no"}, 2, "no")
@@ -349,7 +349,7 @@ def test_a_client_newer_than_we_are_is_told_as_most_events_are() -> None:
 
 
 def test_half_a_surrogate_pair_is_printed_as_json_escapes_it() -> None:
-    answer = render(an("PreToolUse"), HookOutput(system_message="\ud83d"))
+    answer = render(event_of("PreToolUse"), HookOutput(system_message="\ud83d"))
 
     assert answer.stdout == b'{"systemMessage":"\\ud83d"}\n'
 
@@ -365,31 +365,31 @@ def read_back(event: Event, output: HookOutput) -> HookOutput:
 @pytest.mark.parametrize("event", BLOCKABLE)
 @pytest.mark.parametrize("output", [HookOutput.block("no"), HookOutput.deny("no")], ids=["block", "deny"])
 def test_a_block_is_read_back_as_a_block(event: str, output: HookOutput) -> None:
-    read = read_back(an(event), output)
+    read = read_back(event_of(event), output)
 
     assert (read.blocked, read.reason) == (True, "no")
 
 
 @pytest.mark.parametrize("event", UNBLOCKABLE)
 def test_a_block_that_the_client_cannot_do_is_read_back_as_a_message(event: str) -> None:
-    assert read_back(an(event), HookOutput.block("no")) == HookOutput(system_message="no")
+    assert read_back(event_of(event), HookOutput.block("no")) == HookOutput(system_message="no")
 
 
 def test_a_block_after_a_failure_is_read_back_as_context() -> None:
-    assert read_back(an("PostToolUseFailure"), HookOutput.block("no")) == HookOutput(additional_context="no")
+    assert read_back(event_of("PostToolUseFailure"), HookOutput.block("no")) == HookOutput(additional_context="no")
 
 
 @pytest.mark.parametrize("event", TAKE_CONTEXT)
 def test_context_is_read_back(event: str) -> None:
     output = HookOutput(additional_context="mind the gap", system_message="hello", suppress_logging=True)
 
-    assert read_back(an(event), output) == output
+    assert read_back(event_of(event), output) == output
 
 
 @pytest.mark.parametrize("event", PERMISSIONS)
 @pytest.mark.parametrize("output", [HookOutput.ask("sure?"), HookOutput.grant("known"), HookOutput.grant()])
 def test_a_verdict_is_read_back(event: str, output: HookOutput) -> None:
-    assert read_back(an(event), output) == output
+    assert read_back(event_of(event), output) == output
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ def test_a_verdict_is_read_back(event: str, output: HookOutput) -> None:
     ids=["granted", "granted with changes", "no opinion"],
 )
 def test_a_granted_permission_request_is_read_back(output: HookOutput) -> None:
-    assert read_back(an("PermissionRequest"), output) == output
+    assert read_back(event_of("PermissionRequest"), output) == output
 
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -431,7 +431,7 @@ BESIDES = st.builds(
     updated_input=st.none() | st.dictionaries(TEXT, JSON, max_size=3),
     additional_context=st.none() | TEXT,
 )
-CALL = an("PreToolUse")
+CALL = event_of("PreToolUse")
 
 
 @given(VERDICTS, BESIDES)
