@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 import pytest
 from cli.command_line import error_of
 
 from fairlead.cli.mail import agents, identity, inbox, poll, reply, send, status, topics
 from fairlead.cli.mail.send import Draft, split_words
-from fairlead.cli.support.mail_client import Request, read_body
+from fairlead.cli.support.mail_client import Request, read_body, to_query
 from fairlead.cli.support.screen import Screen
 from fairlead.errors import FairleadError
 from fairlead.mail import MAX_BODY_BYTES
@@ -162,6 +163,11 @@ def test_a_document_becomes_text_without_a_terminal() -> None:
 def test_the_session_has_its_new_and_its_old_option(words: list[str], name: str) -> None:
     values = parsed(inbox.inbox, words)
     assert values["session"] + values["session_id"] == name
+
+
+def test_a_query_says_what_it_was_made_of() -> None:
+    fields = {"search": "50 % of a&b=c? é漢\n#1/+~", "limit": 20, "all": "true", "from": ""}
+    assert to_query(fields) == urlencode(fields, quote_via=quote)
 
 
 def test_a_number_may_be_written_as_it_is_shown() -> None:

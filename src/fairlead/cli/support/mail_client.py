@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairlead import __version__
 from fairlead.cli.support.screen import print_lines
 from fairlead.cli.support.start_daemon import ensure_daemon
+from fairlead.clients import session_in
 from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.errors import FairleadError
 from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused, daemon_pid, request
@@ -29,6 +30,7 @@ SHOWN = ((0, "shown, even if there is nothing"), (1, "failed; stderr says why"))
 _TIMEOUT = 30.0
 _POLL_INTERVAL = 0.02
 _NOT_FOUND = 404
+_UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 class Request(NamedTuple):
@@ -68,9 +70,7 @@ def ask_mail(asked: Request, caller: Caller, *, timeout: float = _TIMEOUT) -> An
     path = f"/v1/mail/{asked.path}"
     body: object = None
     if asked.method == "GET":
-        from urllib.parse import urlencode
-
-        path += f"?{urlencode(fields)}"
+        path += f"?{to_query(fields)}"
     else:
         body = fields
     try:
@@ -86,6 +86,15 @@ def ask_mail(asked: Request, caller: Caller, *, timeout: float = _TIMEOUT) -> An
     return _request(asked.method, path, body, timeout)
 
 
+def to_query(fields: Mapping[str, object]) -> str:
+    """Return the fields as the query of a URL. `urllib.parse` would take 3 of 60 ms to import."""
+    return "&".join(f"{key}={''.join(map(_quote, str(value).encode()))}" for key, value in fields.items())
+
+
+def _quote(byte: int) -> str:
+    return chr(byte) if chr(byte) in _UNQUOTED else f"%{byte:02X}"
+
+
 def print_document(document: Document, caller: Caller, lines: Iterable[str]) -> int:
     """Print the document as JSON, or the lines of its text. Return the exit code."""
     print_lines([json.dumps(document)] if caller.as_json else lines)
@@ -93,8 +102,6 @@ def print_document(document: Document, caller: Caller, lines: Iterable[str]) -> 
 
 
 def _claims(caller: Caller) -> dict[str, str]:
-    from fairlead.clients import session_in
-
     variable = session_in(os.environ)
     claims = {"as": caller.name, "session": caller.session, "variable": variable, "cwd": _cwd()}
     return {key: value for key, value in claims.items() if value}
