@@ -43,6 +43,10 @@ BACKGROUND = {
     *("serve", "tokens", "feed"),
 }
 """Modules whose own tasks go on beside the events: what they start is no part of a walk."""
+BACKGROUND_FUNCTIONS = {
+    *("run_forever", "_update", "_open_store", "_prune", "take_spool"),
+    *("watch", "_tend", "_sweep"),  # their names in version 0.1.0
+}
 
 
 VALUES = {"events._event", "events._output", "events._names", "events._life", "events._work"}
@@ -87,6 +91,8 @@ class Tracer:
             module = self._module(frame)
             if module is not None:
                 if frame.f_code.co_name == "<module>":
+                    return False
+                if frame.f_code.co_name in BACKGROUND_FUNCTIONS:
                     return False
                 if frame.f_code.co_name not in {"run", "main", "traced_daemon"}:  # the event loop is below them
                     outermost = module

@@ -84,11 +84,11 @@ __all__ = [
     "format_version",
     "install_lock",
     "is_git_ignored",
-    "is_loaded",
     "is_program",
     "is_python_launcher",
     "known_clients",
     "launcher_folders",
+    "loaded_client",
     "put_skill",
     "remove_skill",
     "session_in",
@@ -139,9 +139,9 @@ def known_clients() -> Iterator[Client]:
     yield from [client_named(name) for name in dict.fromkeys((*CLIENTS, *_loaded))]
 
 
-def is_loaded(name: str) -> bool:
-    """Return whether a client can be had without a search on the disk."""
-    return name in _loaded
+def loaded_client(name: str) -> Client | None:
+    """Return a client that was used before; `None` if it would have to be searched for on the disk."""
+    return _loaded.get(name)
 
 
 def session_in(environ: Mapping[str, str]) -> str:
@@ -201,6 +201,7 @@ __getattr__ = lazy_exports(
             "is_program",
             "is_python_launcher",
             "launcher_folders",
+            "loaded_client",
         ),
         "_reports": ("ClientSessionFile", "StatusLine", "SubagentResult", "Task", "TranscriptReader", "Usage"),
         "_settings_file": ("InstallError",),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.clients import UnknownClientError, client_named, client_or_default, is_loaded, known_clients
+from fairlead.clients import UnknownClientError, client_named, client_or_default, known_clients, loaded_client
 from fairlead.daemon.events._extension import EventContext, NotThisDaemon, Reaction
 from fairlead.daemon.events._messages import OK, PLAN, HookReply
 from fairlead.decide import Decision, event_record, settle, verdict_of
@@ -45,25 +45,28 @@ class EventHandler:
 
         That is so for a small payload, a cached policy, and a folder in which the last event of this name was quick.
         """
-        if not is_loaded(request.client):
+        client = loaded_client(request.client)
+        if client is None:
             return None
-        is_command = client_named(request.client).shell_mark in payload
-        limit = _MAX_INLINE_COMMAND if is_command else _MAX_INLINE_PAYLOAD
+        limit = _MAX_INLINE_COMMAND if client.shell_mark in payload else _MAX_INLINE_PAYLOAD
         last = self._durations.get((request.cwd, request.event))
         if len(payload) > limit or last is None or last > _MAX_INLINE_SECONDS:
             return None
         try:
-            return self.handle(request, payload, inline=True)
+            return self._handle(request, client, payload, inline=True)
         except NotCached:
             return None
 
-    def handle(self, request: HookRequest, payload: bytes, *, inline: bool = False) -> HookReply:
+    def handle(self, request: HookRequest, payload: bytes) -> HookReply:
         """Decide, record, reply. Raises `NotThisDaemon` if only the caller's process can decide the event."""
-        started = perf_counter()
         try:
             client = client_named(request.client)
         except UnknownClientError:
             raise NotThisDaemon(f"unknown client: {request.client}") from None
+        return self._handle(request, client, payload, inline=False)
+
+    def _handle(self, request: HookRequest, client: Client, payload: bytes, *, inline: bool) -> HookReply:
+        started = perf_counter()
         try:
             event = client.parse(payload, request.event)
         except FairleadError as error:
