@@ -26,14 +26,14 @@ def rows(effort: Effort) -> list[Row]:
     sys.path.append(str(ROOT / "tests"))
     what = f"{rounds} kills: events lost, duplicated or wrong"
     try:
-        from daemon.daemon_home import house
+        from daemon.daemon_home import scratch_home
         from daemon.killing import kill_rounds
     except ImportError as error:
         return [Row("daemon", what, "", None, "", target=Target("time", 0), absent=f"not measured: {error}")]
     errors = 0
     for done in range(0, rounds, _BATCH_SIZE):
         effort.tick(f"kill {done} of {rounds}")
-        with house() as home:
+        with scratch_home() as home:
             outcome = kill_rounds(home, min(_BATCH_SIZE, rounds - done), seed=done)
             errors += len(outcome.lost) + len(outcome.doubled) + len(outcome.wrong)
     return [Row("daemon", what, "", Timing(errors, errors), "", target=Target("time", 0))]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.daemon_home import house
+from daemon.daemon_home import scratch_home
 from e2e import sealed
 from e2e.conftest import client  # noqa: F401 - a fixture
 from e2e.model import bash
@@ -215,7 +215,7 @@ def test_every_python_block_compiles_and_every_json_block_parses(page: Path) -> 
 @pytest.fixture
 def home() -> Iterator[DaemonHome]:
     """A home of its own: whoever runs these tests may have a daemon, settings and a policy."""
-    with house() as made:
+    with scratch_home() as made:
         yield made
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.callers import Process, client, person, program
-from daemon.daemon_home import FAIRLEAD, house
+from daemon.daemon_home import FAIRLEAD, scratch_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Room:
 @pytest.fixture(scope="module")
 def room() -> Iterator[Room]:
     with ExitStack() as stack:
-        home = stack.enter_context(house(FAIRLEAD_NO_DAEMON="1"))
+        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1"))
         stack.enter_context(home.daemon())
         fox, owl = (stack.enter_context(client(home, session)) for session in ("s1", "s2"))
         somebody, script = (stack.enter_context(kind(home)) for kind in (person, program))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon.callers import client, program
-from daemon.daemon_home import FAIRLEAD, house, until
+from daemon.daemon_home import FAIRLEAD, scratch_home, until
 
 from fairlead.mail import USER, Draft, MessageService
 from fairlead.store import MailStore
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def home() -> Iterator[DaemonHome]:
     """A home without a daemon, in which one is begun on demand."""
-    with house() as made:
+    with scratch_home() as made:
         yield made
 
 

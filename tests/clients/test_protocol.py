@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from daemon.clients import client
-from daemon.daemon_home import LAUNCHER, house, until
+from daemon.daemon_home import LAUNCHER, scratch_home, until
 
 import fairlead
 from fairlead import clients
@@ -211,7 +211,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def home() -> Iterator[DaemonHome]:
     """A home in which an event starts a daemon."""
-    with house() as made:
+    with scratch_home() as made:
         made.policy("preToolUse:\n  uneditableFiles:\n    - protected.txt\n")
         (made.project / "protected.txt").touch()
         yield made

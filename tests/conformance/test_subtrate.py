@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from daemon.callers import person
 from daemon.clients import client
-from daemon.daemon_home import FAIRLEAD, house, until
+from daemon.daemon_home import FAIRLEAD, scratch_home, until
 from daemon.talk import talk
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _sessions = count(1)
 @pytest.fixture(scope="module")
 def home() -> Iterator[DaemonHome]:
     """A home with a daemon whose agents stay, as the document has it."""
-    with house(FAIRLEAD_NO_DAEMON="1") as made:
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy(STAYS)
         with made.daemon():
             until(lambda: made.fairlead("agents", "--json").exit_code == 0, "there is mail")

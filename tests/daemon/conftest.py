@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon.clients import client
-from daemon.daemon_home import house, until
+from daemon.daemon_home import scratch_home, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 @pytest.fixture
 def home() -> Iterator[DaemonHome]:
     """A home without a daemon, in which none is started on demand."""
-    with house(FAIRLEAD_NO_DAEMON="1") as made:
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as made:
         yield made
 
 
 @pytest.fixture
 def open_home() -> Iterator[DaemonHome]:
     """A home without a daemon, in which an event starts one."""
-    with house() as made:
+    with scratch_home() as made:
         yield made
 
 

@@ -182,7 +182,7 @@ class DaemonHome:
 
 
 @contextmanager
-def house(**env: str) -> Iterator[DaemonHome]:
+def scratch_home(**env: str) -> Iterator[DaemonHome]:
     """Make a home with a short path: a socket's may not be long."""
     folder = Path(tempfile.mkdtemp(prefix="fl", dir="/tmp"))
     home = DaemonHome(folder, env)

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.daemon_home import house, until
+from daemon.daemon_home import scratch_home, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ subagentStart:
 @pytest.fixture(scope="module")
 def home() -> Iterator[DaemonHome]:
     """A home with a policy, and a daemon that answers by it."""
-    with house(FAIRLEAD_NO_DAEMON="1") as made:
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy(POLICY)
         with made.daemon():
             yield made

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.daemon_home import house
+from daemon.daemon_home import scratch_home
 from daemon.talk import Answer, talk
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Port:
 @pytest.fixture(scope="module")
 def port() -> Iterator[Port]:
     """A daemon with a port."""
-    with house(FAIRLEAD_NO_DAEMON="1") as home:
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as home:
         home.policy(POLICY)
         with home.daemon("--port", "0"):
             status = home.status()
@@ -96,7 +96,7 @@ def test_the_token_is_for_the_user_alone_and_another_each_time(port: Port) -> No
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert len(port.token) > 40
-    with house(FAIRLEAD_NO_DAEMON="1") as home, home.daemon("--port=0"):
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as home, home.daemon("--port=0"):
         assert (home.state / "run/token").read_text().strip() != port.token
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon import exposition
-from daemon.daemon_home import house, until
+from daemon.daemon_home import scratch_home, until
 from daemon.talk import connect, read_answer, talk
 from daemon.talk import request as post
 
@@ -30,7 +30,7 @@ POLICY = "preToolUse: {uneditableFiles: [kept.txt]}\n"
 @pytest.fixture
 def home() -> Iterator[DaemonHome]:
     """A home with a policy and a daemon."""
-    with house(FAIRLEAD_NO_DAEMON="1") as made:
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy(POLICY)
         with made.daemon():
             yield made

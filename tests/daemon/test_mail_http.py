@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.daemon_home import house, until
+from daemon.daemon_home import scratch_home, until
 from test_docs import parts
 
 from fairlead import mail
@@ -61,7 +61,7 @@ class Room:
 @pytest.fixture(scope="module")
 def room() -> Iterator[Room]:
     """A daemon, and two sessions."""
-    with house(FAIRLEAD_NO_DAEMON="1") as home, home.daemon():
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as home, home.daemon():
         room = Room(home)
         room.begin("s1")
         room.begin("s2")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.daemon_home import Done, house
+from daemon.daemon_home import Done, scratch_home
 
 from fairlead import HookContext, HookManager
 from fairlead.clients import client_named
@@ -54,7 +54,7 @@ postToolUse:
 @pytest.fixture(scope="module")
 def home() -> Iterator[DaemonHome]:
     """A home with a policy that has something to say to most events."""
-    with house(FAIRLEAD_NO_DAEMON="1") as made:
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy(POLICY)
         for folder in ("nested", "wt1"):
             (made.project / folder).mkdir()

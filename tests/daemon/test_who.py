@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.callers import Process, client, person, program
-from daemon.daemon_home import FAIRLEAD, LAUNCHER, house, until
+from daemon.daemon_home import FAIRLEAD, LAUNCHER, scratch_home, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def live() -> Iterator[DaemonHome]:
     """A home with a daemon."""
-    with house(FAIRLEAD_NO_DAEMON="1") as home, home.daemon():
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as home, home.daemon():
         yield home
 
 

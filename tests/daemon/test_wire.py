@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from daemon.daemon_home import house
+from daemon.daemon_home import scratch_home
 from daemon.talk import connect, read_answer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,7 +107,7 @@ def test_an_answer_says_where_stdout_ends() -> None:
 @pytest.fixture(scope="module")
 def home() -> Iterator[DaemonHome]:
     """A home with a policy and a daemon."""
-    with house(FAIRLEAD_NO_DAEMON="1") as made:
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as made:
         made.policy("preToolUse: {uneditableFiles: [kept.txt]}\n")
         with made.daemon():
             yield made

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from daemon.daemon_home import BIN, LAUNCHER, house
+from daemon.daemon_home import BIN, LAUNCHER, scratch_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +128,7 @@ def entry(hook: dict[str, Any], event: str = "PreToolUse") -> dict[str, Any]:
 @contextmanager
 def installation(**env: str) -> Iterator[Installation]:
     """Make a home with the client 2.1.325, and our hooks in the user's settings."""
-    with house(**env) as home:
+    with scratch_home(**env) as home:
         home.env["PATH"] = f"{home.folder}/bin:{BIN}:/usr/bin:/bin"
         made = Installation(home)
         made.client("2.1.325")
