@@ -15,7 +15,8 @@ import fairlead
 from fairlead.events import PermissionRequest, PreToolUse
 from fairlead.hooks import HookManager
 from fairlead.policy.config._types import Layer, Policy
-from fairlead.policy.guards._guards import Guards, register_guards
+from fairlead.policy.guards._guards import Guards
+from fairlead.policy.guards._hooks import register_guards
 from fairlead.policy.paths import _search
 from fairlead.testing import assert_allows, assert_blocks
 

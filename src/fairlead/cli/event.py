@@ -14,17 +14,19 @@ import msgspec
 
 from fairlead import __version__
 from fairlead.clients import DEFAULT_CLIENT, UnknownClientError, client_named
-from fairlead.decide import GUARDED_EVENTS, Settled, decide_with_hooks, find_policy, verdict_of
+from fairlead.decide import GUARDED_EVENTS, Settled, decide, decide_with_hooks, find_policy, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
-from fairlead.hooks import CancellationToken, HookContext, HookManager
+from fairlead.process import CancellationToken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fairlead.decide import Decision
     from fairlead.events import Event
     from fairlead.journal import Verdict
+    from fairlead.policy import Guards, Layer
 
 HELP = """\
 Fairlead, the hook runtime for coding agents.
@@ -56,6 +58,7 @@ Exit codes:
 """
 
 _LAUNCHED = "--launched"
+_NOTHING_CAN_OBJECT = "fairlead: there is no policy, and no --hooks or --rules, so nothing can object"
 _PUBLIC_OPTIONS = ("--hooks", "--rules", "--timeout", "--client")
 """The other options are the launcher's, and no message mentions them."""
 _LAUNCHER_FLAGS = ("--waited", "--wake")
@@ -190,29 +193,52 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
     """Evaluate the event. Hooks and policies that cannot be loaded count as failed hooks: they deny on a gate."""
     token = CancellationToken()
     deadline = None if options.timeout is None else monotonic() + options.timeout
-    manager, env = HookManager(), {}
     with cancelled_by_signals(token):
-        if options.hooks or options.rules:
-            from fairlead.cli.support import load_hooks
-
-            env = load_hooks.rules_env(options.rules)
-            problems = load_hooks.load_manager(manager, event, options.hooks, options.rules)
-            broken = [str(problem) for problem in problems if load_hooks.denies(problem)]
-            if broken and event.can_block:
-                return Settled(output=HookOutput.deny("; ".join(broken)))
-            for problem in problems:
-                print(f"fairlead: {problem}", file=sys.stderr)
-        ctx = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
-        policy = find_policy(event.cwd or ".")
-        if not (options.hooks or options.rules or options.launched or policy.layers or policy.broken):
-            print("fairlead: there is no policy, and no --hooks or --rules, so nothing can object", file=sys.stderr)
-        if event.event_name in GUARDED_EVENTS:
-            from fairlead.policy import register_guards
-
-            register_guards(manager, policy.layers)
-        decision = decide_with_hooks(event, policy, manager, ctx)
+        if options.hooks or options.rules or deadline is not None:
+            decision = _decide_with_hooks(event, options, token, deadline)
+            if isinstance(decision, Settled):
+                return decision
+        else:
+            policy = find_policy(event.cwd or ".")
+            if not (options.launched or policy.layers or policy.broken):
+                print(_NOTHING_CAN_OBJECT, file=sys.stderr)
+            decision = decide(event, policy, _guards(event, policy.layers))
         stdin = client_named(options.client).command_payload(event, payload)
         return execute(event, stdin, decision, cancellation=token, deadline=deadline)
+
+
+def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:
+    if event.event_name not in GUARDED_EVENTS:
+        return None
+    from fairlead.policy import Guards
+
+    return Guards(layers)
+
+
+def _decide_with_hooks(
+    event: Event, options: Options, token: CancellationToken, deadline: float | None
+) -> Decision | Settled:
+    """Fire the event at the hooks that are named, and at the guards; hooks that cannot be loaded deny on a gate."""
+    from fairlead.cli.support import load_hooks
+    from fairlead.hooks import HookContext, HookManager
+
+    manager = HookManager()
+    problems = load_hooks.load_manager(manager, event, options.hooks, options.rules)
+    broken = [str(problem) for problem in problems if load_hooks.denies(problem)]
+    if broken and event.can_block:
+        return Settled(output=HookOutput.deny("; ".join(broken)))
+    for problem in problems:
+        print(f"fairlead: {problem}", file=sys.stderr)
+    env = load_hooks.rules_env(options.rules)
+    context = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
+    policy = find_policy(event.cwd or ".")
+    if not (options.hooks or options.rules or options.launched or policy.layers or policy.broken):
+        print(_NOTHING_CAN_OBJECT, file=sys.stderr)
+    if event.event_name in GUARDED_EVENTS:
+        from fairlead.policy import register_guards
+
+        register_guards(manager, policy.layers)
+    return decide_with_hooks(event, policy, manager, context)
 
 
 def _record(  # noqa: PLR0913, PLR0917 - all that is known of the event

@@ -47,10 +47,12 @@ def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event
     return client_named(client).parse(payload, kind)
 
 
-def decide(event: Event, policy: PolicyContext, guards: Guards) -> Decision:
-    """Ask the guards of the policy about an event, then plan the policy's commands."""
+def decide(event: Event, policy: PolicyContext, guards: Guards | None) -> Decision:
+    """Ask the guards of the policy about an event, then plan the policy's commands. Unguarded events need none."""
     if event.event_name not in GUARDED_EVENTS or _denies_everything(event, policy):
         return _decision(event, policy, HookOutput())
+    if guards is None:
+        raise TypeError(f"{event.event_name} cannot be decided without guards")
     return _decision(event, policy, guards.answer(event))
 
 

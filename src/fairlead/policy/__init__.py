@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from fairlead.policy.config._time_spans import is_within_hours
     from fairlead.policy.config._types import Attention, Command, Layer, Notifications, Policy, PolicyTest, StayMode
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
-    from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict, register_guards
+    from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict
+    from fairlead.policy.guards._hooks import register_guards
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._template import render_policy, with_schema_header
     from fairlead.policy.paths._gitignore import PatternError, PatternList
@@ -113,7 +114,8 @@ __getattr__ = lazy_exports(
         "config._time_spans": ("is_within_hours",),
         "config._types": ("Attention", "Command", "Layer", "Notifications", "Policy", "PolicyTest", "StayMode"),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
-        "guards._guards": ("Guards", "RuleCheck", "Verdict", "register_guards"),
+        "guards._guards": ("Guards", "RuleCheck", "Verdict"),
+        "guards._hooks": ("register_guards",),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._template": ("render_policy", "with_schema_header"),
         "paths._gitignore": ("PatternError", "PatternList"),

@@ -1,6 +1,6 @@
 """The guards of a policy on tool calls and permission requests. Compiled once for many calls.
 
-Fails closed: a guard that cannot decide raises, and the hook manager denies.
+Fails closed: `answer` denies if a guard raises, and so does the hook manager.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import msgspec
 
 from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
-from fairlead.hooks import Hook, HookManager
 from fairlead.policy._globs import glob_test
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 
     from fairlead.clients import ToolCall
     from fairlead.events import Event
-    from fairlead.hooks import HookContext
     from fairlead.policy.config._types import Layer
     from fairlead.policy.paths._resolve import ResolvedPath
 
-__all__ = ["GuardHook", "Guards", "PermissionHook", "RuleCheck", "Verdict", "register_guards"]
+__all__ = ["GUARD_NAME", "PERMISSION_NAME", "Guards", "RuleCheck", "Verdict"]
 
-_PRIORITY = 100
+GUARD_NAME = "policy.guards"
+PERMISSION_NAME = "policy.permissions"
 
 
 class Guards:
@@ -70,8 +69,8 @@ class Guards:
             if isinstance(event, PermissionRequest):
                 return self.check_permission(event).output
         except Exception as error:  # noqa: BLE001 - a gate fails closed, whatever went wrong
-            hook = GuardHook if isinstance(event, PreToolUse) else PermissionHook
-            return HookOutput.deny(f"hook {hook.name!r} failed, so this is denied: {type(error).__name__}: {error}")
+            name = GUARD_NAME if isinstance(event, PreToolUse) else PERMISSION_NAME
+            return HookOutput.deny(f"hook {name!r} failed, so this is denied: {type(error).__name__}: {error}")
         return HookOutput()
 
     def check_permission(self, event: PermissionRequest) -> Verdict:
@@ -147,54 +146,6 @@ def _first(globs: Iterable[_Glob], tool: str, checks: list[RuleCheck]) -> _Glob 
     return None
 
 
-# -- hooks ---------------------------------------------------------------------------------------------
-
-
-class GuardHook(Hook):
-    """Applies the guards to tool calls."""
-
-    name = "policy.guards"
-    events = (PreToolUse,)
-    priority = _PRIORITY
-    inline = True
-
-    def __init__(self, guards: Guards) -> None:
-        self._guards = guards
-
-    def execute(self, event: PreToolUse, ctx: HookContext) -> HookOutput:
-        """Return the output of the verdict."""
-        del ctx
-        return self._guards.check(event).output
-
-
-class PermissionHook(Hook):
-    """Applies the guards to permission requests."""
-
-    name = "policy.permissions"
-    events = (PermissionRequest,)
-    priority = _PRIORITY
-    inline = True
-
-    def __init__(self, guards: Guards) -> None:
-        self._guards = guards
-
-    def execute(self, event: PermissionRequest, ctx: HookContext) -> HookOutput:
-        """Return the output of the verdict."""
-        del ctx
-        return self._guards.check_permission(event).output
-
-
 def _restricts_agents(layer: Layer) -> bool:
     """Return whether a file sets anything but how the user is notified."""
     return layer.given is None or layer.given.keys() != {"attention"}
-
-
-def register_guards(manager: HookManager, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> Guards:
-    """Register the guards of a policy, before all other hooks.
-
-    `environ` is the environment of the client, which names its settings; by default that of this process.
-    """
-    guards = Guards(layers, environ)
-    manager.register(GuardHook(guards))
-    manager.register(PermissionHook(guards))
-    return guards
