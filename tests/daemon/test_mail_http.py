@@ -181,7 +181,7 @@ def test_a_name_with_one_letter_wrong_is_offered_the_right_one(room: Room, owl: 
 
 
 def test_several_are_all_or_nothing(room: Room, owl: str) -> None:
-    before = room.get("inbox", "s2", limit=1)["messages"][0]["id"]
+    before = room.send("s1", owl, body="before")["id"]
     assert refusal(room, "send", to=[owl, "nobody-here"], body="x")[1] == "NoSuchAgent"
     assert room.get("inbox", "s2", limit=1)["messages"][0]["id"] == before
 
