@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 _DEVICE: Final = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|zero|full|u?random|fd/\d+)")
 _OWN_FOLDER: Final = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(cwd|root)(?=/|$)")
-_VERBS: Final = {"read": "reads", "write": "writes", "create": "creates", "delete": "deletes", "move": "moves"}
+_VERBS: Final = {
+    "read": "reads", "write": "writes", "create": "creates", "delete": "deletes", "move": "moves",
+    "any": "is given",
+}  # fmt: skip
 _MAX_FOLDERS: Final = 8
 
 
@@ -43,6 +46,9 @@ class Collector:
         """Whether the command may create or remove folders."""
         self.unknown: dict[str, None] = {}
         self.unknown_reads: dict[str, None] = {}
+        self.mentions: dict[FileAccess, None] = {}
+        self.programs: dict[str, None] = {}
+        self.scripts: dict[str, None] = {}
 
     def add_unknown(self, text: str) -> None:
         """Add what is not known before the command runs."""
@@ -71,10 +77,27 @@ class Collector:
             )
             self.files[file] = None
 
+    def add_mention(self, word: str, program: str, folders: Folders) -> None:
+        """Add a word that is given to a program of which is not known what it does with files."""
+        if is_unknown(word):
+            return
+        path = word_path(word)
+        if path in {"", "-"}:
+            return
+        for folder in folders:
+            mention = FileAccess(join_folder(folder.path, path), "any", program, is_glob(word), folder=folder.path)
+            self.mentions[mention] = None
+
     def result(self) -> Analysis:
         """Return the result."""
         return Analysis(
-            tuple(dict.fromkeys(self.commands)), self._files(), tuple(self.unknown), tuple(self.unknown_reads)
+            tuple(dict.fromkeys(self.commands)),
+            self._files(),
+            tuple(self.unknown),
+            tuple(self.unknown_reads),
+            tuple(self.mentions),
+            tuple(self.programs),
+            tuple(self.scripts),
         )
 
     def _files(self) -> tuple[FileAccess, ...]:

@@ -9,8 +9,18 @@ from fairlead.policy.bash._collector import UNKNOWN_FOLDERS, change_folder, join
 from fairlead.policy.bash._expansion import WORDS, Expander, Scope
 from fairlead.policy.bash._types import SimpleCommand
 from fairlead.policy.bash._words import as_value, is_glob, is_unknown, plain
-from fairlead.policy.bash.programs._calls import Access, Effect, ProgramCall, RunCommand, RunScript, basename
-from fairlead.policy.bash.programs._table import PROGRAMS, any_program
+from fairlead.policy.bash.programs._calls import (
+    Access,
+    Effect,
+    Mention,
+    ProgramCall,
+    RunCode,
+    RunCommand,
+    RunScript,
+    basename,
+)
+from fairlead.policy.bash.programs._table import PROGRAMS
+from fairlead.policy.bash.programs._unknown_programs import any_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -132,8 +142,17 @@ class CommandAnalyser(Expander):
                 self._run(effect, stdin)
             elif isinstance(effect, RunScript):
                 self.script(effect.text, same_shell=program in _SAME_SHELL)
+            elif isinstance(effect, RunCode):
+                self._code(effect, stdin)
+            elif isinstance(effect, Mention):
+                self.collector.add_mention(effect.word, program, self.scope.folders)
             else:
                 self.collector.add_unknown(effect.text)
+
+    def _code(self, code: RunCode, stdin: Input) -> None:
+        from fairlead.policy.bash.programs._inline_code import code_effects  # its expressions take time to compile
+
+        self._effects(code_effects(code), code.language, stdin)
 
     def _run(self, run: RunCommand, stdin: Input) -> None:
         self.runs += 1

@@ -59,3 +59,9 @@ class Analysis(msgspec.Struct, frozen=True):
     """What is not known, each as text for the user."""
     unknown_reads: tuple[str, ...] = ()
     """The same for files that are read, which only matters if there are rules on reading."""
+    mentions: tuple[FileAccess, ...] = ()
+    """Files, of mode `any`, that are given to programs of which is not known what they do."""
+    programs: tuple[str, ...] = ()
+    """The programs that are called and not known."""
+    scripts: tuple[str, ...] = ()
+    """The scripts on the disk that were read and analysed."""

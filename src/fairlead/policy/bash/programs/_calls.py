@@ -12,7 +12,8 @@ from fairlead.policy.bash._words import is_unknown, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-Mode: TypeAlias = Literal["read", "write", "create", "delete", "move"]
+Mode: TypeAlias = Literal["read", "write", "create", "delete", "move", "any"]
+"""What is done to a file; `any`: it is given to a program of which that is not known."""
 
 
 class ProgramCall(msgspec.Struct, frozen=True):
@@ -52,6 +53,22 @@ class RunScript(NamedTuple):
     text: str
 
 
+class RunCode(NamedTuple):
+    """The call runs a text as code of an interpreter."""
+
+    language: str
+    """The interpreter: `python`, `node`, `perl`."""
+    text: str
+    operands: list[str]
+    """The arguments of the code."""
+
+
+class Mention(NamedTuple):
+    """The call is given a word that may name a file; what it does with the file is not known."""
+
+    word: str
+
+
 class UnknownEffect(NamedTuple):
     """The call does something that is not known before it runs."""
 
@@ -59,7 +76,7 @@ class UnknownEffect(NamedTuple):
     """What is not known, for the user."""
 
 
-Effect: TypeAlias = Access | RunCommand | RunScript | UnknownEffect
+Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | Mention | UnknownEffect
 Program: TypeAlias = "Callable[[ProgramCall], Iterable[Effect]]"
 
 

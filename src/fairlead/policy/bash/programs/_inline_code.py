@@ -14,6 +14,7 @@ from fairlead.policy.bash.programs._calls import (
     Effect,
     Program,
     ProgramCall,
+    RunCode,
     RunScript,
     UnknownEffect,
     accesses,
@@ -83,7 +84,9 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
         elif call.piped and not opts.has("version", "V", "v", "h", "help"):
             yield UnknownEffect(f"{call.program} runs code from another command")
     for code in codes:
-        yield from _code(call.program, code, operands)
+        if is_unknown(code):
+            yield UnknownEffect(f"{call.program} runs code that is only known when it runs")
+        yield RunCode(call.program, plain(code), operands)
 
 
 def _without_in_place(call: ProgramCall) -> tuple[list[str], bool]:
@@ -102,10 +105,9 @@ def _without_in_place(call: ProgramCall) -> tuple[list[str], bool]:
     return kept, in_place
 
 
-def _code(program: str, word: str, operands: list[str]) -> Iterator[Effect]:
-    code = plain(word)
-    if is_unknown(word):
-        yield UnknownEffect(f"{program} runs code that is only known when it runs")
+def code_effects(run: RunCode) -> Iterator[Effect]:
+    """Yield the effects of code, on a command line or in a file."""
+    program, code, operands = run
     if _HIDES.search(code):
         yield UnknownEffect(f"{program} runs code that is built while it runs")
     runs, writes = _RUNS.search(code), _WRITES.search(code)

@@ -57,7 +57,6 @@ _WRITERS: Final[dict[str, tuple[str, str]]] = {
 }  # fmt: skip
 """Programs that access each of their operands → the letters of their options that take a value, and the mode."""
 
-_OUTPUTS: Final = {"-o", "-out", "--out", "--output", "--outfile", "--out-file", "--output-file"}
 _LONG: Final = "reference size date mode suffix iterations"
 
 
@@ -206,14 +205,6 @@ def _editor(call: ProgramCall) -> Iterator[Effect]:
         yield UnknownEffect(f"{call.program} gets its commands from another command")
 
 
-def any_program(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of a program that is not in the table: writing its output file, if that exists."""
-    for at, arg in enumerate(call.args):
-        name, equals, value = arg.partition("=")
-        if name in _OUTPUTS:
-            yield Access("write", value if equals else "".join(call.args[at + 1 : at + 2]), if_exists=True)
-
-
 INLINE_CODE_PROGRAMS: Final = (
     *("python", "pypy", "perl", "ruby", "node", "nodejs", "bun", "php", "lua", "osascript", "Rscript"),
     *("sed", "gsed", "awk", "gawk", "mawk", "nawk"),
@@ -243,4 +234,4 @@ PROGRAMS: Final[dict[str, Program]] = {
     "split": _split,
     "git": git,
 }
-"""Program → its effects; `any_program` has those of all others."""
+"""Program → its effects; `_unknown_programs` has those of all others."""
