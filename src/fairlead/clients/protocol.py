@@ -26,7 +26,7 @@ from fairlead.errors import UsageError
 from fairlead.events import HookEvent, encode, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fairlead.clients._install_types import Installer
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
@@ -40,6 +40,7 @@ __all__ = [
     "Capabilities",
     "Client",
     "OwnFiles",
+    "Program",
     "SubagentRequest",
     "ToolCall",
     "ToolKind",
@@ -85,6 +86,27 @@ class Variables(msgspec.Struct, frozen=True, kw_only=True):
     """Those that the daemon has to know of a hook that waits for mail."""
 
 
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """The client's own program, and how it is started without the hooks of the user."""
+
+    names: tuple[str, ...] = ()
+    """File names of the program."""
+    packages: tuple[str, ...] = ()
+    """Packages that contain it, as `npx` and the like name them, and as they stand in its path."""
+    options_without_hooks: frozenset[str] = frozenset()
+    """Options with which it runs other hooks than those installed, or none."""
+    variables_without_hooks: frozenset[str] = frozenset()
+    """Environment variables that do the same."""
+    command_variables: tuple[str, ...] = ()
+    """Variables that it sets for each command that it runs, beside the session's id."""
+
+    def matches(self, words: Sequence[str]) -> bool:
+        """Return whether a command line starts the program: by its name, or as a script of its package."""
+        if any(word.rpartition("/")[2] in self.names for word in words[:1]):
+            return True
+        return any(f"/{package}/" in f"/{word}" for package in self.packages for word in words[:3])
+
+
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What the client can do with an answer."""
 
@@ -109,6 +131,7 @@ class Client:
     """The client's names of events to ours, where they differ."""
     capabilities: Capabilities = Capabilities()
     variables: Variables = Variables()
+    program: Program = Program()
 
     # -- events: from the client's payload, and to its answer ------------------------------------------
 

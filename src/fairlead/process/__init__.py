@@ -9,6 +9,7 @@ from fairlead.lazy import lazy_exports
 if TYPE_CHECKING:
     from fairlead.process._alive import Process, dead_processes, is_alive, process_start_time
     from fairlead.process._cancellation import CancellationToken
+    from fairlead.process._command_line import command_line
     from fairlead.process._output import MAX_LINES
     from fairlead.process._run import ProcessResult, run_process
     from fairlead.process._tree import Ancestry, ancestry_of
@@ -20,6 +21,7 @@ __all__ = [
     "Process",
     "ProcessResult",
     "ancestry_of",
+    "command_line",
     "dead_processes",
     "is_alive",
     "process_start_time",
@@ -31,6 +33,7 @@ __getattr__ = lazy_exports(
     {
         "_alive": ("Process", "dead_processes", "is_alive", "process_start_time"),
         "_cancellation": ("CancellationToken",),
+        "_command_line": ("command_line",),
         "_output": ("MAX_LINES",),
         "_run": ("ProcessResult", "run_process"),
         "_tree": ("Ancestry", "ancestry_of"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.clients.claude import _render, _tools
-from fairlead.clients.claude._environment import VARIABLES, config_folder, is_headless, own_files
+from fairlead.clients.claude._environment import PROGRAM, VARIABLES, config_folder, is_headless, own_files
 from fairlead.clients.protocol import Capabilities, Client
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class ClaudeCode(Client):
         wakes=True,
     )
     variables = VARIABLES
+    program = PROGRAM
 
     # -- events ----------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from fairlead.clients.protocol import OwnFiles, Variables
+from fairlead.clients.protocol import OwnFiles, Program, Variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +27,25 @@ VARIABLES = Variables(
     session_id=SESSION_ID,
     while_waiting=(ENTRYPOINT, CONFIG_DIR),
 )
+
+PROGRAM = Program(
+    names=("claude",),
+    packages=("@anthropic-ai/claude-code", "claude/versions"),  # the second is where the native build is installed
+    options_without_hooks=frozenset({"--settings", "--setting-sources", "--bare", "--safe-mode", "--restricted"}),
+    variables_without_hooks=frozenset(
+        {
+            CONFIG_DIR,
+            "CLAUDE_CODE_SIMPLE",
+            "CLAUDE_CODE_SAFE_MODE",
+            "CLAUDE_CODE_RESTRICTED",
+            "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
+            "CLAUDE_CODE_MANAGED_SETTINGS_PATH",
+            "CLAUDE_CODE_REMOTE_SETTINGS_PATH",
+        }
+    ),
+    command_variables=("CLAUDECODE",),
+)
+"""As of 2.1.325. `--dangerously-skip-permissions` is not among the options: hooks run under it."""
 
 CONFIG_FOLDER = ".claude"
 SETTINGS = ("settings.json", "settings.local.json")

@@ -1,0 +1,81 @@
+"""Commands that only a person may run: refused below an agent's session, and confirmed at a terminal.
+
+This is the second lock, behind the guards, for command lines that no analysis sees through. It is no security
+boundary: a process that leaves the process tree of its session (`setsid` with a double fork, `at`, a service of the
+user) and drops the client's variables is not recognized, and a program can type into a terminal of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from fairlead.clients import known_clients
+from fairlead.errors import FairleadError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairlead.clients import Client
+
+CONFIRMATION = "yes"
+
+
+class PersonRequired(FairleadError):
+    """A command that is left to a person was run by an agent, without a terminal, or was not confirmed."""
+
+
+def require_person(action: str, *, assume_yes: bool = False) -> None:
+    """Return if a person confirms an action; raise `PersonRequired` below an agent's session, or without a terminal.
+
+    `action` completes a sentence: "remove the hooks". `assume_yes` is the option `--yes`: it takes the place of the
+    confirmation, not of the person.
+    """
+    refuse_below_session(action)
+    if assume_yes:
+        return
+    if not _has_terminal():
+        raise PersonRequired(f"to {action} takes a confirmation, and there is no terminal to ask at; add --yes")
+    print(f"This will {action}. Type {CONFIRMATION} to confirm: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() != CONFIRMATION:
+        raise PersonRequired("not confirmed, so nothing was changed")
+
+
+def refuse_below_session(action: str) -> None:
+    """Raise `PersonRequired` if this process runs below an agent's session."""
+    client = client_above(os.environ)
+    if client is not None:
+        raise PersonRequired(
+            f"only a person can {action}, and this command runs below a session of {client.title}; "
+            f"run it in a terminal of your own"
+        )
+
+
+def client_above(environ: Mapping[str, str], pid: int = 0) -> Client | None:
+    """Return the client below whose session a process runs, by its variables and its ancestors; `None` if by none."""
+    clients = list(known_clients())
+    for client in clients:
+        names = (*client.variables.session_id, *client.program.command_variables)
+        if any(environ.get(name) for name in names):
+            return client
+    return _client_among_ancestors(clients, pid or os.getpid())
+
+
+def _client_among_ancestors(clients: list[Client], pid: int) -> Client | None:
+    from fairlead.process import ancestry_of, command_line
+
+    above = ancestry_of(pid).processes[1:]
+    starts = dict(above)
+    lines = [command_line(ancestor) for ancestor in starts]
+    for client in clients:
+        if any(client.program.matches(words) for words in lines):
+            return client
+        listed = (one for one in client.find_sessions() if one.pid in starts)
+        if any(not one.start or starts[one.pid] in {0, one.start} for one in listed):
+            return client
+    return None
+
+
+def _has_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
