@@ -11,7 +11,7 @@ from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
 from fairlead.policy.bash._words import as_pattern, is_glob, is_unknown, plain
 
 if TYPE_CHECKING:
-    from fairlead.policy.bash.programs._calls import Access
+    from fairlead.policy.bash.programs._calls import Access, Mention, Mode
 
 _DEVICE: Final = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|zero|full|u?random|fd/\d+)")
 _OWN_FOLDER: Final = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(cwd|root)(?=/|$)")
@@ -73,20 +73,20 @@ class Collector:
             at = folder.path
             if_folder = None if target is None else join_folder(at, target)
             file = FileAccess(
-                join_folder(at, path), mode, program, glob, below, at, if_folder, folder.unless, if_exists
+                join_folder(at, path), mode, program, glob, below, at, if_folder, folder.unless, if_exists, access.among
             )
             self.files[file] = None
 
-    def add_mention(self, word: str, program: str, folders: Folders) -> None:
-        """Add a word that is given to a program of which is not known what it does with files."""
-        if is_unknown(word):
+    def add_mention(self, mention: Mention, program: str, folders: Folders) -> None:
+        """Add a file that is given to a program of which is not known what it does with it."""
+        word = mention.word
+        path = "" if is_unknown(word) else word_path(word)
+        if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
             return
-        path = word_path(word)
-        if path in {"", "-"}:
-            return
+        mode: Mode = "read" if mention.reads_only else "any"
         for folder in folders:
-            mention = FileAccess(join_folder(folder.path, path), "any", program, is_glob(word), folder=folder.path)
-            self.mentions[mention] = None
+            at = join_folder(folder.path, path)
+            self.mentions[FileAccess(at, mode, program, is_glob(word), mention.below, folder.path)] = None
 
     def result(self) -> Analysis:
         """Return the result."""

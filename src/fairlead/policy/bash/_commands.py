@@ -20,7 +20,7 @@ from fairlead.policy.bash.programs._calls import (
     basename,
 )
 from fairlead.policy.bash.programs._table import PROGRAMS
-from fairlead.policy.bash.programs._unknown_programs import any_program
+from fairlead.policy.bash.programs._unknown_programs import any_program, is_unknown_program, mentions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -103,19 +103,21 @@ class CommandAnalyser(Expander):
         if not assignments:
             self.call(self.words([*words, *stdin.words]), stdin)
             return
-        saved = self.scope.variables
-        self.scope.variables = dict(saved)
+        scope = self.scope
+        saved = scope.variables, scope.exported
+        scope.variables, scope.exported = dict(scope.variables), dict(scope.exported)
         for assignment in assignments:
-            self.assignment(assignment, stdin)
+            self.assignment(assignment, stdin, exported=True)
         self.call(self.words([*words, *stdin.words]), stdin)
-        self.scope.variables = saved
+        scope.variables, scope.exported = saved
 
-    def call(self, words: list[str], stdin: Input) -> None:
+    def call(self, words: list[str], stdin: Input, *, implied: bool = False) -> None:
         """Collect the effects of a command."""
         if not words:
             return
         program = words[0]
-        self.collector.commands.append(SimpleCommand(tuple(words if "".join(words).isascii() else map(plain, words))))
+        texts = tuple(words if "".join(words).isascii() else map(plain, words))
+        self.collector.commands.append(SimpleCommand(texts, implied))
         handler = PROGRAMS.get(program)
         args = words[1:]
         if handler is None:
@@ -128,11 +130,21 @@ class CommandAnalyser(Expander):
         if program in _BUILTINS:
             self._apply_builtin(program, args)
         if handler is None and program[-1:].isdigit():
-            program = _VERSION.sub("", program)
-            handler = PROGRAMS.get(program)
-        effects = (handler or any_program)(ProgramCall(program, args, stdin.text, stdin.piped))
+            handler = PROGRAMS.get(_VERSION.sub("", program))
+            program = program if handler is None else _VERSION.sub("", program)
+        if handler is None:
+            self._unknown_program(program)
+            handler = any_program
+        effects = handler(ProgramCall(program, args, stdin.text, stdin.piped))
         if effects:
             self._effects(effects, program, stdin)
+
+    def _unknown_program(self, program: str) -> None:
+        """Collect a program that is not in the table, and the files that variables name to it."""
+        if is_unknown_program(program):
+            self.collector.programs[program] = None
+            for effect in mentions(self.scope.exported.values()):
+                self.collector.add_mention(effect, program, self.scope.folders)
 
     def _effects(self, effects: Iterable[Effect], program: str, stdin: Input) -> None:
         for effect in effects:
@@ -145,7 +157,7 @@ class CommandAnalyser(Expander):
             elif isinstance(effect, RunCode):
                 self._code(effect, stdin)
             elif isinstance(effect, Mention):
-                self.collector.add_mention(effect.word, program, self.scope.folders)
+                self.collector.add_mention(effect, program, self.scope.folders)
             else:
                 self.collector.add_unknown(effect.text)
 
@@ -161,7 +173,11 @@ class CommandAnalyser(Expander):
         saved = self.scope.enter_subshell()
         if run.folder is not None:
             self.scope.folders = change_folder(self.scope.folders, run.folder)
-        self.call(run.words, stdin)
+        for variable in run.variables:
+            name, _, value = variable.partition("=")
+            self.scope.exported[name] = value
+            self._assign(name, [value], added=False, indexed=False)
+        self.call(run.words, stdin, implied=run.implied)
         self.scope.leave_subshell(saved)
         self.runs -= 1
 
@@ -195,7 +211,7 @@ class CommandAnalyser(Expander):
             if plain(name).isidentifier():
                 self.scope.variables[plain(name)] = None
 
-    def assignment(self, node: Node, _: Input) -> None:
+    def assignment(self, node: Node, _: Input, *, exported: bool = False) -> None:
         """Apply `NAME=value`."""
         name = node.children[0]
         self.walk_substitutions(name)
@@ -206,7 +222,10 @@ class CommandAnalyser(Expander):
             values = self.words([child for child in rest[0].children if child.type in WORDS])
             self._assign(self.text(name), values, added=True if sign == "+=" else None, indexed=True)
         else:
-            self._assign(self.text(name), [self.joined(rest)], added=sign == "+=", indexed=node.children[0] != name)
+            value = self.joined(rest)
+            if exported:
+                self.scope.exported[self.text(name)] = value
+            self._assign(self.text(name), [value], added=sign == "+=", indexed=node.children[0] != name)
 
     def _assign(self, name: str, words: list[str], *, added: bool | None, indexed: bool) -> None:
         variables = self.scope.variables
@@ -223,9 +242,10 @@ class CommandAnalyser(Expander):
     def declaration(self, node: Node, stdin: Input) -> None:
         """Apply `export NAME=value`, `declare`, `local`, `readonly` or `unset`."""
         words = [self.text(node.children[0])]
+        exports = words[0] in {"export", "declare", "typeset"}
         for child in node.children[1:]:
             if child.type == "variable_assignment":
-                self.assignment(child, stdin)
+                self.assignment(child, stdin, exported=exports)
                 words.append(self.text(child))
             elif child.type in WORDS:
                 words += self.words([child])

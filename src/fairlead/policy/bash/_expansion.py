@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Folders | None,
         list[Folders],
         dict[str, tuple[str, ...] | None],
+        dict[str, str],
         bool,
     ]
     """The state of a shell before it started a subshell."""
@@ -74,6 +75,8 @@ class Scope:
         self.stack: list[Folders] = []
         self.variables: dict[str, tuple[str, ...] | None] = {}
         """The values that each may have; `None` if they are only known when the command runs."""
+        self.exported: dict[str, str] = {}
+        """The variables that programs receive."""
         self.entered: str | None = None
         """The folder of the last `cd`."""
         self.certain = True
@@ -82,13 +85,13 @@ class Scope:
 
     def enter_subshell(self) -> SavedScope:
         """Start a subshell; return the state for `leave_subshell`."""
-        saved = self.folders, self.previous, self.stack, self.variables, self.certain
-        self.stack, self.variables = list(self.stack), dict(self.variables)
+        saved = self.folders, self.previous, self.stack, self.variables, self.exported, self.certain
+        self.stack, self.variables, self.exported = list(self.stack), dict(self.variables), dict(self.exported)
         return saved
 
     def leave_subshell(self, saved: SavedScope) -> None:
         """End a subshell: restore the variables and the folder."""
-        self.folders, self.previous, self.stack, self.variables, self.certain = saved
+        self.folders, self.previous, self.stack, self.variables, self.exported, self.certain = saved
 
 
 class Expander:

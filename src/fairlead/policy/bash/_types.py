@@ -11,6 +11,8 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     """A simple command: a program and its arguments, without quotes, redirections and assignments."""
 
     words: tuple[str, ...]
+    implied: bool = False
+    """Another spelling of the command before it, as `black` is of `python -m black`."""
 
     @property
     def program(self) -> str:
@@ -43,6 +45,8 @@ class FileAccess(msgspec.Struct, frozen=True):
     """The access only happens if this path is not a folder: `cd b; rm a` removes `a` in the first folder."""
     if_exists: bool = False
     """The access only happens if the path exists: the word may not be a path, as in `git checkout main`."""
+    among: tuple[str, ...] = ()
+    """With `below`: patterns of the names of the files that are accessed, if not all are."""
 
     @property
     def is_located(self) -> bool:
@@ -60,7 +64,7 @@ class Analysis(msgspec.Struct, frozen=True):
     unknown_reads: tuple[str, ...] = ()
     """The same for files that are read, which only matters if there are rules on reading."""
     mentions: tuple[FileAccess, ...] = ()
-    """Files, of mode `any`, that are given to programs of which is not known what they do."""
+    """Files that are given to programs of which is not known what they do; of mode `read` if they do not write."""
     programs: tuple[str, ...] = ()
     """The programs that are called and not known."""
     scripts: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairlead.policy.guards._mentions import add_mentions
 from fairlead.policy.guards._tool_rules import CommandText
 from fairlead.policy.paths._search import TooManyFiles, expand
 
@@ -33,14 +34,19 @@ class BashGuard:
         from fairlead.policy.bash._analysis import analyse
 
         analysis = analyse(command)
-        commands = [CommandText(simple.text, simple.words, simple.program) for simple in analysis.commands]
+        commands = [
+            CommandText(simple.text, simple.words, simple.program, implied=simple.implied)
+            for simple in analysis.commands
+        ]
         blocked = self._tools.check_commands(evaluation, commands, command)
         if blocked is None:
             blocked = self._check_files(evaluation, analysis)
+        if blocked is None and analysis.mentions:
+            add_mentions(evaluation, analysis.mentions, self._files, self._own)
         if blocked is None and self._matters(command):
             evaluation.unknowns += analysis.unknown
             evaluation.unknowns += analysis.unknown_reads if self._files.unreadable else ()
-        else:
+        elif blocked is not None:
             evaluation.unknowns.clear()
         return blocked
 
@@ -95,18 +101,18 @@ class BashGuard:
     def _check_read(self, evaluation: Evaluation, access: FileAccess, target: ResolvedPath) -> str | None:
         blocked = self._files.unreadable.check(evaluation, target)
         if blocked is None and target.is_folder and (access.below or access.mode == "move"):
-            return self._files.unreadable.check_below(evaluation, target)
+            return self._files.unreadable.check_below(evaluation, target, access.among)
         return blocked
 
     def _check_edit(self, evaluation: Evaluation, access: FileAccess, target: ResolvedPath) -> str | None:
         whole = access.below or access.mode in {"delete", "move"}
-        if self._own and (blocked := self._own.check(evaluation, target, whole=whole)):
+        if self._own and (blocked := self._own.check(evaluation, target, whole=whole and not access.among)):
             return blocked
         writes = access.mode in {"write", "create"}
         adds = writes and access.program not in _MAKES_FOLDERS
         blocked = self._files.check_edit(evaluation, target, adds=adds, writes=writes)
         if blocked is None and target.is_folder and whole:
-            blocked = self._files.uneditable.check_below(evaluation, target)
+            blocked = self._files.uneditable.check_below(evaluation, target, access.among)
         if blocked is None and access.mode == "move":
             return self._check_read(evaluation, access, target)
         return blocked

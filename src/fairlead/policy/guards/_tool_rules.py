@@ -24,9 +24,11 @@ _MAX_WORDS = 200
 class CommandText:
     """The texts of a command that rules match. `loose` also has the program without its folder, which only denies."""
 
-    __slots__ = ("exact", "loose")
+    __slots__ = ("exact", "implied", "loose")
 
-    def __init__(self, text: str, words: Sequence[str] = (), program: str = "") -> None:
+    def __init__(self, text: str, words: Sequence[str] = (), program: str = "", *, implied: bool = False) -> None:
+        self.implied = implied
+        """Another spelling of a command, which no rule need allow."""
         self.exact: tuple[str, ...] = (text,) if words else (text.strip(), " ".join(text.split()))
         renamed = words and words[0] != program
         self.loose = (*self.exact, " ".join((program, *words[1:]))) if renamed else self.exact
@@ -71,10 +73,10 @@ class ToolRules:
             evaluation.start_subject(whole)
             evaluation.checks += [rule.missed for rule in rules]
             return None
-        for command in commands:
-            if blocked := _apply(evaluation, rules, command, command.exact[0]):
-                return blocked
         denying = [rule for rule in rules if rule.action != "allow"]
+        for command in commands:
+            if blocked := _apply(evaluation, denying if command.implied else rules, command, command.exact[0]):
+                return blocked
         return _apply(evaluation, denying, call_text, call_text.exact[0])
 
     def _rules_for(self, evaluation: Evaluation) -> _ApplicableRules:

@@ -38,6 +38,8 @@ class Access(msgspec.Struct, frozen=True):
     """The access only happens if this word names a folder."""
     if_exists: bool = False
     """The access only happens if the file exists: the word may name something else."""
+    among: tuple[str, ...] = ()
+    """With `below`: patterns of the names of the files that are accessed, if not all are."""
 
 
 class RunCommand(NamedTuple):
@@ -45,12 +47,18 @@ class RunCommand(NamedTuple):
 
     words: list[str]
     folder: str | None = None
+    variables: tuple[str, ...] = ()
+    """Assignments for the command: `NAME=value`."""
+    implied: bool = False
+    """The command is another spelling of the call, as `black` is of `python -m black`: no rule need allow it."""
 
 
 class RunScript(NamedTuple):
     """The call runs a text as a shell script."""
 
     text: str
+    args: tuple[str, ...] = ()
+    """Its arguments: `$1` and the following."""
 
 
 class RunCode(NamedTuple):
@@ -67,6 +75,10 @@ class Mention(NamedTuple):
     """The call is given a word that may name a file; what it does with the file is not known."""
 
     word: str
+    reads_only: bool = False
+    """The program does not write the file, but may show what it contains."""
+    below: bool = True
+    """Whether the program may also access what lies below the file, if that is a folder."""
 
 
 class UnknownEffect(NamedTuple):
@@ -118,6 +130,20 @@ def parse_options(args: list[str], valued: str = "", long: str = "") -> Options:
         else:
             _letters(arg, valued, rest, given)
     return Options(given, operands)
+
+
+def options_before_operand(args: list[str], valued: str, long: str) -> tuple[Options, list[str]]:
+    """Parse the options before the first operand; return them and the remaining arguments."""
+    at = 0
+    while at < len(args) and args[at].startswith("-") and args[at] not in {"--", "-"}:
+        arg = args[at]
+        if arg.startswith("--"):
+            at += "=" not in arg and any(name.startswith(arg[2:]) for name in split_names(long))
+        else:
+            at += next((at for at, c in enumerate(arg) if c in valued), 0) == len(arg) - 1
+        at += 1
+    opts = parse_options(args[:at], valued, long)
+    return opts, args[at + 1 :] if args[at : at + 1] == ["--"] else args[at:]
 
 
 @lru_cache(maxsize=256)

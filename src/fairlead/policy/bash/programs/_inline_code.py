@@ -15,6 +15,7 @@ from fairlead.policy.bash.programs._calls import (
     Program,
     ProgramCall,
     RunCode,
+    RunCommand,
     RunScript,
     UnknownEffect,
     accesses,
@@ -78,6 +79,11 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
     operands = opts.operands
     if in_place:
         yield from accesses("write", [word for word in operands if word])
+    if opts.has("m") and call.program in {"python", "pypy"}:
+        at = next((at for at, arg in enumerate(call.args) if re.match(r"-[a-zA-Z]*m", arg)), 0)
+        name = call.args[at].partition("m")[2]
+        yield RunCommand([name, *call.args[at + 1 :]] if name else call.args[at + 1 :], implied=True)
+        return
     if not codes and not opts.has("m") and (not operands or operands[0] == "-"):
         if call.stdin is not None:
             codes, operands = [quote(call.stdin)], operands[1:]

@@ -11,7 +11,6 @@ from fairlead.policy.bash._words import is_unknown, plain, quote, unknown
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
-    Options,
     Program,
     ProgramCall,
     RunCommand,
@@ -19,10 +18,11 @@ from fairlead.policy.bash.programs._calls import (
     UnknownEffect,
     accesses,
     basename,
+    options_before_operand,
     parse_options,
     run_script,
-    split_names,
 )
+from fairlead.policy.bash.programs._containers import CONTAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,50 +55,41 @@ _SHELLS: Final = ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "f
 
 def _prefix(call: ProgramCall) -> Iterator[Effect]:
     valued, skipped = _PREFIXES[call.program]
-    opts, words = _until_operand(call.args, valued, _PREFIX_LONG)
+    opts, words = options_before_operand(call.args, valued, _PREFIX_LONG)
     if call.program == "command" and opts.has("v", "V"):
         return
     words = words[skipped:]
-    while words and _ASSIGNMENT.match(words[0]):
-        words = words[1:]
+    variables, words = _assignments(words)
     yield from accesses("write", opts.values("o", "output") if call.program in {"time", "strace"} else ())
     if words:
-        yield RunCommand(words, next(iter(opts.values("D", "chdir")), None) if call.program == "sudo" else None)
+        folder = next(iter(opts.values("D", "chdir")), None) if call.program == "sudo" else None
+        yield RunCommand(words, folder, variables)
     elif call.program == "sudo" and opts.has("s", "i", "shell", "login"):
         yield from _shell(ProgramCall("sh", [], call.stdin, call.piped))
 
 
-def _until_operand(args: list[str], valued: str, long: str) -> tuple[Options, list[str]]:
-    """Parse the options before the first operand; return them and the remaining arguments."""
-    at = 0
-    while at < len(args) and args[at].startswith("-") and args[at] not in {"--", "-"}:
-        arg = args[at]
-        if arg.startswith("--"):
-            at += "=" not in arg and any(name.startswith(arg[2:]) for name in split_names(long))
-        else:
-            at += next((at for at, c in enumerate(arg) if c in valued), 0) == len(arg) - 1
-        at += 1
-    opts = parse_options(args[:at], valued, long)
-    return opts, args[at + 1 :] if args[at : at + 1] == ["--"] else args[at:]
-
-
 def _env(call: ProgramCall) -> Iterator[Effect]:
-    opts, words = _until_operand(call.args, "uCS", "unset chdir split-string")
+    opts, words = options_before_operand(call.args, "uCS", "unset chdir split-string")
     for text in opts.values("S", "split-string"):
         yield run_script(text + "".join(" " + word for word in words), "env -S")
         return
-    while words and (words[0] == "-" or _ASSIGNMENT.match(words[0])):
-        words = words[1:]
+    variables, words = _assignments(words[1:] if words[:1] == ["-"] else words)
     if words:
-        yield RunCommand(words, next(iter(opts.values("C", "chdir")), None))
+        yield RunCommand(words, next(iter(opts.values("C", "chdir")), None), variables)
+
+
+def _assignments(words: list[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Split `NAME=value` before a command from it."""
+    count = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
+    return tuple(words[:count]), words[count:]
 
 
 def _subcommand(call: ProgramCall) -> Iterator[Effect]:
     words = call.args
     if words and words[0][:1] == "-":
-        _, words = _until_operand(words, "C", "directory project prefix")
+        _, words = options_before_operand(words, "C", "directory project prefix")
     if words and words[0] in _SUBCOMMANDS[call.program]:
-        _, rest = _until_operand(words[1:], "pnc", "with python extra group env-file package project directory")
+        _, rest = options_before_operand(words[1:], "pnc", "with python extra group env-file package project directory")
         if rest:
             yield RunCommand(rest)
 
@@ -154,12 +145,12 @@ def _option_script(call: ProgramCall) -> Iterator[Effect]:
     opts = parse_options(call.args, "cw", "command run")
     yield from (run_script(word, call.program) for word in opts.values("c", "command", "run"))
     if call.program == "flock" and not opts.has("c"):
-        yield RunCommand(_until_operand(call.args, "wE", "timeout")[1][1:])
+        yield RunCommand(options_before_operand(call.args, "wE", "timeout")[1][1:])
     yield from accesses("write", opts.operands[:1] if call.program == "script" else ())
 
 
 def _watch(call: ProgramCall) -> Iterator[Effect]:
-    yield run_script(" ".join(_until_operand(call.args, "n", "interval")[1]), call.program)
+    yield run_script(" ".join(options_before_operand(call.args, "n", "interval")[1]), call.program)
 
 
 def _trap(call: ProgramCall) -> Iterator[Effect]:
@@ -169,7 +160,7 @@ def _trap(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _xargs(call: ProgramCall) -> Iterator[Effect]:
-    opts, words = _until_operand(call.args, "IEdLnPsaJ", _XARGS_LONG)
+    opts, words = options_before_operand(call.args, "IEdLnPsaJ", _XARGS_LONG)
     files = [_FROM_PIPE] if call.stdin is None else [quote(word) for word in call.stdin.split()]
     marker = next(iter(opts.values("I", "J", "replace")), "{}" if opts.has("i", "replace") else None) or None
     yield from accesses("read", opts.values("a", "arg-file"))
@@ -183,7 +174,7 @@ def _xargs(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _parallel(call: ProgramCall) -> Iterator[Effect]:
-    _, words = _until_operand(call.args, "jnNLPI", "jobs delay timeout")
+    _, words = options_before_operand(call.args, "jnNLPI", "jobs delay timeout")
     files = words[words.index(":::") + 1 :] if ":::" in words else [_FROM_PIPE]
     words = words[: words.index(":::")] if ":::" in words else words
     for file in files:
@@ -250,6 +241,7 @@ def _unknown_if_enabled(text: str, call: ProgramCall) -> Iterator[Effect]:
 
 
 WRAPPERS: Final[dict[str, Program]] = {
+    **CONTAINERS,
     **dict.fromkeys(_PREFIXES, _prefix),
     **dict.fromkeys(_SUBCOMMANDS, _subcommand),
     **dict.fromkeys(_SHELLS, _shell),

@@ -1,0 +1,77 @@
+"""Files that a command gives to programs of which is not known what they do: a question, if a rule protects one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.policy.guards._verdict import Evaluation
+from fairlead.policy.paths._search import TooManyFiles, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fairlead.policy.bash._analysis import FileAccess
+    from fairlead.policy.guards._file_rules import FileRules
+    from fairlead.policy.guards._own_files import OwnFiles
+    from fairlead.policy.guards._verdict import RuleCheck
+    from fairlead.policy.paths._resolve import ResolvedPath
+
+
+def add_mentions(
+    evaluation: Evaluation, mentions: Sequence[FileAccess], files: FileRules, own: OwnFiles | None
+) -> None:
+    """Add a question for each mentioned file that a rule protects."""
+    if not (own or files.uneditable or files.unreadable):
+        return
+    for mention in mentions:
+        if mention.mode == "read" and not files.unreadable:
+            continue
+        found = _protecting_rule(evaluation, mention, files, own)
+        if found is not None:
+            target, rule = found
+            evaluation.checks.append(rule)
+            evaluation.unknowns.append(_question(mention, target, rule))
+
+
+def _question(mention: FileAccess, target: ResolvedPath, rule: RuleCheck) -> str:
+    inside = "" if mention.path.rstrip("/") in {target.given, ""} or mention.glob else f", below {mention.path}"
+    reads = mention.mode == "read"
+    return (
+        f"what {mention.program} {'shows of' if reads else 'does with'} {target.given}{inside} is not known; "
+        f"{rule.setting} '{rule.rule}' protects it"
+    )
+
+
+def _protecting_rule(
+    evaluation: Evaluation, mention: FileAccess, files: FileRules, own: OwnFiles | None
+) -> tuple[ResolvedPath, RuleCheck] | None:
+    scratch = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
+    scratch.paths = evaluation.paths
+    reads_only = mention.mode == "read"
+    for target in _targets(evaluation, mention):
+        blocked = files.unreadable.check(scratch, target)
+        if blocked is None and not reads_only:
+            blocked = files.uneditable.check(scratch, target) or _check_own(scratch, target, own)
+        if blocked is None and mention.below and not mention.glob and target.is_folder:
+            blocked = files.uneditable.check_below(scratch, target) or files.unreadable.check_below(scratch, target)
+        if blocked is not None:
+            given = scratch.subjects[-1][1] if scratch.subjects else target.given
+            return evaluation.paths.resolve(given), scratch.checks[-1]
+    return None
+
+
+def _targets(evaluation: Evaluation, mention: FileAccess) -> Iterable[ResolvedPath]:
+    yield evaluation.paths.resolve(mention.path)
+    if mention.glob:
+        try:
+            yield from expand(mention.path, evaluation.paths)
+        except TooManyFiles:
+            return
+
+
+def _check_own(evaluation: Evaluation, target: ResolvedPath, own: OwnFiles | None) -> str | None:
+    """Check our own files; a folder above them only if it is not the project itself, which many programs are given."""
+    if own is None:
+        return None
+    inside = not f"{evaluation.cwd.rstrip('/')}/".startswith(target.real.rstrip("/") + "/")
+    return own.check(evaluation, target, whole=inside)
