@@ -17,7 +17,15 @@ from daemon.daemon_home import LAUNCHER, scratch_home, until
 
 import fairlead
 from fairlead import clients
-from fairlead.clients import ToolCall, UnknownClientError, client_in, client_named, client_or_default, known_clients
+from fairlead.clients import (
+    PathAccess,
+    ToolCall,
+    UnknownClientError,
+    client_in,
+    client_named,
+    client_or_default,
+    known_clients,
+)
 from fairlead.clients.protocol import Client, SubagentRequest, ToolKind
 from fairlead.events import HookEvent, HookOutput, PreToolUse, parse
 from fairlead.policy import Guards
@@ -120,14 +128,17 @@ def read_events(document: Any) -> list[Any]:
     ("tool", "tool_input", "call"),
     [
         ("Bash", {"command": "ls"}, ToolCall("shell", command="ls")),
-        ("Edit", {"file_path": "/a"}, ToolCall("file_write", ("/a",), adds=True)),
-        ("NotebookEdit", {"notebook_path": "/n"}, ToolCall("file_write", ("/n",), adds=True)),
-        ("Read", {"file_path": "/a"}, ToolCall("file_read", ("/a",), reads=True)),
-        ("Glob", {"path": "/d", "pattern": "*"}, ToolCall("search", ("/d",), reads=True)),
+        ("Edit", {"file_path": "/a"}, ToolCall("file_write", (PathAccess("/a"),))),
+        ("NotebookEdit", {"notebook_path": "/n"}, ToolCall("file_write", (PathAccess("/n"),))),
+        ("Read", {"file_path": "/a"}, ToolCall("file_read", (PathAccess("/a", "read"),))),
+        ("Glob", {"path": "/d", "pattern": "*"}, ToolCall("search", (PathAccess("/d", "list"),))),
         (
             "Grep",
             {"path": "/d", "glob": "*.{js,ts}"},
-            ToolCall("search", ("/d", "/d/*.{js,ts}"), reads=True, below=True, among=("*.js", "*.ts")),
+            ToolCall(
+                "search",
+                tuple(PathAccess(path, "read", below=True, among=("*.js", "*.ts")) for path in ("/d", "/d/*.{js,ts}")),
+            ),
         ),
         ("WebFetch", {"url": "https://x"}, ToolCall("fetch")),
         (
@@ -140,10 +151,17 @@ def read_events(document: Any) -> list[Any]:
             {"name": "scout"},
             ToolCall("spawn", subagent=SubagentRequest("general-purpose", "scout")),
         ),
-        ("mcp__fs__read_file", {"path": "/a"}, ToolCall(paths=("/a",), reads=True)),
-        ("mcp__fs__move", {"source": "/a", "destination": "file:///b"}, ToolCall(paths=("/a", "/b"), adds=True)),
+        ("Grep", {"pattern": "KEY"}, ToolCall("search", (PathAccess(".", "read", below=True),))),
+        ("WebFetch", {"url": "file:///a%20b"}, ToolCall("fetch", (PathAccess("/a b", "read"),))),
+        ("TodoWrite", {"todos": [{"content": "/a"}]}, ToolCall()),
+        ("mcp__fs__read_file", {"path": "/a"}, ToolCall(paths=(PathAccess("/a", "read"),))),
+        (
+            "mcp__fs__move",
+            {"source": "/a", "destination": "file:///b"},
+            ToolCall(paths=(PathAccess("/a", "move"), PathAccess("/b"))),
+        ),
         ("mcp__sh__run", {"command": "ls"}, ToolCall(command="ls")),
-        ("Newer", {"files": ["/a", "https://x", 3]}, ToolCall(paths=("/a",))),
+        ("Newer", {"files": ["/a", "https://x", 3]}, ToolCall(paths=(PathAccess("/a", "any"),))),
     ],
 )
 def test_a_tool_call_has_a_normal_form(tool: str, tool_input: dict[str, Any], call: ToolCall) -> None:
@@ -160,7 +178,8 @@ def test_an_example_call_is_the_reverse_of_its_normal_form() -> None:
     for tool, kind in CLAUDE.tool_kinds.items():
         if kind in {"shell", "file_write", "file_read"}:
             call = CLAUDE.tool_call(tool, CLAUDE.tool_input(tool, command="ls", path="/a"))
-            assert (call.command, call.paths) == (("ls", ()) if kind == "shell" else (None, ("/a",)))
+            paths = [access.path for access in call.paths]
+            assert (call.command, paths) == (("ls", []) if kind == "shell" else (None, ["/a"]))
     assert set(CLAUDE.tool_kinds.values()) == set(get_args(ToolKind))
 
 
@@ -269,6 +288,15 @@ def test_its_own_write_tool_is_blocked_on_a_protected_file(toy: ToyAgent) -> Non
 def test_its_shell_tool_cannot_remove_the_protected_file(toy: ToyAgent) -> None:
     assert toy.tool("run_shell", line="ls && rm -f ./protected.txt")["verdict"] == "no"
     assert toy.tool("run_shell", line="echo x > src/other.txt") == {}
+
+
+def test_each_path_of_its_tools_is_judged_by_what_is_done_to_it(toy: ToyAgent) -> None:
+    assert toy.tool("convert", target="protected.txt", into="src/other.txt") == {}
+    assert toy.tool("convert", target="src/other.txt", into="protected.txt")["verdict"] == "no"
+    assert toy.tool("patch", text="*** Begin Patch\n*** Add File: src/a.txt\n+x\n*** End Patch") == {}
+    moved = "*** Update File: src/a.txt\n*** Move to: protected.txt\n@@\n"
+    assert toy.tool("patch", text=moved)["verdict"] == "no"
+    assert toy.tool("patch", text="*** Delete File: protected.txt")["verdict"] == "no"
 
 
 def test_it_cannot_change_the_settings_of_any_client(toy: ToyAgent) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.clients.protocol import Answer, Capabilities, Client, SubagentRequest, Variables
+from fairlead.clients import patch_paths
+from fairlead.clients.protocol import (
+    Answer,
+    Capabilities,
+    Client,
+    PathAccess,
+    SubagentRequest,
+    ToolCall,
+    Variables,
+)
 from fairlead.errors import PayloadError
 from fairlead.events import decode_json, encode_json, parse
 
@@ -33,7 +42,14 @@ class Toy(Client):
         blocks=frozenset({"PreToolUse", "UserPromptSubmit", "Stop"}), blocks_by_exit_code=frozenset()
     )
     variables = Variables(session_id=("TOY_CONVERSATION",))
-    tool_kinds = {"write_file": "file_write", "show_file": "file_read", "run_shell": "shell", "helper": "spawn"}
+    tool_kinds = {
+        "write_file": "file_write",
+        "convert": "file_write",
+        "patch": "file_write",
+        "show_file": "file_read",
+        "run_shell": "shell",
+        "helper": "spawn",
+    }
     default_tools = {"shell": "run_shell", "file_write": "write_file"}
     command_keys = ("line",)
     path_keys = ("target", "targets")
@@ -66,6 +82,13 @@ class Toy(Client):
         if not self.is_gate(event, payload):
             return Answer(1, stderr=reason)
         return Answer(stdout=encode_json({"verdict": "no", "because": reason}) + b"\n")
+
+    def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
+        if tool == "convert":
+            return ToolCall("file_write", (PathAccess(tool_input["target"], "read"), PathAccess(tool_input["into"])))
+        if tool == "patch":
+            return ToolCall("file_write", tuple(patch_paths(tool_input["text"])))
+        return super().tool_call(tool, tool_input)
 
     def subagent_request(self, tool_input: Mapping[str, Any]) -> SubagentRequest:
         role = str(tool_input.get("role", ""))

@@ -392,7 +392,6 @@ def test_a_file_that_git_ignores_is_not_changed_if_so_configured(project: Path) 
         ("Grep", {"pattern": "x", "path": ".env"}),
         ("Grep", {"pattern": "x", "glob": ".env"}),
         ("Grep", {"pattern": "x", "path": "src", "glob": "**/.env"}),
-        ("Glob", {"pattern": "*", "path": "vault"}),
         ("mcp__fs__read_file", {"path": ".env"}),
         ("mcp__fs__read_multiple_files", {"paths": ["docs/a.md", "{p}/.env"]}),
     ],

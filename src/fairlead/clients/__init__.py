@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         format_version,
     )
     from fairlead.clients._installs import install_lock
+    from fairlead.clients._patches import patch_paths
     from fairlead.clients._programs import (
         COMPILE_LAUNCHER,
         LAUNCHER,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader, Usage
     from fairlead.clients._settings_file import InstallError
     from fairlead.clients._skill import SkillChange, put_skill, remove_skill
-    from fairlead.clients._tool_calls import SubagentRequest, ToolCall, ToolKind
+    from fairlead.clients._tool_calls import InlineCode, PathAccess, PathMode, SubagentRequest, ToolCall, ToolKind
     from fairlead.clients.protocol import Answer, Client, OwnFiles
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "Client",
     "ClientSessionFile",
     "EventSetting",
+    "InlineCode",
     "InstallError",
     "InstallPlan",
     "InstallRequest",
@@ -63,6 +65,8 @@ __all__ = [
     "Installer",
     "Launcher",
     "OwnFiles",
+    "PathAccess",
+    "PathMode",
     "SettingsFile",
     "SkillChange",
     "StatusLine",
@@ -89,6 +93,7 @@ __all__ = [
     "known_clients",
     "launcher_folders",
     "loaded_client",
+    "patch_paths",
     "put_skill",
     "remove_skill",
     "session_in",
@@ -206,7 +211,8 @@ __getattr__ = lazy_exports(
         "_reports": ("ClientSessionFile", "StatusLine", "SubagentResult", "Task", "TranscriptReader", "Usage"),
         "_settings_file": ("InstallError",),
         "_skill": ("SkillChange", "put_skill", "remove_skill"),
-        "_tool_calls": ("SubagentRequest", "ToolCall", "ToolKind"),
+        "_patches": ("patch_paths",),
+        "_tool_calls": ("InlineCode", "PathAccess", "PathMode", "SubagentRequest", "ToolCall", "ToolKind"),
         "protocol": ("Answer", "Client", "OwnFiles"),
     },
 )

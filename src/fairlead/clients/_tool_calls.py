@@ -1,4 +1,7 @@
-"""The normal form of a tool call, by the kind of the tool and the keys of its input. Shared by clients."""
+"""The normal form of a tool call: what the call does, without any name that only one client knows. Shared by clients.
+
+A client makes it from its own tables; `_any_tool` makes it for all that no table has.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,42 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fairlead.clients.protocol import Client
-
 ToolKind = Literal["shell", "file_write", "file_read", "search", "fetch", "spawn", "other"]
 """What a tool does. `other` is everything else, and every tool that is not known."""
+
+PathMode = Literal["read", "list", "write", "make_folder", "delete", "move", "any"]
+"""What is done to a path.
+
+read         its contents are read
+list         only names and properties are shown
+write        its contents are changed; it is created if it does not exist
+make_folder  a folder is created
+delete       it is removed, a folder with all that is below
+move         it is removed from there, and can be read elsewhere
+any          it is given to a tool of which that is not known
+"""
+
+
+class PathAccess(msgspec.Struct, frozen=True, gc=False):
+    """A file or folder that a call names, and what the call does to it."""
+
+    path: str
+    """Absolute, or relative to the agent's working directory."""
+    mode: PathMode = "write"
+    below: bool = False
+    """What lies below a folder is accessed too. `delete` and `move` always do that."""
+    among: tuple[str, ...] = ()
+    """Glob patterns of file names: of the files below a folder only those that match one. Empty: all."""
+    glob: bool = False
+    """The path is a pattern (`*`, `?`, `[…]`), for the files that it matches."""
+
+
+class InlineCode(msgspec.Struct, frozen=True, gc=False):
+    """Code that a call runs."""
+
+    language: str
+    """Lower case: `python`, `javascript`; "" if it is not known."""
+    text: str
 
 
 class SubagentRequest(msgspec.Struct, frozen=True, gc=False):
@@ -29,37 +64,24 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     """A tool call in the form that all clients share."""
 
     kind: ToolKind = "other"
-    paths: tuple[str, ...] = ()
-    """The files and folders that the call names, absolute or relative to the agent's working directory."""
+    paths: tuple[PathAccess, ...] = ()
+    """The files and folders that the call names."""
     command: str | None = None
-    """The shell command that it runs."""
-    reads: bool = False
-    """It only reads its paths. A call that is not known to read is checked as a write."""
-    below: bool = False
-    """It also reads the files below a folder."""
-    among: tuple[str, ...] = ()
-    """Glob patterns of file names: of the files below a folder it reads only those that match one. Empty: all."""
-    adds: bool = False
-    """It may create a file."""
+    """The shell commands that it runs, one a line if there are several."""
+    folder: str = ""
+    """Where the command runs, if that is not the agent's working directory."""
+    code: tuple[InlineCode, ...] = ()
     subagent: SubagentRequest | None = None
+    unknown: tuple[str, ...] = ()
+    """What the input does not tell, each as text for the user."""
 
 
-def tool_call(client: Client, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
-    """Return the normal form of a call, by the client's `tool_kinds`, `command_keys` and `path_keys`.
-
-    A tool that is not known to read is taken to write. Raise `TypeError` if a shell tool has no command.
-    """
-    kind = client.kind_of(tool)
-    reads = kind in {"file_read", "search"}
-    return ToolCall(
-        kind,
-        tuple(paths_in(tool_input, client.path_keys)),
-        command=_command(client, tool, tool_input) if kind == "shell" else None,
-        reads=reads,
-        below=kind == "search",
-        adds=not reads,
-        subagent=client.subagent_request(tool_input) if kind == "spawn" else None,
-    )
+def shell_call(tool: str, tool_input: Mapping[str, Any], keys: tuple[str, ...] = ("command",)) -> ToolCall:
+    """Return the call of a tool that runs a shell command. Raise `TypeError` if it has none."""
+    command = next((tool_input[key] for key in keys if key in tool_input), None)
+    if not isinstance(command, str):
+        raise TypeError(f"{tool}: its command must be a string, not {type(command).__name__}")
+    return ToolCall("shell", command=command)
 
 
 def paths_in(tool_input: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
@@ -67,16 +89,22 @@ def paths_in(tool_input: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[s
     for key in keys:
         value = tool_input.get(key)
         for path in value if isinstance(value, list) else (value,):
-            if isinstance(path, str) and _is_path(path):
-                yield path.removeprefix("file://")
+            if isinstance(path, str) and (local := local_path(path)):
+                yield local
 
 
-def _command(client: Client, tool: str, tool_input: Mapping[str, Any]) -> str:
-    command = next((tool_input[key] for key in client.command_keys if key in tool_input), None)
-    if not isinstance(command, str):
-        raise TypeError(f"{tool}: its command must be a string, not {type(command).__name__}")
-    return command
+def local_path(text: str) -> str:
+    """Return a path, or the path of a `file:` URL; "" for what is neither."""
+    if text[:5].lower() == "file:":
+        return _path_of_url(text)
+    return "" if "\n" in text or "://" in text else text
 
 
-def _is_path(text: str) -> bool:
-    return bool(text) and "\n" not in text and "://" not in text.removeprefix("file://")
+def _path_of_url(url: str) -> str:
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return unquote(parts.path)

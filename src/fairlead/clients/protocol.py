@@ -9,7 +9,8 @@ turns an output into the client's answer. The hook that a client starts is `fair
 *our* name of the event: the launcher, which cannot ask Python, knows by it which failures must block.
 
 **Tools.** An event keeps the names and inputs of the client's own tools, and policies match those names. `tool_call` is
-the normal form that the guards check: the kind of the tool, the command, the paths.
+the normal form that the guards check: the kind of the tool, the command, the code, and each path with what is done to
+it.
 
 **Variables.** The launcher sends a fixed list of variables to the daemon (`launcher/request.c`, `launcher/hook.py`). It
 is per-client data: a further client adds there what `variables` names, and the variable of its process id.
@@ -21,7 +22,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from fairlead.clients._tool_calls import SubagentRequest, ToolCall, ToolKind, tool_call
+from fairlead.clients._tool_calls import (
+    InlineCode,
+    PathAccess,
+    PathMode,
+    SubagentRequest,
+    ToolCall,
+    ToolKind,
+)
 from fairlead.errors import UsageError
 from fairlead.events import HookEvent, encode, parse
 
@@ -39,7 +47,10 @@ __all__ = [
     "Answer",
     "Capabilities",
     "Client",
+    "InlineCode",
     "OwnFiles",
+    "PathAccess",
+    "PathMode",
     "Program",
     "SubagentRequest",
     "ToolCall",
@@ -213,6 +224,8 @@ class Client:
 
     def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
         """Return the normal form of a tool call. Raise `TypeError` if the input is not of the tool's shape."""
+        from fairlead.clients._any_tool import tool_call
+
         return tool_call(self, tool, tool_input)
 
     def tool_input(self, tool: str, *, command: str = "", path: str = "") -> dict[str, Any]:

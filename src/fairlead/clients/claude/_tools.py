@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairlead.clients._tool_calls import SubagentRequest, ToolCall, paths_in
+from fairlead.clients._tool_calls import PathAccess, SubagentRequest, ToolCall, paths_in, shell_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,38 +34,41 @@ QUESTIONS = {
 """Tools whose call is a question to the user."""
 
 MCP_PREFIX = "mcp__"
+_CODE_LANGUAGES = {"mcp__ide__executeCode": "python"}
+"""Tools of the client's own servers that run code, in the kernel of a notebook."""
 
 _DEFAULT_SUBAGENT = "general-purpose"
 """What the client starts if the call names no type."""
 _FILE_KEYS = ("file_path", "notebook_path", "path", "filename")
-PATH_KEYS = (
-    *_FILE_KEYS,
-    *("filePath", "file", "target_file", "relative_path", "source", "destination", "paths", "files"),
-)
-"""Also how tools of MCP servers name their files."""
+PATH_KEYS = _FILE_KEYS
 _SUMMARY_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subagent_type")
-_READING_VERBS = frozenset(
-    {"read", "get", "list", "ls", "search", "find", "grep", "glob", "view", "show", "stat", "tree", "describe"}
-)
-"""The first word in the name of an MCP tool that reads."""
-_CREATING_VERBS = ("write", "create", "edit", "save", "move", "copy", "rename", "put", "append", "insert", "touch")
 
 
 def tool_call(tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
-    """Return the normal form of a tool call. A tool that is not known to read is taken to write."""
-    kind = TOOL_KINDS.get(tool, "other")
+    """Return the normal form of a tool call."""
+    kind = TOOL_KINDS.get(tool)
     if kind == "file_write":
-        return ToolCall(kind, tuple(_known_paths(tool, tool_input)), adds=True)
+        return ToolCall(kind, tuple([PathAccess(path) for path in _known_paths(tool, tool_input)]))
     if kind == "file_read":
-        return ToolCall(kind, tuple(_known_paths(tool, tool_input)), reads=True)
+        return ToolCall(kind, tuple([PathAccess(path, "read") for path in _known_paths(tool, tool_input)]))
     if kind == "search":
         return _search(tool, tool_input)
     if kind == "shell":
-        command = tool_input.get("command")
-        if not isinstance(command, str):
-            raise TypeError(f"{tool}: its command must be a string, not {type(command).__name__}")
-        return ToolCall(kind, command=command)
-    return _other(kind, tool, tool_input)
+        return shell_call(tool, tool_input)
+    return _without_known_paths(kind, tool, tool_input)
+
+
+def _without_known_paths(kind: ToolKind | None, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
+    if kind == "spawn":
+        return ToolCall(kind, subagent=subagent_request(tool_input))
+    if kind == "fetch":
+        local = (path for path in paths_in(tool_input, ("url",)) if path != tool_input["url"])
+        return ToolCall(kind, tuple(PathAccess(path, "read") for path in local))
+    if kind:
+        return ToolCall(kind)
+    from fairlead.clients._any_tool import generic_call
+
+    return generic_call(tool, tool_input, language=_CODE_LANGUAGES.get(tool, ""))
 
 
 def file_of(tool_input: Mapping[str, Any]) -> str | None:
@@ -100,25 +103,16 @@ def subagent_request(tool_input: Mapping[str, Any]) -> SubagentRequest:
 
 def _search(tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
     """Grep reads every file below a folder, Glob only their names."""
+    paths = [*_known_paths(tool, tool_input)]
     if tool != "Grep":
-        return ToolCall("search", tuple(_known_paths(tool, tool_input)), reads=True)
-    paths, glob = [*_known_paths(tool, tool_input)], tool_input.get("glob")
+        return ToolCall("search", tuple(PathAccess(path, "list") for path in paths))
+    glob = tool_input.get("glob")
     if isinstance(glob, str):
         paths.append(f"{tool_input.get('path') or '.'}/{glob}")
-    return ToolCall("search", tuple(paths), reads=True, below=True, among=_file_names(glob))
-
-
-def _other(kind: ToolKind, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
-    """Return the call of a tool of an MCP server, or of one that only a newer client has: its name is a hint."""
-    name, command = tool.rpartition("__")[2], tool_input.get("command")
-    return ToolCall(
-        kind,
-        tuple(paths_in(tool_input, PATH_KEYS)),
-        reads=name.partition("_")[0].lower() in _READING_VERBS,
-        adds="file_path" in tool_input or any(verb in name.lower() for verb in _CREATING_VERBS),
-        command=command if tool.startswith(MCP_PREFIX) and isinstance(command, str) else None,
-        subagent=subagent_request(tool_input) if kind == "spawn" else None,
-    )
+    if not tool_input.get("path"):
+        paths.append(".")
+    among = _file_names(glob)
+    return ToolCall("search", tuple(PathAccess(path, "read", below=True, among=among) for path in paths))
 
 
 def _known_paths(tool: str, tool_input: Mapping[str, Any]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from fairlead.policy._globs import glob_test
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
+from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._own_files import OwnFiles
 from fairlead.policy.guards._tool_rules import ToolRules
@@ -24,10 +25,8 @@ from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fairlead.clients import ToolCall
     from fairlead.events import Event
     from fairlead.policy.config._types import Layer
-    from fairlead.policy.paths._resolve import ResolvedPath
 
 __all__ = ["GUARD_NAME", "PERMISSION_NAME", "Guards", "RuleCheck", "Verdict"]
 
@@ -46,7 +45,8 @@ class Guards:
         self._tools = ToolRules(layers)
         self._agents = AgentRules(layers)
         self._files = FileRules(layers, settings)
-        self._bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, layers)))
+        bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, layers)))
+        self._calls = CallGuard(self._tools, self._files, self._own, bash)
         self._permissions = _Permissions(layers)
 
     def check(self, event: PreToolUse) -> Verdict:
@@ -56,9 +56,9 @@ class Guards:
         evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also=client.same_tools.get(tool, tool))
         call = client.tool_call(tool, event.tool_input)
         evaluation.has_command = call.command is not None
-        blocked = self._agents.check(evaluation, call) or self._check_call(evaluation, call)
-        if blocked is None and call.command is not None:
-            blocked = self._bash.check(evaluation, call.command)
+        if evaluation.has_command and call.kind != "shell":
+            evaluation.also = client.default_tools.get("shell", tool)
+        blocked = self._agents.check(evaluation, call) or self._calls.check(evaluation, call)
         return evaluation.verdict(blocked, self._unparsable)
 
     def answer(self, event: Event) -> HookOutput:
@@ -76,27 +76,6 @@ class Guards:
     def check_permission(self, event: PermissionRequest) -> Verdict:
         """Answer a permission request."""
         return self._permissions.check(event.tool_name)
-
-    def _check_call(self, evaluation: Evaluation, call: ToolCall) -> str | None:
-        targets = [evaluation.paths.resolve(path) for path in call.paths]
-        if self._own and not call.reads:
-            for target in targets:
-                if blocked := self._own.check(evaluation, target, whole=True):
-                    return blocked
-        if blocked := self._tools.check_files(evaluation, targets, is_command=call.command is not None):
-            return blocked
-        for target in targets:
-            if blocked := self._check_file(evaluation, call, target):
-                return blocked
-        return None
-
-    def _check_file(self, evaluation: Evaluation, call: ToolCall, target: ResolvedPath) -> str | None:
-        if call.reads:
-            blocked = self._files.check_read(evaluation, target)
-            if blocked is None and call.below and target.is_folder:
-                return self._files.unreadable.check_below(evaluation, target, call.among)
-            return blocked
-        return self._files.check_edit(evaluation, target, adds=call.adds, writes=True)
 
 
 class _Permissions:

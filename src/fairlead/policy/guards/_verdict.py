@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from fairlead.events import HookOutput
 from fairlead.policy.paths._resolve import PathResolver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAIN_AGENT = "main"
 
@@ -56,6 +60,17 @@ class Evaluation:
     def start_subject(self, subject: str) -> None:
         """Record the file or command that the following checks are about."""
         self.subjects.append((len(self.checks), subject))
+
+    @contextmanager
+    def in_folder(self, folder: str) -> Iterator[None]:
+        """Resolve paths in another folder, relative to this one."""
+        before = self.cwd, self.paths
+        self.cwd = self.paths.resolve(folder).real
+        self.paths = PathResolver(self.cwd)
+        try:
+            yield
+        finally:
+            self.cwd, self.paths = before
 
     def add_match(self, missed: RuleCheck, why: str, action: Literal["block", "warn"], message: str) -> str | None:
         """Record that a rule matched; return the message if it blocks."""

@@ -1,0 +1,302 @@
+"""The normal form of a call whose tool no table knows: the tool of an MCP server, or of a newer client.
+
+Every string of the input is looked at, nested ones too. The tool's name says what it does (`read_file`, `move`), the
+key says what a value is (`path`, `command`, `code`), see `_tool_words`. A text that only mentions a file is no path:
+prose keys are never looked at, and under a key that is not known only a value that is a path as a whole counts. What an
+extra key says can make the call stricter, never laxer: the agent writes the input, and servers ignore what they do not
+know.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairlead.clients._tool_calls import InlineCode, PathAccess, ToolCall, local_path, paths_in, shell_call
+from fairlead.clients._tool_words import KeyWords, key_words, language_named, stricter, tool_words, verb_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fairlead.clients._tool_calls import PathMode, ToolKind
+    from fairlead.clients._tool_words import Verb
+    from fairlead.clients.protocol import Client
+
+MAX_DEPTH = 12
+MAX_STRINGS = 2_000
+"""The most strings of an input that are looked at."""
+MAX_PATH = 4096
+_MAX_JSON = 256 * 1024
+_VERB_KEYS = ("operation", "action", "op", "method", "mode", "verb")
+_LANGUAGE_KEYS = ("language", "lang", "runtime", "kernel", "interpreter")
+_ENVIRONMENT_KEYS = frozenset({"env", "environment"})
+_TYPED_KEYS = frozenset({"text", "input", "keys", "data", "message", "line", "content", "stdin"})
+_PATH = re.compile(r"[^\s\"'`<>|;(){}=,]*(?:/|(?<![^/])\.\w|\w\.[A-Za-z]\w{0,9}\Z)[^\s\"'`<>|;(){}=,]*|~\S*")
+"""What can only be a path: a slash, a leading dot or an ending, and no blank."""
+_GLOB = re.compile(r"[\w./~@{},*?!\[\]-]+")
+_UNKNOWN = KeyWords("?", is_destination=False)
+_CONTENTS = KeyWords("prose", is_destination=False)
+_MODES: dict[Verb, PathMode] = {
+    "list": "list",
+    "read": "read",
+    "search": "read",
+    "copy": "read",
+    "write": "write",
+    "make_folder": "make_folder",
+    "move": "move",
+    "delete": "delete",
+    "run": "any",
+    "unknown": "any",
+}
+
+
+def tool_call(client: Client, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
+    """Return the normal form of a call, by the client's `tool_kinds`, `command_keys` and `path_keys`.
+
+    A tool that the client's table does not have is judged by its name and the keys of its input. Raise `TypeError` if
+    a shell tool has no command.
+    """
+    kind = client.kind_of(tool)
+    if kind == "shell":
+        return shell_call(tool, tool_input, client.command_keys)
+    if kind == "other":
+        return generic_call(tool, tool_input, client.path_keys)
+    modes: dict[ToolKind, PathMode] = {"file_read": "read", "search": "read"}
+    mode = modes.get(kind, "write")
+    paths = (PathAccess(path, mode, below=kind == "search") for path in paths_in(tool_input, client.path_keys))
+    return ToolCall(kind, tuple(paths), subagent=client.subagent_request(tool_input) if kind == "spawn" else None)
+
+
+def generic_call(
+    tool: str, tool_input: Mapping[str, Any], path_keys: tuple[str, ...] = (), language: str = ""
+) -> ToolCall:
+    """Return the normal form of a call by the tool's name and its input.
+
+    `path_keys` always hold paths; `language` is that of code if the name and the input do not say it.
+    """
+    reader = _Reader(tool, tool_input, path_keys, language)
+    reader.read()
+    return ToolCall(
+        paths=tuple(dict.fromkeys(reader.paths)),
+        command="\n".join(reader.commands) if reader.commands else None,
+        folder=reader.folder,
+        code=tuple(reader.code),
+        unknown=tuple(reader.unknown),
+    )
+
+
+class _Reader:
+    """Reads one input, and collects what the call does."""
+
+    def __init__(self, tool: str, tool_input: Mapping[str, Any], path_keys: tuple[str, ...], language: str) -> None:
+        self.tool = tool
+        self.paths: list[PathAccess] = []
+        self.commands: list[str] = []
+        self.code: list[InlineCode] = []
+        self.unknown: list[str] = []
+        self.folder = ""
+        self._input = tool_input
+        self._path_keys = path_keys
+        self._words = tool_words(tool)
+        self._verb: Verb = self._words.verb
+        self._language = self._words.language or language
+        self._bases: list[str] = []
+        self._left = MAX_STRINGS
+
+    def read(self) -> None:
+        self._read_verbs()
+        self._below = self._verb in {"search", "copy"} or self._input.get("recursive") is True
+        self._read_mapping(self._input, _UNKNOWN, 0)
+        self._join_bases()
+        if self._left < 0 and self._verb not in {"list", "read", "search"}:
+            self.unknown.append(f"what else the input of {self.tool} names: it is too large to be looked at")
+
+    def _read_verbs(self) -> None:
+        named = [verb_named(value) for key in _VERB_KEYS if isinstance(value := self._input.get(key), str)]
+        command = self._input.get("command")
+        if self._words.is_editor and isinstance(command, str):
+            self._verb = verb_named(command)
+        self._verb = stricter(self._verb, *named)
+
+    # -- the walk --------------------------------------------------------------------------------------
+
+    def _read(self, value: Any, key: str, words: KeyWords, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            self._left = -1
+        elif isinstance(value, str):
+            self._left -= 1
+            if self._left >= 0:
+                self._read_string(value, key, words, depth)
+        elif isinstance(value, dict):
+            self._read_mapping(value, words, depth)
+        elif isinstance(value, list):
+            for item in value[: self._left + 1]:
+                self._read(item, key, words, depth + 1)
+
+    def _read_mapping(self, mapping: Mapping[str, Any], above: KeyWords, depth: int) -> None:
+        done = self._read_command(mapping, depth)
+        for key, value in mapping.items():
+            if key not in done:
+                is_path = self._read_key(key, above)
+                words = _CONTENTS if is_path and isinstance(value, str) else _below(above, key_words(key))
+                self._read(value, key, words, depth + 1)
+
+    def _read_key(self, key: str, above: KeyWords) -> bool:
+        """Read a key that is a path itself, as in `files: {"a.txt": "text"}`; return whether it is one."""
+        self._left -= 1
+        is_path = self._left >= 0 and len(key) <= MAX_PATH and ("/" in key or "." in key) and bool(_PATH.fullmatch(key))
+        if is_path:
+            self._add_path(key, above)
+        return is_path
+
+    def _read_string(self, text: str, key: str, words: KeyWords, depth: int) -> None:
+        role = "path" if key in self._path_keys else words.role
+        if text[:1] in {"{", "["} and role not in {"prose", "code"} and self._read_json(text, key, words, depth):
+            return
+        if self._words.is_typing and key in _TYPED_KEYS:
+            self.commands.append(text)
+        if key in {"patch", "diff"} or text.startswith("*** Begin Patch"):
+            self._read_patch(text)
+        elif role == "code":
+            self._read_code(text)
+        elif role in {"command", "program"}:
+            self.commands.append(text)
+        elif len(text) <= MAX_PATH:
+            self._read_path(text, role, words)
+
+    def _read_json(self, text: str, key: str, words: KeyWords, depth: int) -> bool:
+        if len(text) > _MAX_JSON:
+            return False
+        try:
+            value = msgspec.json.decode(text)
+        except (ValueError, RecursionError):
+            return False
+        self._read(value, key, words, depth + 1)
+        return True
+
+    # -- paths -----------------------------------------------------------------------------------------
+
+    def _read_path(self, text: str, role: str, words: KeyWords) -> None:
+        if text[:5].lower() == "file:":
+            self._add_path(text, words)
+        elif role == "path":
+            parts = re.split(r"[,\n]", text) if "," in text or "\n" in text else ()
+            for path in (text, *parts):
+                self._add_path(path.strip() if parts else path, words)
+        elif role == "base":
+            self._bases.append(text)
+            self._add(text, "list" if self._verb not in {"delete", "move"} else _MODES[self._verb])
+        elif role == "glob":
+            if _GLOB.fullmatch(text):
+                self._add(text, _MODES[self._verb] if self._verb != "search" else "list", glob=True)
+        elif role == "name":
+            self._bases += [access.path.rpartition("/")[0] for access in self.paths[:1] if "/" in access.path]
+            self._add_path(text, words)
+        elif role == "path?" and not re.search(r"\s", text):
+            self._add_path(text, words)
+        elif role == "?" and _PATH.fullmatch(text):
+            self._add(text, "any" if _MODES[self._verb] not in {"read", "list"} else _MODES[self._verb])
+
+    def _add_path(self, text: str, words: KeyWords) -> None:
+        path = local_path(text)
+        if path:
+            self._add(path, self._mode(words))
+
+    def _mode(self, words: KeyWords) -> PathMode:
+        """Return what is done to a path: by the key if it is an end of a copy, else by the verb."""
+        if words.is_destination and self._verb not in {"list", "delete", "search"}:
+            return "make_folder" if self._verb == "make_folder" else "write"
+        return _MODES[self._verb]
+
+    def _add(self, path: str, mode: PathMode, *, glob: bool = False) -> None:
+        below = self._below and mode in {"read", "write"}
+        self.paths.append(PathAccess(path, mode, below=below, glob=glob))
+
+    def _join_bases(self) -> None:
+        """Add each relative path below the folder that the input says it is relative to."""
+        for base in dict.fromkeys(filter(None, map(local_path, self._bases))):
+            for access in tuple(self.paths):
+                if not access.path.startswith(("/", "~")) and access.path not in self._bases:
+                    self.paths.append(msgspec.structs.replace(access, path=f"{base.rstrip('/')}/{access.path}"))
+
+    def _read_patch(self, text: str) -> None:
+        from fairlead.clients._patches import patch_paths
+
+        mode: PathMode | None = None if self._verb not in {"list", "read", "search"} else "list"
+        for access in patch_paths(text):
+            self._left -= 1
+            if self._left >= 0:
+                self.paths.append(access if mode is None else msgspec.structs.replace(access, mode=mode))
+
+    # -- commands and code -----------------------------------------------------------------------------
+
+    def _read_command(self, mapping: Mapping[str, Any], depth: int) -> set[str]:
+        """Read the command of a mapping, with its arguments, variables and folder; return the keys that it has."""
+        keys = {key: key_words(key).role for key in mapping}
+        heads = [key for key, role in keys.items() if role in {"program", "command"} and self._is_command(mapping, key)]
+        arguments = [key for key, role in keys.items() if role == "args" and _is_strings(mapping[key])]
+        if not heads:
+            return set()
+        variables = [key for key in keys if key in _ENVIRONMENT_KEYS and isinstance(mapping[key], dict)]
+        words = shlex.join(word for key in arguments for word in mapping[key])
+        prefix = "".join(f"{word} " for key in variables for word in _assignments(mapping[key]))
+        texts = [text for key in heads for text in _command_texts(key, mapping[key])]
+        for text in texts:
+            self.commands.append(f"{prefix}{text} {words}".strip() if words else f"{prefix}{text}")
+            if words and mapping.get("shell") is True:
+                self.commands.append(" ".join((text, *(word for key in arguments for word in mapping[key]))))
+        self._read_folder(mapping, depth)
+        return {*heads, *arguments, *variables}
+
+    def _is_command(self, mapping: Mapping[str, Any], key: str) -> bool:
+        value = mapping[key]
+        if self._words.is_editor and isinstance(value, str) and verb_named(value) != "unknown":
+            return False
+        return (isinstance(value, str) and bool(value.strip())) or (_is_strings(value) and bool(value))
+
+    def _read_folder(self, mapping: Mapping[str, Any], depth: int) -> None:
+        folders = [value for key, value in mapping.items() if key_words(key).role == "base" and isinstance(value, str)]
+        folder = local_path(folders[0]) if folders else ""
+        if folder and not self.folder and (depth == 0 or len(self.commands) == 1):
+            self.folder = folder
+        elif folder and folder != self.folder:
+            self.commands[-1] = f"cd {shlex.quote(folder)} && {self.commands[-1]}"
+
+    def _read_code(self, text: str) -> None:
+        if self._verb in {"list", "read", "search"}:
+            return
+        named = (language_named(value) for key in _LANGUAGE_KEYS if isinstance(value := self._input.get(key), str))
+        language = next(filter(None, named), self._language)
+        if language == "bash":
+            self.commands.append(text)
+        else:
+            self.code.append(InlineCode(language, text))
+
+
+def _below(above: KeyWords, own: KeyWords) -> KeyWords:
+    """Return what a key in a mapping says: what it leaves open, the key of the mapping says."""
+    role = above.role if own.role == "?" and above.role in {"path", "path?", "prose"} else own.role
+    return KeyWords(role, own.is_destination or above.is_destination)
+
+
+def _is_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _command_texts(key: str, value: str | list[str]) -> Iterator[str]:
+    """Yield the commands of a value: a list is one program with its arguments, unless the key or a blank says more."""
+    if isinstance(value, str):
+        yield value
+    elif key.lower().endswith("s") or (" " in value[0] and len(value) > 1):
+        yield from value
+    else:
+        yield shlex.join(value) if len(value) > 1 else value[0]
+
+
+def _assignments(variables: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in variables.items():
+        if re.fullmatch(r"[A-Za-z_]\w*", str(name)):
+            yield f"{name}={shlex.quote(str(value))}"

@@ -1,0 +1,181 @@
+"""What the name of a tool and the keys of its input say, if no table knows the tool: which verb, which role."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeVar
+
+Verb = Literal["list", "read", "search", "unknown", "run", "copy", "write", "make_folder", "move", "delete"]
+"""What a tool does by its name. `search` reads what is below a folder; `copy` reads one path and writes another."""
+
+Role = Literal["path", "path?", "base", "glob", "name", "command", "args", "program", "code", "prose", "?"]
+"""What a key holds.
+
+path     a path, whatever it looks like
+path?    a path, if it looks like one: one word
+base     the folder that paths are relative to
+glob     a pattern of file names
+name     the name of a file beside another path, as in `new_name`
+command  a shell command
+args     arguments of a program
+program  a program
+code     code of a language
+prose    text for people or for a model, or the contents of a file: never a path
+?        not known: a path, if it cannot be anything else
+"""
+
+_MAX_VERB = 40
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+_T = TypeVar("_T", bound=str)
+
+
+def _by_word(table: dict[_T, str]) -> dict[str, _T]:
+    return {word: meaning for meaning, words in table.items() for word in words.split()}
+
+
+_VERBS: dict[str, Verb] = _by_word(
+    {
+        "list": "list ls tree stat exists info metadata enumerate",
+        "read": "read get find glob view show describe cat head tail open load fetch inspect check diff count lookup "
+        "preview print analyze analyse explain summarize validate query lint",
+        "search": "search grep rg index scan",
+        "run": "run exec execute eval evaluate shell bash terminal spawn invoke repl",
+        "copy": "copy cp duplicate archive zip tar compress pack backup upload send attach convert export extract "
+        "unzip unpack decompress import share publish",
+        "write": "write edit save put append insert touch create make new add update set replace patch modify apply "
+        "overwrite store format generate change prepend upsert truncate clear restore revert undo chmod chown link "
+        "symlink download fix sync refactor commit",
+        "make_folder": "mkdir",
+        "move": "move mv rename relocate",
+        "delete": "delete remove rm rmdir unlink trash erase wipe destroy purge shred drop",
+    }
+)
+_STRICTNESS: tuple[Verb, ...] = (
+    "list",
+    "read",
+    "search",
+    "unknown",
+    "run",
+    "copy",
+    "make_folder",
+    "write",
+    "move",
+    "delete",
+)
+_FOLDER_WORDS = frozenset({"dir", "directory", "folder", "directories", "folders"})
+_FILE_WORDS = _FOLDER_WORDS | {"file", "files", "path", "paths"}
+_LIST_WORDS = frozenset({"info", "metadata", "stat", "tree", "exists"})
+_TYPING_WORDS = frozenset({"terminal", "shell", "bash", "process", "tmux", "pty", "console", "stdin", "keys", "repl"})
+"""In the name of a tool that types its text into a program, such as `send_keys`."""
+
+_ROLES: dict[str, Role] = _by_word(
+    {
+        "path": "path paths file files filename filenames filepath filepaths pathname dir dirs directory directories "
+        "folder folders notebook uri uris",
+        "path?": "source sources src destination dest dst target targets from to input inputs output outputs outfile "
+        "infile archive location document documents resource resources attachment attachments entry entries item items "
+        "asset assets origin image",
+        "base": "cwd workdir root base workspace repo repository",
+        "glob": "glob globs pattern patterns include includes mask wildcard",
+        "command": "command commands cmd cmds cmdline shell bash",
+        "args": "args argv arguments",
+        "program": "program executable binary",
+        "code": "code script snippet sql expression javascript python js function",
+        "prose": "content contents text texts message messages body description title query queries prompt comment "
+        "comments note notes summary subject reason explanation thought thoughts question questions answer answers "
+        "instruction instructions string strings str replacement markdown html log label labels topic reply thinking "
+        "intent goal objective diff patch url header keyword keywords tag tags q",
+    }
+)
+_BASE_WORDS = frozenset({"working", "work", "base", "root", "project", "repo", "repository", "workspace", "current"})
+_PROSE_ALONE = frozenset({"old", "new"})
+_DESTINATIONS = frozenset(
+    {"destination", "dest", "dst", "to", "target", "targets", "output", "outputs", "outfile", "out", "new", "save"}
+    | {"link", "export", "download"}
+)
+_LANGUAGES = _by_word(
+    {
+        "python": "python py python3 ipython jupyter notebook kernel",
+        "javascript": "javascript js node typescript ts browser page deno bun nodejs",
+        "bash": "bash sh shell zsh terminal",
+        **{name: name for name in ("ruby", "perl", "php", "lua", "sql", "awk")},
+    }
+)
+
+
+class ToolWords(NamedTuple):
+    """What the name of a tool says."""
+
+    verb: Verb
+    is_typing: bool
+    """It types its text into a shell or another program."""
+    language: str
+    """Of code in its input; "" if the name does not say."""
+    is_editor: bool
+    """It is the text editor whose input has the verb as its `command`."""
+
+
+class KeyWords(NamedTuple):
+    """What a key says about its value."""
+
+    role: Role
+    is_destination: bool
+    """It names what is written, as `destination` does."""
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in snake_case, kebab-case or camelCase, in lower case."""
+    return [word.lower() for word in _WORD.findall(name[:200])]
+
+
+@lru_cache(maxsize=512)
+def tool_words(tool: str) -> ToolWords:
+    """Return what the name of a tool says; of an MCP tool, the part behind its server."""
+    words = words_of(tool.rpartition("__")[2])
+    language = next((_LANGUAGES[word] for word in words if word in _LANGUAGES), "")
+    editor = {"str", "replace"} <= set(words) or {"text", "editor"} <= set(words)
+    return ToolWords(_verb(words), not _TYPING_WORDS.isdisjoint(words), language, editor)
+
+
+def _verb(words: list[str]) -> Verb:
+    """Return the first verb: in `get_edit_history` the others are nouns, but not in `read_and_delete`."""
+    verbs = [_VERBS[word] for word in words if word in _VERBS]
+    if not verbs:
+        return "unknown"
+    verb = stricter(*verbs) if {"and", "or"} & set(words) else verbs[0]
+    named = set(words)
+    if verb in {"read", "search"} and (_LIST_WORDS & named or (named & {"find", "search"} and _FILE_WORDS & named)):
+        return "list"
+    return "make_folder" if verb == "write" and _FOLDER_WORDS & named and {"create", "make", "new"} & named else verb
+
+
+def stricter(*verbs: Verb) -> Verb:
+    """Return the verb that changes most."""
+    return max(verbs, key=_STRICTNESS.index)
+
+
+def verb_named(word: str) -> Verb:
+    """Return the verb that a value such as `delete` or `str_replace` is."""
+    return _verb(words_of(word)) if len(word) <= _MAX_VERB and " " not in word else "unknown"
+
+
+@lru_cache(maxsize=1024)
+def key_words(key: str) -> KeyWords:
+    """Return what a key says: the last word with a role decides, as in `text_file` and `file_text`."""
+    words = words_of(key)
+    named = set(words)
+    role: Role = next((_ROLES[word] for word in reversed(words) if word in _ROLES), "?")
+    if words and named <= _PROSE_ALONE:
+        role = "prose"
+    elif role in {"path", "path?"} and named & _BASE_WORDS and not named & {"in", "file", "files"}:
+        role = "base"
+    elif words and words[-1] in {"name", "names"} and named & {"new", "file", "old"}:
+        role = "name"
+    return KeyWords(role, not named.isdisjoint(_DESTINATIONS))
+
+
+def language_named(text: str) -> str:
+    """Return the language that a value names; "" if it names none that is known."""
+    return _LANGUAGES.get(text.strip().lower(), "")

@@ -1,0 +1,154 @@
+"""The guard on the normal form of a tool call: its command, its code, and each path by what is done to it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fairlead.policy.guards._verdict import Evaluation
+from fairlead.policy.paths._search import TooManyFiles, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairlead.clients import InlineCode, PathAccess, ToolCall
+    from fairlead.policy.guards._bash_guard import BashGuard
+    from fairlead.policy.guards._file_rules import FileRules
+    from fairlead.policy.guards._own_files import OwnFiles
+    from fairlead.policy.guards._tool_rules import ToolRules
+    from fairlead.policy.paths._resolve import ResolvedPath
+
+_INTERPRETERS: Final = {
+    "python": "python3 -c",
+    "javascript": "node -e",
+    "ruby": "ruby -e",
+    "perl": "perl -e",
+    "php": "php -r",
+    "lua": "lua -e",
+    "awk": "awk",
+    "": "python3 -c",
+}
+"""Language → a command that runs its code, to which the analysis of commands is applied."""
+_MENTIONING: Final = frozenset({"", "sql"})
+"""Languages whose code is only searched for paths."""
+_LITERAL: Final = re.compile(r"'([^'\n]{1,4096})'|\"([^\"\n]{1,4096})\"")
+_CHANGES: Final = frozenset({"write", "make_folder", "delete", "move"})
+
+
+class CallGuard:
+    """Applies the rules to the parts of a tool call."""
+
+    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, bash: BashGuard) -> None:
+        self._tools = tools
+        self._files = files
+        self._own = own
+        self._bash = bash
+
+    def check(self, evaluation: Evaluation, call: ToolCall) -> str | None:
+        """Return why a call is blocked; what is not known is added to the evaluation."""
+        blocked = None
+        if call.command is not None:
+            blocked = self._check_command(evaluation, call.command, call.folder)
+        for code in call.code:
+            blocked = blocked or self._check_code(evaluation, code)
+        if blocked is None and (call.paths or call.command is None):
+            blocked = self._check_paths(evaluation, call)
+        if blocked is None and call.unknown and (self._files.uneditable or self._files.unreadable):
+            evaluation.unknowns += call.unknown
+        return blocked
+
+    # -- commands and code -----------------------------------------------------------------------------
+
+    def _check_command(self, evaluation: Evaluation, command: str, folder: str) -> str | None:
+        if not folder:
+            return self._bash.check(evaluation, command)
+        with evaluation.in_folder(folder):
+            return self._bash.check(evaluation, command)
+
+    def _check_code(self, evaluation: Evaluation, code: InlineCode) -> str | None:
+        if code.language in _MENTIONING:
+            texts = (first or second for first, second in _LITERAL.findall(code.text))
+            for text in texts:
+                if not re.search(r"\s", text):
+                    self._ask_about(evaluation, evaluation.paths.resolve(text))
+        if code.language not in _INTERPRETERS:
+            return None
+        from shlex import quote
+
+        return self._bash.check(evaluation, f"{_INTERPRETERS[code.language]} {quote(code.text)}")
+
+    # -- paths -----------------------------------------------------------------------------------------
+
+    def _check_paths(self, evaluation: Evaluation, call: ToolCall) -> str | None:
+        accesses = [(access, target) for access in call.paths for target in _targets(evaluation, access)]
+        if self._own:
+            for access, target in accesses:
+                if access.mode in _CHANGES and (blocked := self._own.check(evaluation, target, whole=True)):
+                    return blocked
+        targets = [target for _, target in accesses]
+        if blocked := self._tools.check_files(evaluation, targets, is_command=call.command is not None):
+            return blocked
+        for access, target in accesses:
+            if blocked := self._check_path(evaluation, access, target):
+                return blocked
+        return None
+
+    def _check_path(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
+        mode = access.mode
+        if mode == "read":
+            return self._check_read(evaluation, access, target)
+        if mode in _CHANGES:
+            return self._check_change(evaluation, access, target)
+        if mode == "any":
+            self._ask_about(evaluation, target)
+        return None
+
+    def _check_read(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
+        blocked = self._files.check_read(evaluation, target)
+        if blocked is None and access.below and target.is_folder:
+            return self._files.unreadable.check_below(evaluation, target, access.among)
+        return blocked
+
+    def _check_change(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
+        writes, moves = access.mode == "write", access.mode == "move"
+        blocked = self._files.check_edit(evaluation, target, adds=writes, writes=writes)
+        if blocked is None and target.is_folder and (access.below or moves or access.mode == "delete"):
+            blocked = self._files.uneditable.check_below(evaluation, target)
+        if blocked is None and moves:
+            blocked = self._files.check_read(evaluation, target)
+            if blocked is None and target.is_folder:
+                return self._files.unreadable.check_below(evaluation, target)
+        return blocked
+
+    def _ask_about(self, evaluation: Evaluation, target: ResolvedPath) -> None:
+        """Add a question if a rule is on the file, of which it is not known what the call does to it."""
+        probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
+        probe.paths = evaluation.paths
+        if self._is_protected(probe, target):
+            rule = next((check for check in reversed(probe.checks) if check.matched), None)
+            by = f", which {rule.setting} protects" if rule else ""
+            evaluation.unknowns.append(f"what {evaluation.tool} does with {target.given}{by}")
+            evaluation.subjects.append((len(evaluation.checks), target.given))
+            evaluation.checks += [rule] if rule else []
+        evaluation.unknowns += probe.unknowns
+
+    def _is_protected(self, probe: Evaluation, target: ResolvedPath) -> bool:
+        lists = (self._files.uneditable, self._files.unreadable)
+        whole = target.is_folder and not f"{probe.cwd}/".startswith(f"{target.real.rstrip('/')}/")
+        return (
+            (self._own is not None and self._own.check(probe, target, whole=whole) is not None)
+            or any(rules.check(probe, target) is not None for rules in lists)
+            or (whole and any(rules.check_below(probe, target) is not None for rules in lists))
+        )
+
+
+def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPath]:
+    """Return the file of an access, and those that its pattern matches."""
+    target = evaluation.paths.resolve(access.path)
+    if not access.glob:
+        return (target,)
+    try:
+        return (target, *expand(access.path, evaluation.paths))
+    except TooManyFiles as error:
+        evaluation.unknowns.append(str(error))
+        return (target,)
