@@ -57,7 +57,8 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 def _history(root: Path, origin: Path) -> None:
     """Make the branches, tags and stashes: some of them differ in protected files, the others do not."""
     _write(root, {"poetry.lock": LOCKS["v1"]})
-    _git(root, "init", "-q", "-b", "main")
+    _git(root, "init", "-q", "-b", "main", "--template=")
+    (root / ".git" / "hooks").mkdir()
     for key, value in (("user.name", "A"), ("user.email", "a@example.org")):
         _git(root, "config", key, value)
     _commit(root, "Begin")
@@ -79,6 +80,7 @@ def _history(root: Path, origin: Path) -> None:
     _write(root, {"poetry.lock": LOCKS["old"]})
     (root / "tmp" / "lock.patch").write_text(_git(root, "diff"))
     _git(root, "checkout", "-q", "--", "poetry.lock")
+    _git(root, "gc", "-q")  # few files: the project is copied for every line
     _write(root, {"docs/guide.md": PROJECT["docs/guide.md"] + "Not committed yet.\n"})
 
 
@@ -102,7 +104,7 @@ def _branch(root: Path, branch: str, name: str, text: str) -> None:
 
 def _remote(root: Path, origin: Path) -> None:
     """Make a remote whose main branch has a commit that is not here, so that only a forced push changes it."""
-    _git(root, "clone", "-q", "--bare", str(root), str(origin))
+    _git(root, "clone", "-q", "--bare", "--template=", str(root), str(origin))
     _git(root, "remote", "add", "origin", "../origin.git")
     tree = _git(root, "rev-parse", "v1^{tree}").strip()
     theirs = _git(origin, "commit-tree", "-p", "main", "-m", "Theirs", tree).strip()

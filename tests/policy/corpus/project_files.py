@@ -93,7 +93,7 @@ _CLIENT_SETTINGS = json.dumps(
 LOCKS = {"v1": "# lock one\nattrs = 1\n", "old": "# lock of long ago\nattrs = 0\n"}
 
 PROJECT = {
-    ".env": f"DATABASE_URL=postgres://app@db/shop\nAPI_KEY={MARK}-env-5a1f\nDEBUG=false\n",
+    ".env": f"API_KEY={MARK}-env-5a1f\nDATABASE_URL=postgres://app@db/shop\nDEBUG=false\n",
     ".env.production": f"API_KEY={MARK}-production-77c2\n",
     ".env.example": "DATABASE_URL=\nAPI_KEY=\n",
     ".gitignore": ".env\n.env.production\nsecrets/\nbuild/\nlogs/\nnode_modules/\ntmp/*.tar\ntmp/*.tgz\ntmp/*.zip\n",
