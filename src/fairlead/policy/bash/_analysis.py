@@ -1,17 +1,46 @@
 """Analyses a shell command: what it runs, which files it accesses, and what is not known before it runs.
 
-Runs nothing and opens no file. The parser is imported with the first command, not with the module.
+Runs nothing. It opens files only through a context: the scripts, task files and archives that the command uses. The
+parser is imported with the first command, not with the module.
 """
 
 from __future__ import annotations
 
+import os
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
 from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
+
+if TYPE_CHECKING:
+    from fairlead.policy.bash._context import AnalysisContext, Version
 
 __all__ = ["Analysis", "FileAccess", "SimpleCommand", "analyse"]
 
+_MAX_CACHED: Final = 256
+_cached: OrderedDict[tuple[str, str, str], tuple[dict[str, Version], Analysis]] = OrderedDict()
+"""Command, folder and home → the files that were looked at, and the result."""
 
-def analyse(command: str) -> Analysis:
-    """Analyse a command. Never raises, whatever the text."""
+
+def analyse(command: str, context: AnalysisContext | None = None) -> Analysis:
+    """Analyse a command. Never raises, whatever the text. Without a context, no file is opened."""
     from fairlead.policy.bash._interpreter import interpret  # importing the parser takes some milliseconds
 
-    return interpret(command)
+    if context is None:
+        return interpret(command)
+    key = command, context.cwd, os.environ.get("HOME", "")
+    cached = _cached.get(key)
+    if cached is not None and _is_current(cached[0]):
+        return cached[1]
+    analysis = interpret(command, context)
+    if context.versions:
+        _cached[key] = context.versions, analysis
+        while len(_cached) > _MAX_CACHED:
+            _cached.popitem(last=False)
+    return analysis
+
+
+def _is_current(versions: dict[str, Version]) -> bool:
+    from fairlead.policy.bash._context import version_of
+
+    return all(version_of(path) == version for path, version in versions.items())

@@ -11,15 +11,20 @@ from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
 from fairlead.policy.bash._words import as_pattern, is_glob, is_unknown, plain
 
 if TYPE_CHECKING:
+    from fairlead.policy.bash._context import AnalysisContext
     from fairlead.policy.bash.programs._calls import Access, Mention, Mode
+
+    OuterScript: TypeAlias = tuple[str | None, tuple[tuple[str, ...], ...], bool]
 
 _DEVICE: Final = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|zero|full|u?random|fd/\d+)")
 _OWN_FOLDER: Final = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(cwd|root)(?=/|$)")
 _VERBS: Final = {
     "read": "reads", "write": "writes", "create": "creates", "delete": "deletes", "move": "moves",
-    "any": "is given",
+    "list": "lists", "any": "is given",
 }  # fmt: skip
 _MAX_FOLDERS: Final = 8
+COPIES: Final = frozenset({"cp", "mv", "ln", "install"})
+"""Programs that put a file, as it is, under another name."""
 
 
 class WorkingFolder(msgspec.Struct, frozen=True):
@@ -39,7 +44,16 @@ UNKNOWN_FOLDERS: Final = (WorkingFolder(None),)
 class Collector:
     """Collects the result of an analysis."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: AnalysisContext | None = None) -> None:
+        self.context = context
+        self.running: str | None = None
+        """The script that is being analysed."""
+        self.calls: tuple[tuple[str, ...], ...] = ()
+        """The scripts that run one another, with their arguments."""
+        self.tracked = False
+        """Whether all of them belong to the project: what is not known in them is not reported."""
+        self.texts: dict[str, str] = {}
+        """Absolute path → the text that the command writes to it, as far as it is known."""
         self.commands: list[SimpleCommand] = []
         self.files: dict[FileAccess, None] = {}
         self._changes_folders = False
@@ -52,14 +66,46 @@ class Collector:
 
     def add_unknown(self, text: str) -> None:
         """Add what is not known before the command runs."""
-        self.unknown[text] = None
+        if not self.tracked:
+            self.unknown[text] = None
+
+    def add_command(self, command: SimpleCommand) -> None:
+        """Add a simple command of the command itself, or of a script that it runs."""
+        if self.running is not None:  # an allow rule is about what the agent runs, a deny rule about what runs
+            command = SimpleCommand(command.words, implied=True)
+        self.commands.append(command)
+
+    def enter_script(self, path: str, call: tuple[str, ...], *, tracked: bool) -> OuterScript:
+        """Start the analysis of a script; return the state for `leave_script`."""
+        outer = self.running, self.calls, self.tracked
+        self.tracked = tracked and (self.tracked or self.running is None)
+        self.running, self.calls = path, (*self.calls, call)
+        return outer
+
+    def leave_script(self, outer: OuterScript) -> None:
+        """End the analysis of a script."""
+        self.running, self.calls, self.tracked = outer
+
+    def writers_of(self, path: str) -> set[str]:
+        """Return the programs by which this command certainly writes an absolute path."""
+        absolute = (lambda name: name) if self.context is None else self.context.absolute
+        return {
+            file.program
+            for file in self.files
+            if file.mode in {"write", "create"} and not (file.if_exists or file.glob) and absolute(file.path) == path
+        }
+
+    def copied(self) -> list[str]:
+        """Return the files that are copied, moved or linked."""
+        return [file.path for file in self.files if file.mode in {"read", "move"} and file.program in COPIES]
 
     def add_access(self, access: Access, program: str, folders: Folders) -> None:
         """Add a file, once for each folder in which the command may run."""
         word = access.word
         if is_unknown(word):
             text = f"which file {program} {_VERBS[access.mode]} is only known when it runs: {plain(word)}"
-            (self.unknown_reads if access.mode == "read" else self.unknown)[text] = None
+            if not self.tracked and access.mode != "list":
+                (self.unknown_reads if access.mode == "read" else self.unknown)[text] = None
             return
         path = word_path(word)
         if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
@@ -75,12 +121,15 @@ class Collector:
             file = FileAccess(
                 join_folder(at, path), mode, program, glob, below, at, if_folder, folder.unless, if_exists, access.among
             )
-            self.files[file] = None
+            self.files[self._of_script(file) if self.running else file] = None
+
+    def _of_script(self, file: FileAccess) -> FileAccess:
+        return msgspec.structs.replace(file, script=self.running, tracked=self.tracked)
 
     def add_mention(self, mention: Mention, program: str, folders: Folders) -> None:
         """Add a file that is given to a program of which is not known what it does with it."""
         word = mention.word
-        path = "" if is_unknown(word) else word_path(word)
+        path = "" if is_unknown(word) or self.tracked else word_path(word)
         if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
             return
         mode: Mode = "read" if mention.reads_only else "any"

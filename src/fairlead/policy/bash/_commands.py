@@ -16,6 +16,7 @@ from fairlead.policy.bash.programs._calls import (
     ProgramCall,
     RunCode,
     RunCommand,
+    RunFile,
     RunScript,
     basename,
 )
@@ -36,6 +37,7 @@ _CHANGE_FOLDER: Final = frozenset({"cd", "pushd", "chdir"})
 _BUILTINS: Final = _CHANGE_FOLDER | _SETTERS | {"popd", "source", "."}
 """Commands that change the shell itself."""
 _SAME_SHELL: Final = {"eval", "trap"}
+_SYSTEM_FOLDERS: Final = ("/bin/", "/usr/", "/sbin/", "/opt/", "/nix/", "/snap/", "/Library/")
 _MAX_VALUES: Final = 64
 _MAX_RUN_DEPTH: Final = 12
 REDIRECTS: Final = {"file_redirect", "heredoc_redirect", "herestring_redirect"}
@@ -70,6 +72,14 @@ class CommandAnalyser(Expander):
 
     def statement(self, node: Node, stdin: Input = NO_INPUT) -> None:
         """Walk a statement."""
+        raise NotImplementedError
+
+    def run_file(self, run: RunFile, program: str) -> None:
+        """Analyse a script on the disk, or the tasks of a task file."""
+        raise NotImplementedError
+
+    def note_input(self, args: list[str], text: str | None) -> None:
+        """Record the text that `tee` writes."""
         raise NotImplementedError
 
     def redirected(self, redirects: list[Node], stdin: Input) -> Input:
@@ -117,7 +127,7 @@ class CommandAnalyser(Expander):
             return
         program = words[0]
         texts = tuple(words if "".join(words).isascii() else map(plain, words))
-        self.collector.commands.append(SimpleCommand(texts, implied))
+        self.collector.add_command(SimpleCommand(texts, implied))
         handler = PROGRAMS.get(program)
         args = words[1:]
         if handler is None:
@@ -125,6 +135,7 @@ class CommandAnalyser(Expander):
                 if plain(program) not in {"[", "[["}:
                     self.collector.add_unknown(f"which program runs is only known when it runs: {plain(program)}")
                 return
+            self._run_program_file(program, args)
             program = basename(plain(program))
             handler = PROGRAMS.get(program)
         if program in _BUILTINS:
@@ -137,7 +148,14 @@ class CommandAnalyser(Expander):
             handler = any_program
         effects = handler(ProgramCall(program, args, stdin.text, stdin.piped))
         if effects:
-            self._effects(effects, program, stdin)
+            self.apply_effects(effects, program, stdin)
+        if program == "tee":
+            self.note_input(args, stdin.text)
+
+    def _run_program_file(self, program: str, args: list[str]) -> None:
+        """Analyse a program that is named by its path: it may be a script."""
+        if "/" in program and not program.startswith(_SYSTEM_FOLDERS):
+            self.run_file(RunFile(program, None, args), program)
 
     def _unknown_program(self, program: str) -> None:
         """Collect a program that is not in the table, and the files that variables name to it."""
@@ -146,7 +164,8 @@ class CommandAnalyser(Expander):
             for effect in mentions(self.scope.exported.values()):
                 self.collector.add_mention(effect, program, self.scope.folders)
 
-    def _effects(self, effects: Iterable[Effect], program: str, stdin: Input) -> None:
+    def apply_effects(self, effects: Iterable[Effect], program: str, stdin: Input = NO_INPUT) -> None:
+        """Collect the effects of a program."""
         for effect in effects:
             if isinstance(effect, Access):
                 self.collector.add_access(effect, program, self.scope.folders)
@@ -154,6 +173,8 @@ class CommandAnalyser(Expander):
                 self._run(effect, stdin)
             elif isinstance(effect, RunScript):
                 self.script(effect.text, same_shell=program in _SAME_SHELL)
+            elif isinstance(effect, RunFile):
+                self.run_file(effect, program)
             elif isinstance(effect, RunCode):
                 self._code(effect, stdin)
             elif isinstance(effect, Mention):
@@ -164,7 +185,7 @@ class CommandAnalyser(Expander):
     def _code(self, code: RunCode, stdin: Input) -> None:
         from fairlead.policy.bash.programs._inline_code import code_effects  # its expressions take time to compile
 
-        self._effects(code_effects(code), code.language, stdin)
+        self.apply_effects(code_effects(code), code.language, stdin)
 
     def _run(self, run: RunCommand, stdin: Input) -> None:
         self.runs += 1
@@ -191,7 +212,7 @@ class CommandAnalyser(Expander):
             self.scope.folders = self.scope.stack.pop() if self.scope.stack else UNKNOWN_FOLDERS
         elif program in _SETTERS:
             self._set_unknown(args)
-        elif program in {"source", "."}:
+        elif program in {"source", "."} and self.collector.context is None:
             self._set_unknown(list(self.scope.variables))
 
     def _change_folder(self, targets: list[str], *, pushed: bool) -> None:
@@ -251,7 +272,7 @@ class CommandAnalyser(Expander):
                 words += self.words([child])
             else:
                 words.append(self.text(child))
-        self.collector.commands.append(SimpleCommand(tuple(map(plain, words))))
+        self.collector.add_command(SimpleCommand(tuple(map(plain, words))))
         if words[0] == "unset" or any(word.startswith("-") and "n" in word for word in words):
             self._set_unknown([word.partition("=")[0] for word in words[1:]])
         for match in filter(None, map(_ASSIGNED.fullmatch, words[1:])):

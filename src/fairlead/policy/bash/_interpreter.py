@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -13,7 +12,7 @@ from tree_sitter import Language, Parser
 from fairlead.policy.bash._collector import Collector, merge_folders
 from fairlead.policy.bash._commands import NO_INPUT, REDIRECTS, Input, TooComplex
 from fairlead.policy.bash._expansion import WORDS, Scope
-from fairlead.policy.bash._redirects import RedirectAnalyser
+from fairlead.policy.bash._scripts import PRIVATE, ScriptAnalyser, is_too_long
 from fairlead.policy.bash._words import TooManyWords, as_value, is_unknown
 from fairlead.policy.bash.programs._calls import Access
 
@@ -23,32 +22,27 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from fairlead.policy.bash._context import AnalysisContext
     from fairlead.policy.bash._types import Analysis
 
-MAX_COMMAND_LENGTH: Final = 64 * 1024
 _ASCII: Final = bytes(range(128)) + b"u" * 128
 _MAX_SCRIPT_DEPTH: Final = 5
 _MAX_NODE_DEPTH: Final = 60
 _MAX_STATEMENTS: Final = 20_000
-_SLOW: Final = re.compile(r"\||\$\{|<<|`")
-"""The parser takes quadratic time for these: 50 s for 30 000 pipes."""
-_MAX_SLOW: Final = 2_000
-_PRIVATE: Final = re.compile("[\U00100000-\U0010ffff]")
 _PIPED: Final = Input(piped=True)
 _TAKE_WORDS: Final = {"command", "list", "pipeline"}
 _EXITS: Final = {"exit", "return", "break", "continue"}
 
 
-def interpret(command: str) -> Analysis:
+def interpret(command: str, context: AnalysisContext | None = None) -> Analysis:
     """Analyse a command; see `analyse`."""
-    collector = Collector()
-    slow = len(_SLOW.findall(command)) if len(command) > _MAX_SLOW else 0
-    if len(command) > MAX_COMMAND_LENGTH or slow > _MAX_SLOW:
+    collector = Collector(context)
+    if is_too_long(command):
         collector.add_unknown(f"the command is too long to check ({len(command)} characters)")
         return collector.result()
-    if not command.isascii() and _PRIVATE.search(command):
+    if not command.isascii() and PRIVATE.search(command):
         collector.add_unknown("the command contains private characters of Unicode")
-        command = _PRIVATE.sub("\ufffd", command)
+        command = PRIVATE.sub("\ufffd", command)
     try:
         Interpreter(command, collector, Scope()).run()
     except (TooComplex, RecursionError):
@@ -90,7 +84,7 @@ def _grammar() -> ModuleType:
     return binding
 
 
-class Interpreter(RedirectAnalyser):
+class Interpreter(ScriptAnalyser):
     """Walks one script; the scripts in it have an interpreter each, with the same collector."""
 
     def __init__(self, command: str, collector: Collector, scope: Scope, depth: int = 0) -> None:
@@ -263,6 +257,8 @@ class Interpreter(RedirectAnalyser):
             self.call(self.words(inner.words), inner)
         if later:
             self.redirect_all(redirects)
+        if self.collector.context is not None and body is not None and body.type == "command":
+            self.note_output(body, redirects, inner)
         for redirect in redirects:
             if redirect.type == "heredoc_redirect":
                 self._after_heredoc(redirect, body, inner)

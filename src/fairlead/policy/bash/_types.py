@@ -47,6 +47,10 @@ class FileAccess(msgspec.Struct, frozen=True):
     """The access only happens if the path exists: the word may not be a path, as in `git checkout main`."""
     among: tuple[str, ...] = ()
     """With `below`: patterns of the names of the files that are accessed, if not all are."""
+    script: str | None = None
+    """The script that accesses it; `None`: the command itself."""
+    tracked: bool = False
+    """The script is one of the project's: git has it as it is on the disk."""
 
     @property
     def is_located(self) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from fairlead.policy.guards._mentions import add_mentions
 from fairlead.policy.guards._tool_rules import CommandText
 from fairlead.policy.paths._search import TooManyFiles, expand
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 _MAKES_FOLDERS = frozenset({"mkdir"})
 """Programs that create folders, which are not new files."""
+_SETS_VARIABLES = frozenset({"source", "."})
+"""A script of the project that loads variables from a file does not show them."""
 
 
 class BashGuard:
@@ -32,8 +36,9 @@ class BashGuard:
     def check(self, evaluation: Evaluation, command: str) -> str | None:
         """Check a command; what is not known before it runs is added to the evaluation."""
         from fairlead.policy.bash._analysis import analyse
+        from fairlead.policy.bash._context import AnalysisContext
 
-        analysis = analyse(command)
+        analysis = analyse(command, AnalysisContext(evaluation.cwd))
         commands = [
             CommandText(simple.text, simple.words, simple.program, implied=simple.implied)
             for simple in analysis.commands
@@ -66,10 +71,10 @@ class BashGuard:
         by_file = self._tools.apply_to_files(evaluation)
         reads_matter = by_file or bool(self._files.unreadable)
         for access in analysis.files:
-            if not reads_matter and access.mode == "read":
+            if (not reads_matter and access.mode == "read") or (not by_file and access.mode == "list"):
                 continue
             if access.folder is None and not access.is_located:
-                evaluation.unknowns.append(f"in which folder {access.path} is")
+                self._add_unlocated(evaluation, access)
                 continue
             depends = access.if_folder is not None or access.unless_folder is not None
             if depends and not _happens(access, evaluation.paths, made):
@@ -79,14 +84,24 @@ class BashGuard:
             try:
                 blocked = self._check_access(evaluation, access, by_file=by_file)
             except TooManyFiles as error:
-                evaluation.unknowns.append(str(error))
+                evaluation.unknowns += [] if access.tracked else [str(error)]
                 continue
             if blocked is not None:
-                return blocked
+                return blocked if access.script is None else f"{blocked} Script: {access.script}"
         return None
 
+    def _add_unlocated(self, evaluation: Evaluation, access: FileAccess) -> None:
+        """Add a question about a file in a folder that is not known; in a script of the project, if it is protected."""
+        if access.tracked:
+            mention = structs.replace(access, mode="any", below=False)
+            add_mentions(evaluation, [mention], self._files, self._own)
+        else:
+            evaluation.unknowns.append(f"in which folder {access.path} is")
+
     def _check_access(self, evaluation: Evaluation, access: FileAccess, *, by_file: bool) -> str | None:
-        check = self._check_read if access.mode == "read" else self._check_edit
+        if access.tracked and access.program in _SETS_VARIABLES:
+            return None
+        check = self._check_read if access.mode in {"read", "list"} else self._check_edit
         target = evaluation.paths.resolve(access.path)
         targets = [target, *expand(access.path, evaluation.paths)] if access.glob else [target]
         if access.if_exists and not access.glob and not target.exists:
@@ -99,6 +114,8 @@ class BashGuard:
         return None
 
     def _check_read(self, evaluation: Evaluation, access: FileAccess, target: ResolvedPath) -> str | None:
+        if access.mode == "list":
+            return None
         blocked = self._files.unreadable.check(evaluation, target)
         if blocked is None and target.is_folder and (access.below or access.mode == "move"):
             return self._files.unreadable.check_below(evaluation, target, access.among)
@@ -110,7 +127,10 @@ class BashGuard:
             return blocked
         writes = access.mode in {"write", "create"}
         adds = writes and access.program not in _MAKES_FOLDERS
-        blocked = self._files.check_edit(evaluation, target, adds=adds, writes=writes)
+        if access.tracked:  # a build writes new and generated files; only those that a rule names are protected
+            blocked = self._files.uneditable.check(evaluation, target)
+        else:
+            blocked = self._files.check_edit(evaluation, target, adds=adds, writes=writes)
         if blocked is None and target.is_folder and whole:
             blocked = self._files.uneditable.check_below(evaluation, target, access.among)
         if blocked is None and access.mode == "move":

@@ -12,8 +12,9 @@ from fairlead.policy.bash._words import is_unknown, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-Mode: TypeAlias = Literal["read", "write", "create", "delete", "move", "any"]
-"""What is done to a file; `any`: it is given to a program of which that is not known."""
+Mode: TypeAlias = Literal["read", "list", "write", "create", "delete", "move", "any"]
+"""What is done to a file. `list`: names and attributes are shown, contents are not. `any`: it is given to a program of
+which that is not known."""
 
 
 class ProgramCall(msgspec.Struct, frozen=True):
@@ -71,6 +72,16 @@ class RunCode(NamedTuple):
     """The arguments of the code."""
 
 
+class RunFile(NamedTuple):
+    """The call runs a script, or the tasks of a task file."""
+
+    word: str
+    language: str | None
+    """The interpreter, `sh` for any shell, or the kind of task file: `make`, `npm`; `None`: its first line says it."""
+    args: list[str]
+    """The arguments of the script, or the names of the tasks."""
+
+
 class Mention(NamedTuple):
     """The call is given a word that may name a file; what it does with the file is not known."""
 
@@ -88,7 +99,7 @@ class UnknownEffect(NamedTuple):
     """What is not known, for the user."""
 
 
-Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | Mention | UnknownEffect
+Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | RunFile | Mention | UnknownEffect
 Program: TypeAlias = "Callable[[ProgramCall], Iterable[Effect]]"
 
 

@@ -16,6 +16,7 @@ from fairlead.policy.bash.programs._calls import (
     ProgramCall,
     RunCode,
     RunCommand,
+    RunFile,
     RunScript,
     UnknownEffect,
     accesses,
@@ -82,6 +83,7 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
     if opts.has("m") and call.program in {"python", "pypy"}:
         at = next((at for at, arg in enumerate(call.args) if re.match(r"-[a-zA-Z]*m", arg)), 0)
         name = call.args[at].partition("m")[2]
+        yield from _module(opts.values("m")[0], operands)
         yield RunCommand([name, *call.args[at + 1 :]] if name else call.args[at + 1 :], implied=True)
         return
     if not codes and not opts.has("m") and (not operands or operands[0] == "-"):
@@ -89,10 +91,25 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
             codes, operands = [quote(call.stdin)], operands[1:]
         elif call.piped and not opts.has("version", "V", "v", "h", "help"):
             yield UnknownEffect(f"{call.program} runs code from another command")
+    if not codes and operands and operands[0] != "-":
+        yield from _script_file(call.program, operands)
     for code in codes:
         if is_unknown(code):
             yield UnknownEffect(f"{call.program} runs code that is only known when it runs")
         yield RunCode(call.program, plain(code), operands)
+
+
+def _script_file(program: str, operands: list[str]) -> Iterator[Effect]:
+    """Yield the effects of running a script file."""
+    yield Access("read", operands[0])
+    yield RunFile(operands[0], program, operands[1:])
+
+
+def _module(name: str, args: list[str]) -> Iterator[Effect]:
+    """Yield the effects of `python -m name`, if the module is a file of the project."""
+    path = name.replace(".", "/")
+    yield RunFile(f"{path}.py", "python", args)
+    yield RunFile(f"{path}/__main__.py", "python", args)
 
 
 def _without_in_place(call: ProgramCall) -> tuple[list[str], bool]:

@@ -15,6 +15,7 @@ from fairlead.policy.bash.programs._calls import (
     Options,
     Program,
     ProgramCall,
+    RunFile,
     RunScript,
     UnknownEffect,
     accesses,
@@ -23,6 +24,7 @@ from fairlead.policy.bash.programs._calls import (
 )
 from fairlead.policy.bash.programs._downloads import DOWNLOADS
 from fairlead.policy.bash.programs._git import git
+from fairlead.policy.bash.programs._task_runners import TASK_RUNNERS
 from fairlead.policy.bash.programs._wrappers import WRAPPERS
 
 if TYPE_CHECKING:
@@ -68,9 +70,16 @@ def _read(call: ProgramCall) -> list[Effect]:
         effects += accesses("write", opts.values("o"))
     elif program == "xxd" and len(opts.operands) > 1:
         effects.append(Access("write", opts.operands[1]))
-    elif program in {"source", "."} and opts.operands and plain(opts.operands[0]).startswith("/dev/"):
-        effects.append(UnknownEffect(f"{program} runs the output of another command"))
+    elif program in {"source", "."} and opts.operands:
+        return _source(call)
     return effects
+
+
+def _source(call: ProgramCall) -> list[Effect]:
+    word, *args = call.args
+    if plain(word).startswith("/dev/"):
+        return [UnknownEffect(f"{call.program} runs the output of another command")]
+    return [Access("read", word), RunFile(word, "sh", args)]
 
 
 def _search(call: ProgramCall) -> list[Effect]:
@@ -227,6 +236,7 @@ PROGRAMS: Final[dict[str, Program]] = {
     **DOWNLOADS,
     **dict.fromkeys(INLINE_CODE_PROGRAMS, _inline_code),
     **WRAPPERS,
+    **TASK_RUNNERS,
     "rm": _remove,
     "rsync": _rsync,
     "dd": _dd,

@@ -14,6 +14,7 @@ from fairlead.policy.bash.programs._calls import (
     Program,
     ProgramCall,
     RunCommand,
+    RunFile,
     RunScript,
     UnknownEffect,
     accesses,
@@ -119,6 +120,7 @@ def _shell(call: ProgramCall) -> Iterator[Effect]:
         yield UnknownEffect(f"{call.program} runs the output of another command")
     else:
         yield Access("read", args[0])
+        yield RunFile(args[0], "sh", args[1:])
 
 
 def _as_user(args: list[str], *, code: bool) -> tuple[list[str], bool]:

@@ -1,0 +1,307 @@
+"""Analyses the scripts that a command runs: from the disk, or as the same command writes them.
+
+A script that git's index has as it is on the disk belongs to the project. What is not known in it is not reported: it
+was there before, and would be asked about at every build. The files that it names are checked like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fairlead.policy.bash._collector import COPIES, change_folder, join_folder, word_path
+from fairlead.policy.bash._commands import TooComplex
+from fairlead.policy.bash._expansion import WORDS
+from fairlead.policy.bash._redirects import RedirectAnalyser
+from fairlead.policy.bash._words import TooManyWords, as_value, is_unknown, plain, quote, unescape
+from fairlead.policy.bash.programs._calls import Effect, RunCode, RunFile, UnknownEffect, basename
+from fairlead.policy.bash.programs._unknown_programs import mentions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tree_sitter import Node
+
+    from fairlead.policy.bash._commands import Input
+    from fairlead.policy.bash._context import AnalysisContext
+
+MAX_SCRIPT_LENGTH: Final = 64 * 1024
+"""The longest text that the shell's parser gets."""
+_MAX_DEPTH: Final = 4
+_MAX_POSITIONAL: Final = 9
+_SLOW: Final = re.compile(r"\||\$\{|<<|`")
+_MAX_SLOW: Final = 2_000
+"""The parser takes quadratic time for these: 50 s for 30 000 pipes."""
+PRIVATE: Final = re.compile("[\U00100000-\U0010ffff]")
+"""Characters that mark words in the analysis."""
+_SHEBANG: Final = re.compile(r"#!\s*(\S+)(?:[ \t]+(.*))?")
+_VERSION: Final = re.compile(r"[\d.]+$")
+_PRINTS: Final = frozenset({"cat", "echo", "printf"})
+_SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "source", "."})
+_LANGUAGES: Final = {
+    "sh": "sh", "bash": "sh", "zsh": "sh", "ksh": "sh", "bats": "sh", "py": "python", "js": "node", "mjs": "node",
+    "cjs": "node", "ts": "node", "mts": "node", "tsx": "node", "pl": "perl", "pm": "perl", "rb": "ruby", "php": "php",
+    "lua": "lua", "R": "Rscript", "awk": "awk", "sed": "sed", "go": "go", "rs": "rust", "tcl": "tclsh",
+}  # fmt: skip
+_TASK_FILES: Final = frozenset({"make", "npm", "just", "task"})
+_FOUND_ABOVE: Final = frozenset({"npm", "just", "task"})
+"""Task files that are also looked for in the folders above."""
+_MAX_ABOVE: Final = 6
+_SAME_SHELL: Final = frozenset({"source", "."})
+_KEEPS_TEXT: Final = frozenset({"chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "chcon", "mkdir"})
+"""Programs that change a file, but not its text."""
+_WRITING_LINE: Final = re.compile(
+    r"write|remove|unlink|delete|rename|replace|truncate|open|\brm|copy|move|system|exec|run", re.IGNORECASE
+)
+
+
+def is_too_long(text: str) -> bool:
+    """Return whether the shell's parser would take too long for a text."""
+    return len(text) > MAX_SCRIPT_LENGTH or (len(text) > _MAX_SLOW and len(_SLOW.findall(text)) > _MAX_SLOW)
+
+
+class Script(NamedTuple):
+    """A script that is run."""
+
+    path: str
+    """As the command names it."""
+    text: str | None
+    """`None` if it is not known."""
+    tracked: bool = False
+
+
+class ScriptAnalyser(RedirectAnalyser):
+    """Analyses the scripts that commands run."""
+
+    depth: int
+
+    def run_file(self, run: RunFile, program: str) -> None:
+        """Analyse a script, or the tasks of a task file."""
+        context = self.collector.context
+        if context is None:
+            return
+        if is_unknown(run.word):
+            if run.language == "sh":
+                self.collector.add_unknown(f"which script {program} runs is only known when it runs: {plain(run.word)}")
+            return
+        found = False
+        for path in self._paths(run.word):
+            for script in self._find(path, context):
+                found = True
+                self._run_script(script, run, program, path)
+        if not found and run.language in _FOUND_ABOVE and "/" not in run.word:
+            self._run_above(run, program, context)
+
+    def _run_above(self, run: RunFile, program: str, context: AnalysisContext) -> None:
+        """Run a task file of the nearest folder above that has one; its commands run in that folder."""
+        for folder in ("/".join([".."] * depth) for depth in range(1, _MAX_ABOVE)):
+            scripts = [
+                (path, script)
+                for path in self._paths(f"{folder}/{run.word}")
+                for script in self._on_disk(path, path, context)
+            ]
+            saved = self.scope.enter_subshell()
+            self.scope.folders = change_folder(self.scope.folders, folder)
+            for path, script in scripts:
+                self._run_script(script, run, program, path)
+            self.scope.leave_subshell(saved)
+            if scripts:
+                return
+
+    def _paths(self, word: str) -> Iterator[str]:
+        path = word_path(word)
+        for folder in self.scope.folders:
+            if folder.path is not None or path[:1] in {"/", "~"}:
+                yield join_folder(folder.path, path)
+
+    def _find(self, path: str, context: AnalysisContext) -> Iterable[Script]:
+        """Return the scripts that may be at a path: as this command writes them, or as they are on the disk."""
+        absolute = context.absolute(path)
+        writers = self.collector.writers_of(absolute) - _KEEPS_TEXT
+        text = self.collector.texts.get(absolute)
+        if text is not None and writers <= {">", "tee"}:
+            return [Script(path, text)]
+        if writers and writers <= COPIES:
+            return [script for source in self.collector.copied() for script in self._on_disk(source, path, context)]
+        return [Script(path, None)] if writers else self._on_disk(path, path, context)
+
+    def _on_disk(self, path: str, name: str, context: AnalysisContext) -> Iterator[Script]:
+        written = self.collector.texts.get(context.absolute(path))
+        if written is not None:
+            yield Script(name, written)
+            return
+        contents = context.read_file(path)
+        if contents is None:
+            return
+        tracked = path == name and context.is_tracked(contents.path)
+        text = None if contents.data is None else contents.data.decode("utf-8", "surrogateescape")
+        yield Script(name, text, tracked)
+
+    def _run_script(self, script: Script, run: RunFile, program: str, path: str) -> None:
+        collector = self.collector
+        if script.text is None:
+            if not script.tracked:
+                collector.add_unknown(f"what {script.path} does, which {program} runs: it cannot be read here")
+            return
+        language = run.language or _language(script.path, script.text)
+        call = path, *run.args
+        if language is None or call in collector.calls:
+            return
+        if len(collector.calls) >= _MAX_DEPTH:
+            if not script.tracked:
+                collector.add_unknown(f"what {script.path} does: too many scripts run one another")
+            return
+        collector.scripts[script.path] = None
+        outer = collector.enter_script(path, call, tracked=script.tracked)
+        try:
+            self._analyse(script, language, run, program)
+        except (TooComplex, RecursionError, TooManyWords):
+            collector.add_unknown(f"what {script.path} does: it is too long or nested too deep")
+        finally:
+            collector.leave_script(outer)
+
+    def _analyse(self, script: Script, language: str, run: RunFile, program: str) -> None:
+        text = script.text or ""
+        if language in _TASK_FILES:
+            self._tasks(text, language, run)
+        elif language == "sh":
+            self._shell_script(script, run.args, same_shell=program in _SAME_SHELL)
+        else:
+            self._code_file(text, language, run, tracked=script.tracked)
+
+    def _shell_script(self, script: Script, args: list[str], *, same_shell: bool) -> None:
+        text = PRIVATE.sub("\ufffd", script.text or "")
+        if is_too_long(text):
+            raise TooComplex
+        if same_shell and not args:
+            self.script(text, same_shell=True)
+            return
+        saved = self.scope.enter_subshell()
+        self._set_positional(script.path, args)
+        try:
+            self.script(text, same_shell=True)
+        finally:
+            if same_shell:
+                self.scope.folders = saved[0]
+            self.scope.leave_subshell(saved)
+
+    def _set_positional(self, path: str, args: list[str]) -> None:
+        """Set `$0`, `$1` and so on, `$@` and `$#`."""
+        values = [None if is_unknown(arg) else (as_value(arg),) for arg in args[:_MAX_POSITIONAL]]
+        values += [("",)] * (_MAX_POSITIONAL - len(values))
+        variables = self.scope.variables
+        variables.update(zip(map(str, range(1, _MAX_POSITIONAL + 1)), values, strict=True))
+        every = None if any(map(is_unknown, args)) else tuple(map(as_value, args)) or ("",)
+        name = as_value(quote(path))
+        variables |= {"@": every, "*": every, "#": (str(len(args)),), "0": (name,), "BASH_SOURCE": (name,)}
+
+    def _code_file(self, text: str, language: str, run: RunFile, *, tracked: bool) -> None:
+        """Analyse a script in another language by the names in it; nobody could answer for all that is not known."""
+        if tracked:
+            text = "\n".join(line for line in text.splitlines() if _WRITING_LINE.search(line))
+        self.apply_effects(_known(text, language, run.args), language)
+
+    def _tasks(self, text: str, language: str, run: RunFile) -> None:
+        from fairlead.policy.bash.tasks._find import find_commands
+
+        for task in find_commands(language, text, [plain(arg) for arg in run.args], self._included):
+            if task.language in {None, "sh"}:
+                self.script(task.text, same_shell=False)
+            else:
+                self.apply_effects(_known(task.text, task.language or "", []), task.language or "")
+
+    def _included(self, name: str) -> str | None:
+        """Return the text of a file that a task file includes."""
+        context = self.collector.context
+        for path in self._paths(quote(name)) if context is not None else ():
+            contents = context.read_file(path) if context is not None else None
+            if contents is not None and contents.data is not None:
+                return contents.data.decode("utf-8", "surrogateescape")
+        return None
+
+    def note_output(self, body: Node, redirects: list[Node], stdin: Input) -> None:
+        """Record the text that `cat`, `echo` or `printf` writes to a file, which a later command may run."""
+        name = self.text(body.children[0])
+        if name not in _PRINTS:
+            return
+        words = self.words([child for child in body.children if child.type in WORDS])
+        text = _printed(words, stdin.text)
+        if text is None:
+            return
+        for redirect in _file_redirects(redirects):
+            targets = self.words([child for child in redirect.children if child.type in WORDS][:1])
+            added = any(child.type == ">>" for child in redirect.children)
+            for target in targets:
+                self.note_text(target, text, added=added)
+
+    def note_input(self, args: list[str], text: str | None) -> None:
+        """Record the text that `tee` writes."""
+        for word in args:
+            if text is not None and not word.startswith("-"):
+                self.note_text(word, text, added="-a" in args)
+
+    def note_text(self, word: str, text: str, *, added: bool = False) -> None:
+        """Record the text that is written to a file."""
+        context = self.collector.context
+        if context is None or is_unknown(word):
+            return
+        for path in self._paths(word):
+            at, texts = context.absolute(path), self.collector.texts
+            texts[at] = texts.get(at, "") + text if added else text
+
+
+def _file_redirects(redirects: Iterable[Node]) -> Iterator[Node]:
+    for redirect in redirects:
+        if redirect.type == "file_redirect" and any(child.type in {">", ">>", ">|"} for child in redirect.children):
+            yield redirect
+        elif redirect.type == "heredoc_redirect":
+            yield from _file_redirects(redirect.children)
+
+
+def _printed(words: list[str], stdin: str | None) -> str | None:
+    """Return what a command prints; `None` if it is only known when it runs."""
+    if any(map(is_unknown, words)):
+        return None
+    program, args = words[0], [plain(word) for word in words[1:]]
+    if program == "cat":
+        return stdin if not args or args == ["-"] else None
+    if program == "printf":
+        return _formatted(args)
+    while args and re.fullmatch(r"-[neE]+", args[0]):
+        args = args[1:]
+    return unescape(" ".join(args)) + "\n"
+
+
+def _formatted(args: list[str]) -> str:
+    if not args:
+        return ""
+    values = iter([*args[1:]])
+    parts = re.split(r"%[-\d.]*[sbdiq]", unescape(args[0]))
+    text = parts[0] + "".join(next(values, "") + part for part in parts[1:])
+    return text + "".join(value + parts[-1] for value in values)
+
+
+def _known(text: str, language: str, args: list[str]) -> Iterator[Effect]:
+    """Yield the effects of code in a file, without what is not known: it cannot be told from what any code does."""
+    from fairlead.policy.bash.programs._inline_code import code_effects  # its expressions take time to compile
+
+    for effect in code_effects(RunCode(language, text, args)):
+        if not isinstance(effect, UnknownEffect):
+            yield effect
+    yield from mentions(args)
+
+
+def _language(path: str, text: str) -> str | None:
+    """Return the interpreter of a script that is run by its name; `None` for a program that is not a script."""
+    if "\0" in text[:1024]:
+        return None
+    match = _SHEBANG.match(text)
+    if match is None:
+        return _LANGUAGES.get(path.rpartition("/")[2].rpartition(".")[2], "sh")
+    words = [match[1], *(match[2] or "").split()]
+    if basename(words[0]) == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word] or ["sh"]
+    program = _VERSION.sub("", basename(words[0]))
+    if program == "node" or program in {"deno", "bun", "tsx", "ts-node"}:
+        return "node"
+    return "sh" if program in _SHELLS else program

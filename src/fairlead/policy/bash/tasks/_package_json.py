@@ -1,0 +1,35 @@
+"""The scripts of a `package.json`, which npm, yarn, pnpm and bun run, with those before and after them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairlead.policy.bash.tasks._types import TaskCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def package_commands(text: str, args: list[str]) -> Iterator[TaskCommand]:
+    """Yield the commands of a script; the arguments behind its name are appended to the script itself."""
+    name, rest = args[0], args[1:]
+    scripts = _scripts(text)
+    for step in (f"pre{name}", name, f"post{name}"):
+        command = scripts.get(step)
+        if isinstance(command, str):
+            yield TaskCommand(" ".join([command, *map(_quoted, rest)]) if step == name else command)
+
+
+def _scripts(text: str) -> dict[str, Any]:
+    try:
+        document = msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
+    except (msgspec.DecodeError, UnicodeError):
+        return {}
+    scripts = document.get("scripts") if isinstance(document, dict) else None
+    return scripts if isinstance(scripts, dict) else {}
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"
