@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         format_version,
     )
     from fairlead.clients._installs import install_lock
+    from fairlead.clients._other_agents import OTHER_AGENT_PACKAGES, OTHER_AGENTS
     from fairlead.clients._patches import patch_paths
     from fairlead.clients._programs import (
         COMPILE_LAUNCHER,
@@ -51,6 +52,8 @@ __all__ = [
     "COMPILE_LAUNCHER",
     "DEFAULT_CLIENT",
     "LAUNCHER",
+    "OTHER_AGENTS",
+    "OTHER_AGENT_PACKAGES",
     "PYTHON_LAUNCHER",
     "Answer",
     "Client",
@@ -197,6 +200,7 @@ __getattr__ = lazy_exports(
             "format_version",
         ),
         "_installs": ("install_lock",),
+        "_other_agents": ("OTHER_AGENTS", "OTHER_AGENT_PACKAGES"),
         "_programs": (
             "COMPILE_LAUNCHER",
             "LAUNCHER",

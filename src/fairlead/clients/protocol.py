@@ -104,6 +104,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     """File names of the program."""
     packages: tuple[str, ...] = ()
     """Packages that contain it, as `npx` and the like name them, and as they stand in its path."""
+    sdk_packages: tuple[str, ...] = ()
+    """Packages by which a program of the agent's own starts it."""
     options_without_hooks: frozenset[str] = frozenset()
     """Options with which it runs other hooks than those installed, or none."""
     variables_without_hooks: frozenset[str] = frozenset()
@@ -115,7 +117,12 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a command line starts the program: by its name, or as a script of its package."""
         if any(word.rpartition("/")[2] in self.names for word in words[:1]):
             return True
-        return any(f"/{package}/" in f"/{word}" for package in self.packages for word in words[:3])
+        return any(f"/{package}/" in f"/{_without_version(word)}/" for package in self.packages for word in words[:3])
+
+
+def _without_version(package: str) -> str:
+    """Return a package's name, or a path, without a version: `@scope/name` of `@scope/name@1.2`."""
+    return package[:1] + package[1:].partition("@")[0] if package[:1] == "@" else package
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ VARIABLES = Variables(
 PROGRAM = Program(
     names=("claude",),
     packages=("@anthropic-ai/claude-code", "claude/versions"),  # the second is where the native build is installed
+    sdk_packages=("claude_agent_sdk", "claude-agent-sdk", "claude_code_sdk", "@anthropic-ai/claude-code"),
     options_without_hooks=frozenset({"--settings", "--setting-sources", "--bare", "--safe-mode", "--restricted"}),
     variables_without_hooks=frozenset(
         {

@@ -63,6 +63,7 @@ class Collector:
         self.mentions: dict[FileAccess, None] = {}
         self.programs: dict[str, None] = {}
         self.scripts: dict[str, None] = {}
+        self.assigned: dict[str, None] = {}
 
     def add_unknown(self, text: str) -> None:
         """Add what is not known before the command runs."""
@@ -147,6 +148,7 @@ class Collector:
             tuple(self.mentions),
             tuple(self.programs),
             tuple(self.scripts),
+            tuple(self.assigned),
         )
 
     def _files(self) -> tuple[FileAccess, ...]:

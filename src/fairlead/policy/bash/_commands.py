@@ -249,6 +249,7 @@ class CommandAnalyser(Expander):
             self._assign(self.text(name), [value], added=sign == "+=", indexed=node.children[0] != name)
 
     def _assign(self, name: str, words: list[str], *, added: bool | None, indexed: bool) -> None:
+        self.collector.assigned[name] = None
         variables = self.scope.variables
         old = variables.get(name, ())
         new: tuple[str, ...] | None = tuple(map(as_value, words))

@@ -73,3 +73,5 @@ class Analysis(msgspec.Struct, frozen=True):
     """The programs that are called and not known."""
     scripts: tuple[str, ...] = ()
     """The scripts on the disk that were read and analysed."""
+    assigned: tuple[str, ...] = ()
+    """The names of the variables that are set, for one command or for the shell."""

@@ -53,6 +53,8 @@ class BashGuard:
             evaluation.unknowns += analysis.unknown_reads if self._files.unreadable else ()
         elif blocked is not None:
             evaluation.unknowns.clear()
+        if blocked is None and self._own is not None:
+            blocked = self._own.commands.check(evaluation, analysis, command)
         return blocked
 
     def _matters(self, command: str) -> bool:

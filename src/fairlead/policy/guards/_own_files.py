@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.clients import known_clients
+from fairlead.policy.guards._own_commands import OwnCommands
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._resolve import BaseFolder
 
@@ -32,6 +33,7 @@ class OwnFiles:
 
     def __init__(self, layers: Iterable[Layer], environ: Mapping[str, str] = os.environ) -> None:
         layers = tuple(layers)
+        self.commands = OwnCommands(environ)
         clients = [client.own_files(environ) for client in known_clients()]
         self._project_files = tuple(name for own in clients for name in own.project_files)
         self._anywhere = (*_ANYWHERE, *(f"/{name}".lower() for name in self._project_files))

@@ -1,0 +1,340 @@
+"""Commands that switch the guards off: Fairlead's own, package managers, signals, services, clients without hooks.
+
+The hook is started by the client, not by the agent's shell: a variable in a command matters for a client that the
+command starts, and for what outlives the command. `PYTHONPATH=src pytest` changes nothing for a guard.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
+from fairlead.paths import FOLDER_VARIABLES
+from fairlead.policy.guards._own_findings import Finding, basename, is_open, operands
+from fairlead.policy.guards._own_packages import judge_packages
+from fairlead.policy.guards._own_processes import FINDERS, PROCESSES, sets_variables
+from fairlead.policy.guards._verdict import RuleCheck
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from fairlead.clients import Client
+    from fairlead.policy.bash._analysis import Analysis
+    from fairlead.policy.guards._verdict import Evaluation
+
+_RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it leaves the guards in force")
+_NAMES = frozenset({"fairlead", "fairlead-hook"})
+_FOR_A_PERSON = frozenset(
+    {
+        *(("uninstall",), ("install",), ("hooks", "uninstall"), ("hooks", "install")),
+        *(("daemon", "stop"), ("daemon", "restart"), ("trust",), ("untrust",), ("answer",)),
+    }
+)
+"""The first words of Fairlead's commands that are left to a person."""
+_NAMING_OPTIONS = frozenset(
+    {
+        *("-C", "--prefix", "--cwd", "--dir", "--directory", "--project", "--name", "-n", "-p", "--workdir", "-w"),
+        *("--filter", "--tag", "-t", "-k", "--group", "--workspace", "--package", "--context", "--namespace"),
+    }
+)
+"""Options of other programs whose value may be `fairlead`, as the name of a folder or a project."""
+_SHOWS_ONLY = frozenset({"-h", "--help", "--dry-run", "--list"})
+_FORGED_EVENTS = frozenset({"sessionstart", "setup"})
+"""Events by which Fairlead learns that a person has begun a session."""
+_LOADER_VARIABLES = frozenset(
+    {
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONINSPECT"),
+        *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH"),
+        *("BASH_ENV", "ENV", "NODE_OPTIONS", "BUN_OPTIONS"),
+    }
+)
+"""Variables by which a program loads other code than its own."""
+_HARMLESS_VARIABLES = frozenset({"FAIRLEAD_DEBUG", "FAIRLEAD_COMPLETE", "FAIRLEAD_STAY", "FAIRLEAD_RULES"})
+_OTHER_USERS = frozenset({"sudo", "doas", "su", "runuser", "chroot"})
+_TEXT_PROGRAMS = frozenset(
+    {
+        *("echo", "printf", "cat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "git", "gh", "glab", "sed", "jq", "yq"),
+        *(
+            "ls",
+            "test",
+            "[",
+            "[[",
+            "head",
+            "tail",
+            "less",
+            "wc",
+            "diff",
+            "cp",
+            "mv",
+            "ln",
+            "mkdir",
+            "rm",
+            "touch",
+            "find",
+        ),
+        *("fd", "cd", "pushd", "stat", "file", "tree", "which", "type", "man", "make", "pytest", "tar", "sort", "uniq"),
+        *("ruff", "mypy", "code", "vim", "nvim", "nano", "read", "local", "declare", "tee", "cut", "tr", "du", "pgrep"),
+    }
+)
+"""Programs that do not run what stands in their arguments, or whose commands are analysed elsewhere."""
+_INTERPRETERS = re.compile(r"(?:python|pypy|node|deno|bun|perl|ruby|php|lua|osascript|tclsh|Rscript)[\d.]*")
+_SCHEDULERS = frozenset({"at", "batch", "crontab", "systemd-run", "tmux", "screen", "launchctl", "dtach", "expect"})
+_SWITCH_OFF = re.compile(
+    r"fairlead(?:-hook)?\W+(?:[\w.]+\W+){0,3}?(?:uninstall|install|stop|restart|untrust|trust|--force)\b|/v1/stop\b"
+    r"|/v1/events/SessionStart",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"fairlead[\s\S]{0,400}?\b(?:uninstall|untrust|trust|stop|kill|terminate|unlink|rmtree|main)\b|"
+    r"(?:kill|uninstall|rmtree|unlink)[\s\S]{0,200}?fairlead",
+    re.IGNORECASE,
+)
+_MATTERS = re.compile(
+    r"fairlead|kill|systemctl|launchctl|loginctl|service|pip|\buv|conda|mamba|poetry|pdm|rye|hatch|pixi|easy_install|"
+    r"venv|ensurepip|brew|apt|dnf|yum|pacman|apk|zypper|daemon\.sock|daemon\.lock|/v1/",
+    re.IGNORECASE,
+)
+_ASSIGNMENT = re.compile(r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?=")
+
+
+class OwnCommands:
+    """Judges the commands of an analysis by whether they switch the guards off."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._clients = tuple(known_clients())
+        names = {*OTHER_AGENTS, *OTHER_AGENT_PACKAGES, *_NAMES}
+        variables = {"FAIRLEAD_"}
+        for client in self._clients:
+            names.update(client.program.names, client.program.packages, client.program.sdk_packages)
+            variables |= client.program.variables_without_hooks
+        words = "|".join(map(re.escape, sorted(names | variables)))
+        self._mentioned = re.compile(f"{_MATTERS.pattern}|{words}", re.IGNORECASE)
+        self._environ = environ
+
+    def check(self, evaluation: Evaluation, analysis: Analysis, command: str) -> str | None:
+        """Return why a command may not run; what may as well be harmless is added to the evaluation as a question."""
+        text = " ".join([one.text for one in analysis.commands])
+        if not self._mentioned.search(text) and not self._mentioned.search(command):
+            return None
+        findings = list(dict.fromkeys(self._findings(analysis, text, command, evaluation.cwd)))
+        certain = next((one for one in findings if one.is_certain), None)
+        if certain is not None:
+            evaluation.start_subject(command)
+            return evaluation.add_match(_RULE, certain.what, "block", _refusal(evaluation.tool, certain.what))
+        evaluation.unknowns += [f"it may be meant for {one.what}" for one in findings]
+        return None
+
+    def _findings(self, analysis: Analysis, text: str, command: str, cwd: str) -> Iterator[Finding]:
+        commands = [one.words for one in analysis.commands if one.words]
+        variables = _variables(commands, analysis.assigned)
+        programs = {basename(words[0]) for words in commands}
+        lower = f"{text} {command}".lower()
+        for words in commands:
+            yield from _judge_fairlead(words, variables)
+            yield from judge_packages(words, cwd, lower, lambda path: _in_environment(path, cwd))
+            yield from _judge_process(words, lower, programs)
+            yield from self._judge_client(words, variables, programs)
+            yield from _judge_other_agent(words)
+        yield from self._judge_variables(commands, analysis.assigned)
+        yield from _judge_text(commands, programs, f"{text}\n{command}")
+        if any(map(_INTERPRETERS.fullmatch, programs)):
+            yield from self._judge_code(command)
+
+    # -- clients ---------------------------------------------------------------------------------------
+
+    def _judge_client(self, words: Sequence[str], variables: set[str], programs: set[str]) -> Iterator[Finding]:
+        for client in self._clients:
+            if not client.program.matches(words):
+                continue
+            without = f"starting {client.title} without Fairlead's hooks"
+            if _takes_hooks_off(client, words) or _turns_off(client, variables):
+                yield Finding(without)
+            elif any(map(is_open, words[1:])) and not _is_prompt(words):
+                yield Finding(without, is_certain=False)
+            elif not _OTHER_USERS.isdisjoint(programs):
+                yield Finding(f"starting {client.title} as another user, who has other hooks", is_certain=False)
+            elif not {"cd", "pushd"}.isdisjoint(programs) and not self._has_user_hooks(client):
+                yield Finding(f"starting {client.title} in a folder where no hooks are installed", is_certain=False)
+
+    def _has_user_hooks(self, client: Client) -> bool:
+        files = client.own_files(self._environ).files
+        return any(b"fairlead-hook" in _read(file) for file in files)
+
+    # -- variables and code ------------------------------------------------------------------------------
+
+    def _judge_variables(self, commands: Sequence[Sequence[str]], assigned: Sequence[str]) -> Iterator[Finding]:
+        """Judge what is exported, or kept for later processes. The client's own variables matter to any program."""
+        kept = {name for words in commands for name in sets_variables(basename(words[0]), words[1:])}
+        given = _variables(commands, assigned)
+        runs_others = any(basename(words[0]) not in _NAMES | _TEXT_PROGRAMS for words in commands)
+        for client in self._clients:
+            names = client.program.variables_without_hooks & (given if runs_others else kept)
+            names |= {name for name in kept if name in _client_variables(client) or _is_ours(name)}
+            if names:
+                yield Finding(f"giving {client.title} other settings ({', '.join(sorted(names))})")
+        ours = set(filter(_is_ours, given))
+        if ours and runs_others:
+            yield Finding(f"giving other folders to Fairlead ({', '.join(sorted(ours))})", is_certain=False)
+
+    def _judge_code(self, command: str) -> Iterator[Finding]:
+        """Judge inline code by what it mentions."""
+        if _CODE.search(command):
+            yield Finding("changing or stopping Fairlead from inline code", is_certain=False)
+        for client in self._clients:
+            if any(package in command for package in client.program.sdk_packages):
+                yield Finding(f"starting {client.title} from inline code", is_certain=False)
+
+
+def _refusal(tool: str, what: str) -> str:
+    return (
+        f"Blocked {tool} operation: preToolUse.protectOwnFiles keeps agents from {what}. "
+        f"Only the user can do that, in a terminal of their own."
+    )
+
+
+# -- Fairlead's own commands ---------------------------------------------------------------------------
+
+
+def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Finding]:
+    args = _fairlead_args(words)
+    if args is None:
+        return
+    named = operands(args)
+    while named and _is_fairlead(named[0]):  # `uvx --from fairlead fairlead …`
+        named = named[1:]
+    line = " ".join(["fairlead", *named[:2]])
+    if not _SHOWS_ONLY.isdisjoint(args) or named[:1] == ["help"]:
+        return
+    if any(map(is_open, named[:2])):
+        yield Finding(f"running `{line}`, of which is not known what it does")
+    elif tuple(named[:1]) in _FOR_A_PERSON or any((named[0], word) in _FOR_A_PERSON for word in named[1:]):
+        yield Finding(f"running `{line}`")
+    elif named[:1] == ["init"] and not {"--force", "--install"}.isdisjoint(args):
+        yield Finding("replacing the policy with `fairlead init`")
+    elif named and named[0].replace("-", "").replace("_", "").lower() in _FORGED_EVENTS:
+        yield Finding("telling Fairlead that a session begins")
+    elif not _LOADER_VARIABLES.isdisjoint(variables) and basename(words[0]) in _NAMES:
+        yield Finding("running Fairlead with other code than its own")
+
+
+def _fairlead_args(words: Sequence[str]) -> Sequence[str] | None:
+    """Return the arguments of Fairlead in a command, behind whatever program starts it; `None` if it is none."""
+    if basename(words[0]) in _NAMES:
+        return words[1:]
+    if basename(words[0]) in _TEXT_PROGRAMS:
+        return None
+    for at, word in enumerate(words[1:], 1):
+        before = words[at - 1]
+        if word.startswith("-mfairlead"):
+            return words[at + 1 :]
+        if _is_fairlead(word) and before not in _NAMING_OPTIONS:
+            return words[at + 1 :]
+    return None
+
+
+def _is_fairlead(word: str) -> bool:
+    name = basename(re.split(r"[@=\[]", word, maxsplit=1)[0])
+    return name in _NAMES or name.startswith(("fairlead.cli", "fairlead.__main__"))
+
+
+def _judge_text(commands: Sequence[Sequence[str]], programs: set[str], text: str) -> Iterator[Finding]:
+    """Judge a command line in an argument, which a program may run at once, or later and outside of the session."""
+    if not _SCHEDULERS.isdisjoint(programs) and (found := _SWITCH_OFF.search(text)):
+        yield Finding(f"running `{_shortened(found[0])}`")
+    for words in commands:
+        if basename(words[0]) in _TEXT_PROGRAMS or basename(words[0]) in _NAMES:
+            continue
+        for word in words[1:]:
+            if found := _SWITCH_OFF.search(word):
+                yield Finding(f"running `{_shortened(found[0])}`", is_certain="/v1/" in found[0])
+
+
+# -- the parts of a command ----------------------------------------------------------------------------
+
+
+def _judge_process(words: Sequence[str], text: str, programs: set[str]) -> Iterator[Finding]:
+    program = basename(words[0])
+    judge = PROCESSES.get(program)
+    if judge is None and "kill" in programs:
+        judge = FINDERS.get(program)
+    if judge is not None:
+        yield from judge(words[1:], text)
+    if any(word.endswith(("fairlead/daemon.sock", "fairlead/run/daemon.sock")) for word in words[1:]):
+        yield Finding("talking to Fairlead's daemon", is_certain=program not in _TEXT_PROGRAMS)
+
+
+def _judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
+    program = basename(words[0])
+    package = words[0] if words[0][:1] != "@" else "@" + words[0][1:].partition("@")[0]
+    program = OTHER_AGENT_PACKAGES.get(package.partition("@")[0] if package[:1] != "@" else package, program)
+    starts = OTHER_AGENTS.get(program)
+    if starts is None or (starts and starts.isdisjoint(words)) or _only_shows(words[1:]):
+        return
+    yield Finding(f"starting {program}, an agent whose tool calls no policy checks", is_certain=False)
+
+
+_NO_AGENT = frozenset(
+    {"login", "logout", "mcp", "help", "version", "update", "upgrade", "config", "auth", "completion"}
+)
+
+
+def _only_shows(args: Sequence[str]) -> bool:
+    shows = {"--version", "-V", "-v", "--help", "-h"}
+    return not shows.isdisjoint(args) or any(word in _NO_AGENT for word in operands(args)[:1])
+
+
+def _takes_hooks_off(client: Client, words: Sequence[str]) -> bool:
+    return any(word.partition("=")[0] in client.program.options_without_hooks for word in words[1:])
+
+
+def _turns_off(client: Client, variables: set[str]) -> bool:
+    return not _client_variables(client).isdisjoint(variables) or any(map(_is_ours, variables))
+
+
+def _is_ours(variable: str) -> bool:
+    return variable.startswith("FAIRLEAD_") and variable not in _HARMLESS_VARIABLES
+
+
+def _client_variables(client: Client) -> set[str]:
+    return {*client.program.variables_without_hooks, *_LOADER_VARIABLES, *FOLDER_VARIABLES}
+
+
+def _is_prompt(words: Sequence[str]) -> bool:
+    """Return whether what is not known is a text with blanks, or the value after `-p`: a prompt, and no option."""
+    unknown = [at for at, word in enumerate(words) if is_open(word)]
+    return all(" " in words[at] or words[at - 1] in {"-p", "--print", "--"} for at in unknown)
+
+
+def _variables(commands: Iterable[Sequence[str]], assigned: Iterable[str]) -> set[str]:
+    """Return the names of the variables that a command sets, also those in the arguments of `env` and the like."""
+    names = {
+        match[1]
+        for words in commands
+        if basename(words[0]) not in _TEXT_PROGRAMS
+        for match in map(_ASSIGNMENT.match, words)
+        if match
+    }
+    return names.union(assigned)
+
+
+def _in_environment(path: str, cwd: str) -> bool:
+    """Return whether a path is in the environment that Fairlead runs from. A program there may be a symbolic link."""
+    full = os.path.join(cwd, os.path.expanduser(path))
+    places = {f"{os.path.realpath(full)}/", f"{os.path.realpath(os.path.dirname(full))}/"}
+    own = (f"{sys.prefix}/", f"{os.path.realpath(sys.prefix)}/")
+    return any(place.startswith(own) for place in places)
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return b""
+
+
+def _shortened(text: str) -> str:
+    return " ".join(text.split())[:80]

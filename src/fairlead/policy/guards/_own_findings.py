@@ -1,0 +1,61 @@
+"""What the guard on itself finds in a command, and the reading of words that its parts share."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_OPEN = re.compile(r"[$`]|\(input from a pipe\)")
+"""In a word of a simple command: a part of it is only known when it runs."""
+_REQUIREMENT = re.compile(r"[\[=<>~!@; ]")
+
+
+class Finding(NamedTuple):
+    """A way to switch the guards off."""
+
+    what: str
+    """What would be done, as it completes "keeps agents from …"."""
+    is_certain: bool = True
+    """`False`: it may as well be harmless, so the user is asked."""
+
+
+def is_open(word: str) -> bool:
+    """Return whether a word is only known when the command runs."""
+    return _OPEN.search(word) is not None
+
+
+def basename(word: str) -> str:
+    """Return a word without its folders."""
+    return word.rstrip("/").rpartition("/")[2]
+
+
+def operands(args: Iterable[str]) -> list[str]:
+    """Return the arguments that are no options."""
+    return [arg for arg in args if not arg.startswith("-")]
+
+
+def option_values(args: Sequence[str], *names: str) -> Iterator[str]:
+    """Yield the values of options: `--target x`, `--target=x`, `-tx`."""
+    for at, arg in enumerate(args):
+        for name in names:
+            if arg == name:
+                yield from args[at + 1 : at + 2]
+            elif name.startswith("--") and arg.startswith(f"{name}="):
+                yield arg.partition("=")[2]
+            elif not name.startswith("--") and arg.startswith(name) and not arg.startswith("--"):
+                yield arg[len(name) :]
+
+
+def distribution(word: str) -> str:
+    """Return the name of the package that a requirement, an archive or a URL is of: `fairlead` for `fairlead==1`."""
+    if "://" in word or word.startswith("git+") or "/" in word or word.endswith((".whl", ".tar.gz", ".zip")):
+        named = re.match(r"([A-Za-z0-9_.-]+?) ?@ ?", word)
+        last = basename(word.partition("#")[0].partition("?")[0])
+        egg = re.search(r"#egg=([\w.-]+)", word)
+        name = egg[1] if egg else named[1] if named else re.split(r"-\d|\.git|@", last)[0]
+    else:
+        name = _REQUIREMENT.split(word)[0]
+    return re.sub(r"[-_.]+", "-", name).lower()
