@@ -74,6 +74,7 @@ def verdict(project: Path, tool: str, tool_input: dict[str, Any], **rules: list[
         ("mcp__sh__run", {"command": ["bash", "-lc", "rm .env"], "workdir": "{p}"}),
         ("mcp__sh__run", {"commands": ["ls", "rm .env"]}),
         ("mcp__sh__run", {"steps": [{"run": {"command": "rm key", "working_directory": "{p}/vault"}}]}),
+        ("mcp__sh__run", {"steps": [{"run": "ls"}, {"run": "rm .env"}]}),
         ("mcp__sh__exec", {"program": "tee", "argv": [".env"]}),
         ("mcp__sh__run", {"command": "echo x", "args": [">", ".env"], "shell": True}),
         ("mcp__tmux__send_keys", {"pane": "1", "keys": "rm .env"}),
@@ -169,6 +170,9 @@ def test_what_does_not_change_a_protected_file_passes(tool: str, tool_input: dic
         ("WebFetch", {"url": "file://{p}/.env", "prompt": "read"}, "block"),
         ("Glob", {"path": "vault", "pattern": "*"}, "pass"),
         ("Grep", {"pattern": "KEY"}, "block"),
+        ("Grep", {"pattern": "KEY", "type": "py"}, "pass"),
+        ("Grep", {"pattern": "KEY", "type": "config"}, "block"),
+        ("mcp__fs__search_files", {"path": "vault", "pattern": "KEY"}, "block"),
     ],
 )
 def test_unreadable_files_are_not_read_by_any_tool_and_may_be_listed(

@@ -79,7 +79,7 @@ _ROLES: dict[str, Role] = _by_word(
         "asset assets origin image",
         "base": "cwd workdir root base workspace repo repository",
         "glob": "glob globs pattern patterns include includes mask wildcard",
-        "command": "command commands cmd cmds cmdline shell bash",
+        "command": "command commands cmd cmds cmdline shell bash run exec",
         "args": "args argv arguments",
         "program": "program executable binary",
         "code": "code script snippet sql expression javascript python js function",
@@ -146,7 +146,9 @@ def _verb(words: list[str]) -> Verb:
         return "unknown"
     verb = stricter(*verbs) if {"and", "or"} & set(words) else verbs[0]
     named = set(words)
-    if verb in {"read", "search"} and (_LIST_WORDS & named or (named & {"find", "search"} and _FILE_WORDS & named)):
+    if verb == "search" and _FILE_WORDS & named:
+        return "read"  # of `search_files` it is not clear whether it searches contents or names
+    if verb == "read" and (_LIST_WORDS & named or ("find" in named and _FILE_WORDS & named)):
         return "list"
     return "make_folder" if verb == "write" and _FOLDER_WORDS & named and {"create", "make", "new"} & named else verb
 

@@ -41,6 +41,21 @@ _DEFAULT_SUBAGENT = "general-purpose"
 """What the client starts if the call names no type."""
 _FILE_KEYS = ("file_path", "notebook_path", "path", "filename")
 PATH_KEYS = _FILE_KEYS
+_TYPE_PATTERNS: dict[str, tuple[str, ...]] = {
+    "c": ("*.[chH]", "*.cats"),
+    "cpp": ("*.[ChH]", "*.cc", "*.[ch]pp", "*.[ch]xx", "*.hh", "*.inl"),
+    "css": ("*.css", "*.scss"),
+    "go": ("*.go",),
+    "html": ("*.htm", "*.html", "*.ejs"),
+    "java": ("*.java", "*.jsp", "*.jspx", "*.properties"),
+    "js": ("*.js", "*.jsx", "*.mjs", "*.cjs", "*.vue"),
+    "md": ("*.md", "*.markdown", "*.mdown", "*.mdwn", "*.mkd", "*.mkdn", "*.mdx"),
+    "php": ("*.php*", "*.phtml"),
+    "py": ("*.py", "*.pyi"),
+    "rust": ("*.rs",),
+    "ts": ("*.ts", "*.tsx", "*.cts", "*.mts"),
+}
+"""Types of files that Grep takes, as ripgrep defines them. Any other type may be any file."""
 _SUMMARY_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subagent_type")
 
 
@@ -111,7 +126,7 @@ def _search(tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
         paths.append(f"{tool_input.get('path') or '.'}/{glob}")
     if not tool_input.get("path"):
         paths.append(".")
-    among = _file_names(glob)
+    among = _file_names(glob) or _TYPE_PATTERNS.get(str(tool_input.get("type")), ())
     return ToolCall("search", tuple(PathAccess(path, "read", below=True, among=among) for path in paths))
 
 
