@@ -20,8 +20,9 @@ from fairlead.policy.config._types import Layer, Policy, PreToolUse
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._verdict import Evaluation
 from fairlead.policy.paths._git_ignored import find_ignored
-from fairlead.policy.paths._gitignore import Pattern, PatternError, PatternList, PatternSet, translate
+from fairlead.policy.paths._gitignore import Pattern, PatternList, PatternSet
 from fairlead.policy.paths._resolve import BaseFolder, PathResolver, ResolvedPath, resolve
+from fairlead.policy.paths._translate import MAX_ALTERNATIVES, PatternError, translate
 from fairlead.process import CancellationToken
 
 if TYPE_CHECKING:
@@ -395,3 +396,49 @@ def test_a_worktree_shares_the_excludes_of_its_repository(repository: Path) -> N
     subprocess.run([*git, "worktree", "add", "-q", "../tree"], check=True, capture_output=True)
 
     assert find_ignored(PathResolver(os.fspath(repository.parent / "tree")).resolve("excluded.txt"))
+
+
+# -- as people write them ------------------------------------------------------------------------------
+
+
+@for_each(
+    ("pattern", "path", "expected"),
+    [
+        ("./secret.txt", "secret.txt", True),
+        ("./secret.txt", "src/secret.txt", False),
+        ("././src/./deep", "src/deep/x", True),
+        ("src/./main.py", "src/main.py", True),
+        ("{p}/secret.txt", "secret.txt", True),
+        ("{p}/src/*.py", "src/main.py", True),
+        ("{p}/src/*.py", "src/deep/main.py", False),
+        ("{p}", "src/main.py", True),
+        ("{p}/", "secret.txt", True),
+        ("{p}2/secret.txt", "secret.txt", False),
+        ("*.{lock,pem}", "src/a.pem", True),
+        ("*.{lock,pem}", "a.lock", True),
+        ("*.{lock,pem}", "a.lock2", False),
+        ("./{src,lib}/**/*.{py,pyi}", "lib/a/b.pyi", True),
+        ("{src/,docs}", "docs", True),
+        ("{src/,docs}", "lib", False),
+        ("a{b,c{d,e}}", "ace", True),
+        ("a{b}", "a{b}", True),
+        (r"a\{b,c\}", "a{b,c}", True),
+        (r"a\{b,c\}", "ab", False),
+        ("cle\u0301.txt", "cl\u00e9.txt", True),
+        ("cl\u00e9.txt", "cle\u0301.txt", True),
+    ],
+)
+def test_a_pattern_means_what_people_mean_by_it(pattern: str, path: str, folder: Path, *, expected: bool) -> None:
+    written = pattern.replace("{p}", str(folder))
+    assert (matched([written], path, folder) is not None) == expected
+
+
+def test_what_is_written_so_is_also_reincluded(folder: Path) -> None:
+    assert matched(["*.{txt,py}", "!./secret.{txt,py}"], "secret.txt", folder) is None
+    assert matched(["*.{txt,py}", "!./secret.{txt,py}"], "src/main.py", folder) == "*.{txt,py}"
+
+
+def test_a_pattern_with_too_many_alternatives_is_an_error(folder: Path) -> None:
+    pattern = "{a,b}" * 10
+    with pytest.raises(PatternError, match=f"more than {MAX_ALTERNATIVES} alternatives"):
+        Pattern(pattern, BaseFolder.at(str(folder)))

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._hooks import register_guards
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._template import render_policy, with_schema_header
-    from fairlead.policy.paths._gitignore import PatternError, PatternList
+    from fairlead.policy.paths._gitignore import PatternList
+    from fairlead.policy.paths._translate import PatternError
 
 __all__ = [
     "MAX_MISTAKES",
@@ -118,6 +119,7 @@ __getattr__ = lazy_exports(
         "guards._hooks": ("register_guards",),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._template": ("render_policy", "with_schema_header"),
-        "paths._gitignore": ("PatternError", "PatternList"),
+        "paths._gitignore": ("PatternList",),
+        "paths._translate": ("PatternError",),
     },
 )

@@ -37,10 +37,11 @@ def file_pattern(text: str) -> str | None:
 
 
 def _gitignore_error(text: str) -> str | None:
-    from fairlead.policy.paths._gitignore import PatternError, translate
+    from fairlead.policy.paths._translate import PatternError, expand_braces, translate
 
     try:
-        translate(text)
+        for option in expand_braces(text):
+            translate(option)
     except PatternError as error:
         return f"is not a gitignore pattern: {error}; git would ignore it"
     return None

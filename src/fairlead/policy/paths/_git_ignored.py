@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.policy.paths._gitignore import Pattern, PatternError, self_and_parents
+from fairlead.policy.paths._gitignore import Pattern, self_and_parents
 from fairlead.policy.paths._resolve import BaseFolder
+from fairlead.policy.paths._translate import PatternError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,212 @@
+"""Translates gitignore patterns to regular expressions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ANY_FOLDERS = "(?:[^/]+/)*?"
+_POSIX_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": r"\x21-\x7e",
+    "lower": "a-z",
+    "print": r"\x20-\x7e",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\s",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
+MAX_ALTERNATIVES = 100
+_BRACES = re.compile(r"(?<!\\)\{((?:[^{}\\]|\\.)*,(?:[^{}\\]|\\.)*)\}")
+_POSIX_CLASS = re.compile(r"\[:([^\]]*):\]")
+
+
+class PatternError(ValueError):
+    """A pattern that matches nothing in git."""
+
+
+class Translated(msgspec.Struct, frozen=True):
+    """A pattern as regular expressions."""
+
+    self_or_parent: str
+    """For the start of a path: what the pattern names, or anything below that."""
+    itself: str
+    """For exactly what the pattern names; folders end with a slash."""
+    negated: bool
+
+
+def translate(pattern: str) -> Translated:
+    """Translate one pattern. Raises `PatternError` if it matches nothing in git."""
+    text = _without_trailing_blanks(pattern)
+    negated = text.startswith("!")
+    text = text[negated:]
+    only_folders = text.endswith("/")
+    inner = text.rstrip("/") if only_folders else text
+    if not inner.strip("/"):
+        raise PatternError(f"{pattern!r} names nothing")
+    try:
+        segments = [segment for segment in _segments(inner) if segment]
+    except PatternError as error:
+        raise PatternError(f"{pattern!r}: {error}") from None
+    anchored = "/" in inner
+    body = _body(segments if anchored else [["*", "*"], *segments])
+    ends = ("/", "/") if only_folders else (r"(?:/|\Z)", "/?")
+    return Translated(body + ends[0], body + ends[1], negated)
+
+
+def _without_trailing_blanks(text: str) -> str:
+    """Drop the blanks at the end, but one that a backslash escapes."""
+    stripped = text.rstrip(" \t\r\n")
+    backslashes = len(stripped) - len(stripped.rstrip("\\"))
+    return text[: len(stripped) + 1] if backslashes % 2 else stripped
+
+
+def _segments(text: str) -> Iterator[list[str]]:
+    """Yield the parts between slashes, each as a list: `*` for a star, an expression for any other character."""
+    segment: list[str] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        at += 1
+        if char == "/":
+            yield segment
+            segment = []
+        elif char == "[":
+            expression, at = _character_class(text, at)
+            segment.append(expression)
+        elif char == "\\":
+            segment.append(re.escape(_escaped(text, at)))
+            at += 1
+        else:
+            segment.append({"*": "*", "?": "[^/]"}.get(char) or re.escape(char))
+    yield segment
+
+
+def _escaped(text: str, at: int) -> str:
+    if at >= len(text):
+        raise PatternError("it ends with a backslash")
+    return text[at]
+
+
+def _body(segments: list[list[str]]) -> str:
+    """Join the segments. Between two `**`, the first folder where a group matches is as good as any other."""
+    if _is_any_folders(segments[-1]):
+        segments = [*segments, ["*"]]
+    groups = _groups(segments)
+    last = len(groups) - 1
+    return "".join(_group(group, first=n == 0, last=n == last) for n, group in enumerate(groups))
+
+
+def _is_any_folders(segment: list[str]) -> bool:
+    return len(segment) > 1 and all(part == "*" for part in segment)
+
+
+def _groups(segments: list[list[str]]) -> list[list[list[str]]]:
+    """Split the segments at each `**`."""
+    groups: list[list[list[str]]] = [[]]
+    for segment in segments:
+        if not _is_any_folders(segment):
+            groups[-1].append(segment)
+        elif groups[-1] or len(groups) == 1:
+            groups.append([])
+    return groups
+
+
+def _group(segments: list[list[str]], *, first: bool, last: bool) -> str:
+    text = "/".join(map(_segment, segments))
+    if first:
+        return text if last else text and f"{text}/"
+    return f"{ANY_FOLDERS}{text}" if last else f"(?>{ANY_FOLDERS}{text}/)"
+
+
+def _segment(parts: list[str]) -> str:
+    if all(part == "*" for part in parts):
+        return "[^/]+"
+    between_stars = [""]
+    for part in parts:
+        if part == "*":
+            between_stars.append("")
+        else:
+            between_stars[-1] += part
+    start, *rest = between_stars
+    if not rest:
+        return start
+    *middle, end = rest
+    return start + "".join(f"(?>[^/]*?{piece})" for piece in middle if piece) + f"[^/]*{end}"
+
+
+def _character_class(text: str, at: int) -> tuple[str, int]:
+    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]` from behind its bracket; return the expression and its end."""
+    negated = text[at : at + 1] in {"!", "^"}
+    at += negated
+    start, members = at, ""
+    while text[at : at + 1] != "]" or at == start:
+        member, at = _member(text, at)
+        members += member
+    return (f"[^/{members}]" if negated else f"(?!/)[{members}]"), at + 1
+
+
+def _member(text: str, at: int) -> tuple[str, int]:
+    """Translate a character, a range or a named class; return the expression and its end."""
+    if named := _POSIX_CLASS.match(text, at):
+        if named[1] not in _POSIX_CLASSES:
+            raise PatternError(f"[:{named[1]}:] is not a class of characters")
+        return _POSIX_CLASSES[named[1]], named.end()
+    first, at = _class_character(text, at)
+    if text[at : at + 1] != "-" or text[at + 1 : at + 2] in {"]", ""}:
+        return re.escape(first), at
+    last, at = _class_character(text, at + 1)
+    return f"{re.escape(first)}{f'-{re.escape(last)}' if first <= last else ''}", at  # git: `[z-a]` is `[z]`
+
+
+def _class_character(text: str, at: int) -> tuple[str, int]:
+    if at >= len(text):
+        raise PatternError("its [ is never closed")
+    if text[at] == "\\":
+        return _escaped(text, at + 1), at + 2
+    return text[at], at + 1
+
+
+# -- alternatives ------------------------------------------------------------------------------------
+
+
+def translate_all(texts: list[str]) -> Translated:
+    """Translate alternatives to one expression."""
+    options = [translate(text) for text in texts]
+    if len(options) == 1:
+        return options[0]
+    return Translated(
+        f"(?:{'|'.join(option.self_or_parent for option in options)})",
+        f"(?:{'|'.join(option.itself for option in options)})",
+        negated=options[0].negated,
+    )
+
+
+def expand_braces(text: str) -> list[str]:
+    """Return the alternatives of `*.{a,b}`. Braces without a comma, and those behind a backslash, are characters."""
+    if "{" not in text:
+        return [text]
+    expanded = [text]
+    while len(expanded) <= MAX_ALTERNATIVES:
+        at = next((index for index, option in enumerate(expanded) if _BRACES.search(option)), None)
+        if at is None:
+            return expanded
+        expanded[at : at + 1] = _alternatives(expanded[at])
+    raise PatternError(f"{text!r} has more than {MAX_ALTERNATIVES} alternatives")
+
+
+def _alternatives(text: str) -> list[str]:
+    """Return the text with each alternative of its first innermost braces."""
+    braces = _BRACES.search(text)
+    if braces is None:
+        return [text]
+    return [f"{text[: braces.start()]}{option}{text[braces.end() :]}" for option in braces[1].split(",")]
