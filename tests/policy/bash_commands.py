@@ -227,6 +227,14 @@ CHANGE_THE_FILE = [
     "zip -m a.zip .env",
     "printf x > .env",
     "yq -i .a=1 .env",
+    "`echo rm` .env",
+    "echo .env | xargs rm",
+    "find . | xargs -I{} mv {} /tmp",
+    "read F <<< .env; rm $F",
+    "F=x; read F <<< .env; rm $F",
+    "f() { rm $1; }; f .env",
+    'set -- rm .env; "$@"',
+    "bash -c 'rm \"$1\"' _ .env",
 ]
 """Each changes the file."""
 
@@ -271,7 +279,6 @@ READ_THE_FILE = [
 UNKNOWN = [
     "$CMD x",
     "$(which rm) .env",
-    "`echo rm` .env",
     "r$@m .env",
     "/bin/r? .env",
     "{rm,.env}",
@@ -280,8 +287,6 @@ UNKNOWN = [
     "rm .e${x}nv",
     'echo x > "$F"',
     "rm $(cat list)",
-    "echo .env | xargs rm",
-    "find . | xargs -I{} mv {} /tmp",
     'eval "$X"',
     'bash -c "$X"',
     'sh -c "$(cat x)"',
@@ -294,11 +299,8 @@ UNKNOWN = [
     "sh < <(echo rm .env)",
     "source <(echo rm .env)",
     ". /dev/stdin <<< x",
-    "read F <<< .env; rm $F",
-    "F=x; read F <<< .env; rm $F",
     "F=x; printf -v F .env; rm $F",
     "IFS=x; F=rmx.env; $F",
-    "f() { rm $1; }; f .env",
     "while read f; do rm $f; done",
     "declare -n F=G; rm $F",
     'python3 -c "exec(x)"',
@@ -317,8 +319,6 @@ UNKNOWN = [
     "echo 'open",
     "rm ~-/.env",
     "rm${IFS}.env",
-    'set -- rm .env; "$@"',
-    "bash -c 'rm \"$1\"' _ .env",
     "hash -p /bin/rm ls; ls .env",
     "printf 'w .env' | ed x",
 ]

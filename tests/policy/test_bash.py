@@ -24,7 +24,12 @@ def accesses(analysis: Analysis, path: str, modes: set[str]) -> bool:
     """Whether a guard on the path would find an access of one of the modes."""
     return any(
         file.mode in modes
-        and (file.path.rpartition("/")[2] == path or (file.glob and fnmatch(path, file.path.rpartition("/")[2])))
+        and (
+            file.path.rpartition("/")[2] == path
+            or (file.glob and fnmatch(path, file.path.rpartition("/")[2]))
+            or (file.below and any(fnmatch(path, name) for name in file.among))
+            or (file.below and file.path == "." and not file.among)
+        )
         for file in analysis.files
     )
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
-from fairlead.policy.bash._words import as_pattern, is_glob, is_unknown, plain
+from fairlead.policy.bash._words import DEEP, MAYBE, as_pattern, is_glob, is_unknown, plain
+from fairlead.policy.bash.programs._calls import Access
 
 if TYPE_CHECKING:
     from fairlead.policy.bash._context import AnalysisContext
-    from fairlead.policy.bash.programs._calls import Access, Mention, Mode
+    from fairlead.policy.bash.programs._calls import Mention, Mode
 
     OuterScript: TypeAlias = tuple[str | None, tuple[tuple[str, ...], ...], bool]
 
@@ -33,6 +34,8 @@ class WorkingFolder(msgspec.Struct, frozen=True):
     path: str | None = "."
     unless: str | None = None
     """It only runs there if this is not a folder, because `cd` to it then fails."""
+    glob: bool = False
+    """The path is a pattern: the folder is one of those that match it."""
 
 
 Folders: TypeAlias = tuple[WorkingFolder, ...]
@@ -111,32 +114,38 @@ class Collector:
         path = word_path(word)
         if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
             return
+        if DEEP in word:
+            self.add_access(_below(access), program, folders)
+            return
         if path[:2] == "~-":
             self.add_unknown(f"which file {program} {_VERBS[access.mode]} depends on the previous folder: {path}")
-        mode, below, if_exists, glob = access.mode, access.below, access.if_exists, is_glob(word)
-        self._changes_folders |= mode not in {"read", "write"}
+        self._changes_folders |= access.mode not in {"read", "write"}
         target = None if access.if_folder is None else word_path(access.if_folder)
+        collected = self.mentions if MAYBE in word else self.files
         for folder in folders:
             at = folder.path
             if_folder = None if target is None else join_folder(at, target)
-            file = FileAccess(
-                join_folder(at, path), mode, program, glob, below, at, if_folder, folder.unless, if_exists, access.among
+            glob = is_glob(word) or folder.glob
+            file = FileAccess(join_folder(at, path), access.mode, program, glob, access.below, at, if_folder)
+            file = msgspec.structs.replace(
+                file, unless_folder=folder.unless, if_exists=access.if_exists, among=access.among
             )
-            self.files[self._of_script(file) if self.running else file] = None
-
-    def _of_script(self, file: FileAccess) -> FileAccess:
-        return msgspec.structs.replace(file, script=self.running, tracked=self.tracked)
+            collected[file] = None
 
     def add_mention(self, mention: Mention, program: str, folders: Folders) -> None:
         """Add a file that is given to a program of which is not known what it does with it."""
         word = mention.word
+        if DEEP in word:
+            word = word.partition(DEEP)[0]
         path = "" if is_unknown(word) or self.tracked else word_path(word)
         if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
             return
         mode: Mode = "read" if mention.reads_only else "any"
         for folder in folders:
             at = join_folder(folder.path, path)
-            self.mentions[FileAccess(at, mode, program, is_glob(word), mention.below, folder.path)] = None
+            self.mentions[FileAccess(at, mode, program, is_glob(word) or folder.glob, mention.below, folder.path)] = (
+                None
+            )
 
     def result(self) -> Analysis:
         """Return the result."""
@@ -167,6 +176,16 @@ class Collector:
         )
 
 
+def _below(access: Access) -> Access:
+    """Return the access to all that lies below a folder, or to the files there of which the last part of a word is."""
+    root, _, name = access.word.rpartition(DEEP)
+    root = root.replace(DEEP, "")
+    name = as_pattern(name.rpartition("/")[2])
+    among = () if not name.strip("*") else (name,)
+    root = root.rstrip("/") or root[:1] or "."
+    return Access(access.mode, root, below=True, if_folder=access.if_folder, if_exists=True, among=among)
+
+
 def word_path(word: str) -> str:
     """Return the path that a word names, or the pattern."""
     if word.isascii() and word[:1] not in {"~", "/"}:
@@ -191,12 +210,15 @@ def join_folder(folder: str | None, path: str) -> str:
 
 def change_folder(folders: Folders, word: str) -> Folders:
     """Return the folders after `cd word`."""
-    if is_unknown(word) or is_glob(word):
+    if is_unknown(word) or DEEP in word:
         return UNKNOWN_FOLDERS
-    path = word_path(word).rstrip("/") or "/"
+    path, glob = word_path(word).rstrip("/") or "/", is_glob(word)
     if path[0] in {"/", "~"}:
-        return (WorkingFolder(path),)
-    return tuple(WorkingFolder(None if at.path is None else join_folder(at.path, path), at.unless) for at in folders)
+        return (WorkingFolder(path, glob=glob),)
+    return tuple(
+        WorkingFolder(None if at.path is None else join_folder(at.path, path), at.unless, glob or at.glob)
+        for at in folders
+    )
 
 
 def merge_folders(first: Folders, second: Folders, unless: str | None = None) -> Folders:
@@ -204,5 +226,5 @@ def merge_folders(first: Folders, second: Folders, unless: str | None = None) ->
     if first == second:
         return first
     known = {at.path for at in first}
-    both = (*first, *(WorkingFolder(at.path, at.unless or unless) for at in second if at.path not in known))
+    both = (*first, *(WorkingFolder(at.path, at.unless or unless, at.glob) for at in second if at.path not in known))
     return both if len(both) <= _MAX_FOLDERS else UNKNOWN_FOLDERS

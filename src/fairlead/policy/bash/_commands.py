@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fairlead.policy.bash._collector import UNKNOWN_FOLDERS, change_folder, join_folder, word_path
 from fairlead.policy.bash._expansion import WORDS, Expander, Scope
 from fairlead.policy.bash._types import SimpleCommand
-from fairlead.policy.bash._words import as_value, is_glob, is_unknown, plain
+from fairlead.policy.bash._words import as_value, is_glob, is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
     Mention,
+    Program,
     ProgramCall,
     RunCode,
     RunCommand,
     RunFile,
     RunScript,
     basename,
+    parse_options,
 )
+from fairlead.policy.bash.programs._outputs import PRODUCERS, Output, output_of
 from fairlead.policy.bash.programs._table import PROGRAMS
 from fairlead.policy.bash.programs._unknown_programs import any_program, is_unknown_program, mentions
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 _VERSION: Final = re.compile(r"[\d.]+$")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)(?:\[[^]]*\])?(\+?)=(.*)", re.DOTALL)
-_SETTERS: Final = {"read", "mapfile", "readarray", "getopts", "printf", "let", "unset", "wait"}
+_SETTERS: Final = {"read", "shift", "set", "alias", "mapfile", "readarray", "getopts", "printf", "let", "unset", "wait"}
 _CHANGE_FOLDER: Final = frozenset({"cd", "pushd", "chdir"})
 _BUILTINS: Final = _CHANGE_FOLDER | _SETTERS | {"popd", "source", "."}
 """Commands that change the shell itself."""
@@ -53,6 +56,8 @@ class Input(NamedTuple):
     text: str | None = None
     piped: bool = False
     words: tuple[Node, ...] = ()
+    output: Output | None = None
+    """What is known of the output that comes from another command."""
 
 
 NO_INPUT: Final = Input()
@@ -65,8 +70,10 @@ class CommandAnalyser(Expander):
         super().__init__(source, scope)
         self.collector = collector
         self.runs = 0
+        self.output: Output | None = None
+        """What is known of the output of the last command."""
 
-    def script(self, text: str, *, same_shell: bool) -> None:
+    def script(self, text: str, *, same_shell: bool, args: tuple[str, ...] = ()) -> None:
         """Walk a script that the command runs."""
         raise NotImplementedError
 
@@ -110,51 +117,70 @@ class CommandAnalyser(Expander):
                 self.statement(child)
         if redirects:
             stdin = self.redirected(redirects, stdin)
-        if not assignments:
-            self.call(self.words([*words, *stdin.words]), stdin)
-            return
+        words += stdin.words
+        if assignments:
+            self._call_with(assignments, words, stdin)
+        else:
+            self.call(self.words(words), stdin)
+
+    def _call_with(self, assignments: list[Node], words: list[Node], stdin: Input) -> None:
+        """Analyse a command with assignments before it, which only hold for the command."""
         scope = self.scope
-        saved = scope.variables, scope.exported
-        scope.variables, scope.exported = dict(scope.variables), dict(scope.exported)
+        before, exported = scope.variables, scope.exported
+        scope.variables, scope.exported = dict(before), dict(exported)
         for assignment in assignments:
             self.assignment(assignment, stdin, exported=True)
-        self.call(self.words([*words, *stdin.words]), stdin)
-        scope.variables, scope.exported = saved
+        assigned = [name for name, value in scope.variables.items() if name not in before or before[name] != value]
+        self.call(self.words(words), stdin)
+        scope.exported = exported
+        for name in assigned:  # other variables may be set by the command: `IFS= read name`
+            scope.variables.pop(name, None)
+            scope.variables.update({name: before[name]} if name in before else {})
 
     def call(self, words: list[str], stdin: Input, *, implied: bool = False) -> None:
         """Collect the effects of a command."""
         if not words:
             return
-        program = words[0]
         texts = tuple(words if "".join(words).isascii() else map(plain, words))
         self.collector.add_command(SimpleCommand(texts, implied))
-        handler = PROGRAMS.get(program)
+        self.output = None
+        if texts[0] in self.scope.functions:
+            self.call_function(texts[0], words[1:], stdin)
+            return
+        if texts[0] in self.scope.aliases:
+            self._alias(texts[0], words[1:], stdin)
+        program, handler = _find_program(words[0])
+        if not program:
+            self.collector.add_unknown(f"which program runs is only known when it runs: {texts[0]}")
+            return
         args = words[1:]
-        if handler is None:
-            if is_unknown(program) or is_glob(program):
-                if plain(program) not in {"[", "[["}:
-                    self.collector.add_unknown(f"which program runs is only known when it runs: {plain(program)}")
-                return
-            self._run_program_file(program, args)
-            program = basename(plain(program))
-            handler = PROGRAMS.get(program)
+        if "/" in words[0]:
+            self._run_program_file(words[0], args)
         if program in _BUILTINS:
-            self._apply_builtin(program, args)
-        if handler is None and program[-1:].isdigit():
-            handler = PROGRAMS.get(_VERSION.sub("", program))
-            program = program if handler is None else _VERSION.sub("", program)
+            self._apply_builtin(program, args, stdin)
         if handler is None:
             self._unknown_program(program)
-            handler = any_program
-        effects = handler(ProgramCall(program, args, stdin.text, stdin.piped))
+        self._known(ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin)), handler or any_program, stdin)
+
+    def _known(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
+        """Collect the effects of a call, and what is known of its output."""
+        effects = handler(call)
         if effects:
-            self.apply_effects(effects, program, stdin)
-        if program == "tee":
-            self.note_input(args, stdin.text)
+            self.apply_effects(effects, call.program, stdin)
+        if call.program == "tee":
+            self.note_input(call.args, stdin.text)
+        if self.output is None and call.program in PRODUCERS:
+            self.output = output_of(call, stdin.output)
+
+    def _alias(self, name: str, args: list[str], stdin: Input) -> None:
+        """Run what an alias stands for, once: it may be the program of the same name."""
+        words = self.scope.aliases.pop(name)
+        self.call([*words, *args], stdin)
+        self.scope.aliases[name] = words
 
     def _run_program_file(self, program: str, args: list[str]) -> None:
         """Analyse a program that is named by its path: it may be a script."""
-        if "/" in program and not program.startswith(_SYSTEM_FOLDERS):
+        if not program.startswith(_SYSTEM_FOLDERS):
             self.run_file(RunFile(program, None, args), program)
 
     def _unknown_program(self, program: str) -> None:
@@ -172,7 +198,8 @@ class CommandAnalyser(Expander):
             elif isinstance(effect, RunCommand):
                 self._run(effect, stdin)
             elif isinstance(effect, RunScript):
-                self.script(effect.text, same_shell=program in _SAME_SHELL)
+                self.script(effect.text, same_shell=program in _SAME_SHELL, args=effect.args)
+                self.output = None
             elif isinstance(effect, RunFile):
                 self.run_file(effect, program)
             elif isinstance(effect, RunCode):
@@ -202,7 +229,21 @@ class CommandAnalyser(Expander):
         self.scope.leave_subshell(saved)
         self.runs -= 1
 
-    def _apply_builtin(self, program: str, args: list[str]) -> None:
+    def call_function(self, name: str, args: list[str], stdin: Input) -> None:
+        """Walk the body of a function that the command defines."""
+        raise NotImplementedError
+
+    def set_arguments(self, args: Iterable[str]) -> None:
+        """Set `$1` and the following, `$@` and `$*`."""
+        variables = self.scope.variables
+        values = [None if is_unknown(word) else as_value(word) for word in args]
+        for name in [name for name in variables if name.isdigit()]:
+            del variables[name]
+        variables.update({str(at): None if value is None else (value,) for at, value in enumerate(values, 1)})
+        known = tuple(value for value in values if value is not None)
+        variables["@"] = variables["*"] = known if len(known) == len(values) <= _MAX_VALUES else None
+
+    def _apply_builtin(self, program: str, args: list[str], stdin: Input) -> None:
         """Apply a command that changes the shell itself."""
         if program in _CHANGE_FOLDER:
             self._change_folder(
@@ -210,6 +251,14 @@ class CommandAnalyser(Expander):
             )
         elif program == "popd":
             self.scope.folders = self.scope.stack.pop() if self.scope.stack else UNKNOWN_FOLDERS
+        elif program == "read":
+            self._read(args, stdin)
+        elif program == "shift":
+            self._shift()
+        elif program == "alias":
+            self._define_aliases(args)
+        elif program == "set":
+            self.set_arguments(args[args.index("--") + 1 :] if "--" in args else ())
         elif program in _SETTERS:
             self._set_unknown(args)
         elif program in {"source", "."} and self.collector.context is None:
@@ -226,6 +275,28 @@ class CommandAnalyser(Expander):
             scope.folders = change_folder(before, target)
             scope.entered = join_folder(before[0].path, word_path(target)) if len(before) == 1 else None
         scope.previous = before
+
+    def _read(self, args: list[str], stdin: Input) -> None:
+        """Apply `read NAME`, whose value is known if its input is."""
+        names = parse_options(args, "adeinNptu").operands
+        self._set_unknown(names or ["REPLY"])
+        if stdin.text is not None:
+            values = tuple(quote(line.strip()) for line in stdin.text.splitlines() if line.strip())
+        else:
+            values = stdin.output.words if stdin.output and not stdin.output.only_first else ()
+        if len(names) <= 1 and 0 < len(values) <= _MAX_VALUES:
+            self.scope.variables[plain(names[0]) if names else "REPLY"] = tuple(map(as_value, values))
+
+    def _define_aliases(self, args: list[str]) -> None:
+        for name, equals, value in (arg.partition("=") for arg in args):
+            if equals and value:
+                self.scope.aliases[plain(name)] = [quote(part) for part in plain(value).split()]
+
+    def _shift(self) -> None:
+        """Apply `shift`: each argument may be any of them."""
+        variables = self.scope.variables
+        every = variables.get("@")
+        variables.update(dict.fromkeys([name for name in variables if name.isdigit()], every))
 
     def _set_unknown(self, names: list[str]) -> None:
         for name in names:
@@ -279,3 +350,23 @@ class CommandAnalyser(Expander):
         for match in filter(None, map(_ASSIGNED.fullmatch, words[1:])):
             if match[1] not in self.scope.variables:
                 self._assign(match[1], [match[3]], added=match[2] == "+", indexed=False)
+
+
+def _find_program(word: str) -> tuple[str, Program | None]:
+    """Return the name of a program without its folder and version, and its effects; no name if it is not known."""
+    handler = PROGRAMS.get(word)
+    if handler is not None:
+        return word, handler
+    if is_unknown(word) or is_glob(word):
+        return ("[" if plain(word) in {"[", "[["} else ""), None
+    name = basename(plain(word))
+    handler = PROGRAMS.get(name)
+    if handler is None and name[-1:].isdigit():
+        base = _VERSION.sub("", name)
+        handler = PROGRAMS.get(base)
+        name = name if handler is None else base
+    return name, handler
+
+
+def _lines(stdin: Input) -> tuple[str, ...] | None:
+    return None if stdin.output is None or stdin.output.only_first else stdin.output.words

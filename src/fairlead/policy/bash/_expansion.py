@@ -9,6 +9,7 @@ from fairlead.policy.bash._collector import START_FOLDERS, Folders
 from fairlead.policy.bash._words import (
     EMPTY,
     ansi_c,
+    as_value,
     double_quoted,
     expand_values,
     quote,
@@ -16,6 +17,7 @@ from fairlead.policy.bash._words import (
     unknown,
     unquoted,
 )
+from fairlead.policy.bash.programs._outputs import NUMBER, Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
         bool,
     ]
     """The state of a shell before it started a subshell."""
+    Function: TypeAlias = "tuple[Expander, Node]"
+    """Who walks the body of a function, and the body."""
 
 WORDS: Final = frozenset(
     {
@@ -53,15 +57,9 @@ _is_plain_command: Final = re.compile(
 ).fullmatch
 """Whether a command consists of literal and quoted words alone: nothing to expand, no assignment before it."""
 _TOKENS: Final = re.compile(r"""[^\s"']+|"[^"]*"|'[^']*'""")
-_NUMBERS: Final = dict.fromkeys(("?", "$", "#", "!", "RANDOM", "SECONDS", "UID", "EUID", "LINENO", "PPID"), ("*",))
+_NUMBERS: Final = dict.fromkeys(("?", "$", "#", "!", "RANDOM", "SECONDS", "UID", "EUID", "LINENO", "PPID"), (NUMBER,))
 _PRESET: Final[dict[str, tuple[str, ...]]] = {"HOME": ("~",), "PWD": (".",), **_NUMBERS}
-"""Variables that the shell sets: two folders, and numbers, for which the pattern `*` stands."""
-_KNOWN_OUTPUT: Final = (
-    (re.compile(r"pwd(?: -[LP])?"), "."),
-    (re.compile(r"date(?: -u)?(?: ['\"]?\+[%\w:-]+['\"]?)?|nproc|id -u|git rev-parse (?:--short )?HEAD"), "*"),
-    (re.compile(r"mktemp(?: -[dq]+)?"), "/tmp/*"),  # noqa: S108  # the output of mktemp
-)
-"""Commands whose output is known well enough to be used in a path."""
+"""Variables that the shell sets: two folders, and numbers."""
 _PARAMETER: Final = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[[@*\d]+\])?")
 _ASSIGNING: Final = re.compile(r"([A-Za-z_]\w*):?=")
 
@@ -75,6 +73,9 @@ class Scope:
         self.stack: list[Folders] = []
         self.variables: dict[str, tuple[str, ...] | None] = {}
         """The values that each may have; `None` if they are only known when the command runs."""
+        self.functions: dict[str, Function] = {}
+        """The functions that the command defines."""
+        self.aliases: dict[str, list[str]] = {}
         self.exported: dict[str, str] = {}
         """The variables that programs receive."""
         self.entered: str | None = None
@@ -100,9 +101,15 @@ class Expander:
     def __init__(self, source: bytes, scope: Scope) -> None:
         self.source = source
         self.scope = scope
+        self.process_output: Output | None = None
+        """What is known of the output of the last `<(…)`."""
 
     def subshell(self, node: Node) -> None:
         """Walk the commands of a substitution."""
+        raise NotImplementedError
+
+    def substituted(self, node: Node) -> Output | None:
+        """Walk a substitution; return what is known of its output."""
         raise NotImplementedError
 
     def text(self, node: Node) -> str:
@@ -200,14 +207,13 @@ class Expander:
             case "expansion":
                 value = self._parameter(node, text, quoted=quoted)
             case "command_substitution":
-                self.subshell(node)
-                value = _output(text)
+                value = _printed(self.substituted(node), text, quoted=quoted)
             case "process_substitution":
-                self.subshell(node)
+                self.process_output = self.substituted(node)
                 value = "/dev/fd/63"
             case "arithmetic_expansion":
                 self.walk_substitutions(node)
-                value = "*"
+                value = NUMBER
             case "extglob_pattern" if "(" in text:
                 value = unknown(text)
             case _:
@@ -241,9 +247,7 @@ class Expander:
                 self.walk_substitutions(child)
 
 
-def _output(source: str) -> str:
-    inner = source[2:-1] if source[:2] == "$(" else source[1:-1]
-    for pattern, value in _KNOWN_OUTPUT:
-        if pattern.fullmatch(inner.strip()):
-            return value
-    return unknown(source)
+def _printed(output: Output | None, source: str, *, quoted: bool) -> str:
+    if output is None or output.only_first or not output.words:
+        return unknown(source)
+    return expand_values(tuple(map(as_value, output.words)), quoted=quoted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
 
     from fairlead.policy.bash._context import AnalysisContext
     from fairlead.policy.bash._types import Analysis
+    from fairlead.policy.bash.programs._outputs import Output
 
 _ASCII: Final = bytes(range(128)) + b"u" * 128
 _MAX_SCRIPT_DEPTH: Final = 5
 _MAX_NODE_DEPTH: Final = 60
 _MAX_STATEMENTS: Final = 20_000
-_PIPED: Final = Input(piped=True)
+_HERE_STRING_LAST: Final = re.compile(rb"""(\d*>{1,2}\s*[\w./~-]+)\s+(<<<\s*(?:'[^']*'|"[^"]*"|[^\s;|&<>]+))""")
+"""A here-string behind an output file, in which order the parser does not know them."""
+_WITH_OUTPUT: Final = {"command", "pipeline", "redirected_statement", "file_redirect"}
 _TAKE_WORDS: Final = {"command", "list", "pipeline"}
 _EXITS: Final = {"exit", "return", "break", "continue"}
 
@@ -91,12 +95,17 @@ class Interpreter(ScriptAnalyser):
         super().__init__(command.encode("utf-8", "replace"), collector, scope)
         self.depth = depth
         self.level = 0
+        self.calling: list[str] = []
+        """The functions whose bodies are walked."""
 
     def run(self) -> None:
         """Walk the whole script."""
         if self.depth > _MAX_SCRIPT_DEPTH:
             raise TooComplex
         root = _tree(self.source)
+        if root.has_error and b"<<<" in self.source:
+            self.source = _HERE_STRING_LAST.sub(rb"\2 \1", self.source)
+            root = _tree(self.source)
         if root.has_error and b"<<" in self.source:
             root = self._with_here_strings(root)
         if root.has_error:
@@ -135,13 +144,15 @@ class Interpreter(ScriptAnalyser):
         near = " ".join(self.text(node)[:40].split()) or "the end"
         self.collector.add_unknown(f"the shell syntax cannot be parsed near: {near}")
 
-    def script(self, text: str, *, same_shell: bool) -> None:
+    def script(self, text: str, *, same_shell: bool, args: tuple[str, ...] = ()) -> None:
         """Walk a script that this one runs; only `eval` and `trap` run it in the same shell."""
         inner = Interpreter(text, self.collector, self.scope, self.depth + 1)
         if same_shell:
             inner.run()
             return
         saved = self.scope.enter_subshell()
+        if args:
+            inner.set_arguments(args)
         inner.run()
         self.scope.leave_subshell(saved)
 
@@ -159,6 +170,8 @@ class Interpreter(ScriptAnalyser):
             self.piece(node, quoted=False)
         elif node.child_count:
             self.sequence(node, stdin)
+        if kind not in _WITH_OUTPUT:
+            self.output = None
         self.level -= 1
 
     def sequence(self, node: Node, stdin: Input = NO_INPUT) -> None:
@@ -186,6 +199,44 @@ class Interpreter(ScriptAnalyser):
         saved = self.scope.enter_subshell()
         self.sequence(node, stdin)
         self.scope.leave_subshell(saved)
+
+    def substituted(self, node: Node) -> Output | None:
+        """Walk a substitution; return what is known of its output."""
+        self.output = None
+        self.subshell(node)
+        output, self.output = self.output, None
+        statements = [child for child in node.children if child.is_named]
+        return output if len(statements) == 1 else None
+
+    def define(self, node: Node, _: Input) -> None:
+        """Keep the body of a function, and walk it once: what its arguments are is known when it is called."""
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is None or body is None:
+            self.subshell(node)
+            return
+        unknown = dict(self.collector.unknown), dict(self.collector.unknown_reads)
+        self.scope.functions[self.text(name)] = self, body
+        self.calling.append(self.text(name))
+        self.subshell(node)
+        self.calling.pop()
+        self.collector.unknown, self.collector.unknown_reads = unknown
+
+    def call_function(self, name: str, args: list[str], stdin: Input) -> None:
+        """Walk the body of a function that the command defines, with the arguments of the call."""
+        if name in self.calling or len(self.calling) >= _MAX_SCRIPT_DEPTH:
+            return
+        analyser, body = self.scope.functions[name]
+        variables = self.scope.variables
+        saved = {key: value for key, value in variables.items() if key.isdigit() or key in {"@", "*"}}
+        self.set_arguments(args)
+        self.calling.append(name)
+        if isinstance(analyser, Interpreter):
+            analyser.statement(body, stdin)
+        self.calling.pop()
+        for key in [key for key in variables if key.isdigit() or key in {"@", "*"}]:
+            del variables[key]
+        variables.update(saved)
+        self.output = None
 
     def compound(self, node: Node, stdin: Input) -> None:
         """Walk `{ …; }`."""
@@ -232,7 +283,7 @@ class Interpreter(ScriptAnalyser):
         """Walk `a | b`, each command in a subshell."""
         commands = [child for child in node.children if child.is_named]
         for at, child in enumerate(commands):
-            own = stdin if at == 0 else _PIPED
+            own = stdin if at == 0 else Input(piped=True, output=self.output)
             if stdin.words:
                 own = own._replace(words=stdin.words if at == len(commands) - 1 else ())
             if at == 0 and _is_list_with_redirect(child):
@@ -298,7 +349,7 @@ _STATEMENTS: Final[dict[str, Callable[[Interpreter, Node, Input], None]]] = {
     "declaration_command": Interpreter.declaration,
     "unset_command": Interpreter.declaration,
     "subshell": Interpreter.subshell,
-    "function_definition": Interpreter.subshell,
+    "function_definition": Interpreter.define,
     "compound_statement": Interpreter.compound,
     "test_command": Interpreter.test,
     "for_statement": Interpreter.loop,

@@ -31,7 +31,7 @@ class RedirectAnalyser(CommandAnalyser):
 
     def input(self, redirects: Iterable[Node], stdin: Input) -> Input:
         """Return the input of a command after redirections, and the arguments behind them."""
-        text, piped, words = stdin.text, stdin.piped, list(stdin.words)
+        text, piped, words, output = stdin.text, stdin.piped, list(stdin.words), stdin.output
         for redirect in redirects:
             kind = redirect.type
             if kind == "herestring_redirect":
@@ -44,7 +44,9 @@ class RedirectAnalyser(CommandAnalyser):
                 words += [node for group in rest for node in group]
                 if any(child.type == "<" for child in redirect.children):
                     text, piped = None, any(node.type == "process_substitution" for node in target)
-        return Input(text, piped, tuple(words))
+                    output = self.process_output if piped else None
+        self.process_output = None
+        return Input(text, piped, tuple(words), output)
 
     def heredoc(self, node: Node) -> str:
         """Return the text of a here-document; walk the commands in it."""

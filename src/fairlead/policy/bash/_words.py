@@ -14,10 +14,18 @@ OPEN: Final = chr(PLANE + 0xF000)
 CLOSE: Final = chr(PLANE + 0xF001)
 EMPTY: Final = chr(PLANE + 0xF002)
 """An empty quoted text, so that `""` stays a word and an unset variable does not."""
+DEEP: Final = chr(PLANE + 0xF003)
+"""Any number of folders below the one before it, hidden ones too: `src/` `DEEP` `*.py` is what `find` finds."""
+MAYBE: Final = chr(PLANE + 0xF004)
+"""Before a pattern: the word is one of the files that match, and which of them is only known when the command runs."""
 
 _SPECIAL: Final = "*?[]{},~ \t\n"
 _QUOTE: Final = {ord(c): chr(PLANE + ord(c)) for c in _SPECIAL}
-_UNQUOTE: Final = {PLANE + ord(c): c for c in _SPECIAL} | dict.fromkeys(map(ord, (OPEN, CLOSE, EMPTY)), "")
+_UNQUOTE: Final = (
+    {PLANE + ord(c): c for c in _SPECIAL}
+    | dict.fromkeys(map(ord, (OPEN, CLOSE, EMPTY, MAYBE)), "")
+    | {ord(DEEP): "**/"}
+)
 _LITERAL_GLOB: Final = {PLANE + ord(c): f"[{c}]" for c in "*?["}
 _IN_VALUE: Final = {ord(c): chr(PLANE + ord(c)) for c in "{},"}
 _QUOTED_VALUE: Final = {ord(c): chr(PLANE + ord(c)) for c in " \t\n"}

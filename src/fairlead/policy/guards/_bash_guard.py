@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from fairlead.policy.bash.programs._everyday import FORMATTERS
 from fairlead.policy.guards._mentions import add_mentions
 from fairlead.policy.guards._tool_rules import CommandText
 from fairlead.policy.paths._search import TooManyFiles, expand
@@ -125,7 +126,9 @@ class BashGuard:
 
     def _check_edit(self, evaluation: Evaluation, access: FileAccess, target: ResolvedPath) -> str | None:
         whole = access.below or access.mode in {"delete", "move"}
-        if self._own and (blocked := self._own.check(evaluation, target, whole=whole and not access.among)):
+        # a formatter does not change what our files say
+        own_whole = whole and access.program not in FORMATTERS
+        if self._own and (blocked := self._own.check(evaluation, target, whole=own_whole, among=access.among)):
             return blocked
         writes = access.mode in {"write", "create"}
         adds = writes and access.program not in _MAKES_FOLDERS

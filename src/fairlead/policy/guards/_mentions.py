@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._resolve import ResolvedPath
 
 
+_UNCERTAIN = "whether {program} %s {file} is only known when it runs"
+_QUESTIONS = {
+    "any": "what {program} does with {file} is not known",
+    "read": "what {program} shows of {file} is not known",
+    "write": _UNCERTAIN % "writes",
+    "create": _UNCERTAIN % "creates",
+    "delete": _UNCERTAIN % "deletes",
+    "move": _UNCERTAIN % "moves",
+}
+
+
 def add_mentions(
     evaluation: Evaluation, mentions: Sequence[FileAccess], files: FileRules, own: OwnFiles | None
 ) -> None:
@@ -35,11 +46,8 @@ def add_mentions(
 
 def _question(mention: FileAccess, target: ResolvedPath, rule: RuleCheck) -> str:
     inside = "" if mention.path.rstrip("/") in {target.given, ""} or mention.glob else f", below {mention.path}"
-    reads = mention.mode == "read"
-    return (
-        f"what {mention.program} {'shows of' if reads else 'does with'} {target.given}{inside} is not known; "
-        f"{rule.setting} '{rule.rule}' protects it"
-    )
+    what = _QUESTIONS[mention.mode].format(program=mention.program, file=target.given + inside)
+    return f"{what}; {rule.setting} '{rule.rule}' protects it"
 
 
 def _protecting_rule(
@@ -47,13 +55,15 @@ def _protecting_rule(
 ) -> tuple[ResolvedPath, RuleCheck] | None:
     scratch = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
     scratch.paths = evaluation.paths
-    reads_only = mention.mode == "read"
+    reads_only, shows = mention.mode == "read", mention.mode in {"any", "read", "move"}
     for target in _targets(evaluation, mention):
-        blocked = files.unreadable.check(scratch, target)
+        blocked = files.unreadable.check(scratch, target) if shows else None
         if blocked is None and not reads_only:
             blocked = files.uneditable.check(scratch, target) or _check_own(scratch, target, own)
         if blocked is None and mention.below and not mention.glob and target.is_folder:
-            blocked = files.uneditable.check_below(scratch, target) or files.unreadable.check_below(scratch, target)
+            blocked = None if reads_only else files.uneditable.check_below(scratch, target, mention.among)
+            if blocked is None and shows:
+                blocked = files.unreadable.check_below(scratch, target, mention.among)
         if blocked is not None:
             given = scratch.subjects[-1][1] if scratch.subjects else target.given
             return evaluation.paths.resolve(given), scratch.checks[-1]

@@ -14,7 +14,7 @@ from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._resolve import BaseFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
@@ -46,12 +46,14 @@ class OwnFiles:
         in_folders = (f"{layer.folder}/{name}" for layer in layers for name in self._project_files)
         self._in_use = (*files, *folders, *in_folders)
 
-    def check(self, evaluation: Evaluation, target: ResolvedPath, *, whole: bool) -> str | None:
+    def check(
+        self, evaluation: Evaluation, target: ResolvedPath, *, whole: bool, among: Sequence[str] = ()
+    ) -> str | None:
         """Return why a file may not be changed; with `whole`, also a folder that contains one of the files in use."""
         evaluation.start_subject(target.given)
         names = list(filter(self._contains, target.names))
         if not names and whole and target.is_folder:
-            names = list(self._below(target, evaluation.cwd))
+            names = [name for name in self._below(target, evaluation.cwd) if not among or _is_named(name, among)]
         elif not names and target.links > 1:
             names = list(self._same(target, evaluation.cwd))
         if not names:
@@ -89,6 +91,12 @@ class OwnFiles:
     def _near(self, cwd: str) -> Iterable[str]:
         yield from self._in_use
         yield from (f"{folder}/{name}" for folder in _upward(cwd) for name in self._project_files)
+
+
+def _is_named(path: str, patterns: Sequence[str]) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(path.rpartition("/")[2], pattern) for pattern in patterns)
 
 
 def _refusal(tool: str, path: str) -> str:

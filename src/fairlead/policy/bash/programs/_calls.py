@@ -26,6 +26,8 @@ class ProgramCall(msgspec.Struct, frozen=True):
     """The text of a here-document or here-string."""
     piped: bool = False
     """Whether its input comes from another command."""
+    lines: tuple[str, ...] | None = None
+    """The words of which each line of its input is one; `None` if they are not known."""
 
 
 class Access(msgspec.Struct, frozen=True):
@@ -172,11 +174,11 @@ def _letters(arg: str, valued: str, rest: Iterator[str], given: dict[str, list[s
         given.setdefault(letter, []).append("")
 
 
-def run_script(word: str, program: str) -> Effect:
+def run_script(word: str, program: str, args: Iterable[str] = ()) -> Effect:
     """Return the effect of running a word as a shell script."""
     if is_unknown(word):
         return UnknownEffect(f"{program} runs a script that is only known when it runs: {plain(word)}")
-    return RunScript(plain(word))
+    return RunScript(plain(word), tuple(args))
 
 
 def accesses(mode: Mode, words: Iterable[str], *, below: bool = False) -> list[Effect]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._words import is_unknown, plain, quote, unknown
+from fairlead.policy.bash._words import plain, quote, unknown
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -18,12 +17,12 @@ from fairlead.policy.bash.programs._calls import (
     RunScript,
     UnknownEffect,
     accesses,
-    basename,
     options_before_operand,
     parse_options,
     run_script,
 )
 from fairlead.policy.bash.programs._containers import CONTAINERS
+from fairlead.policy.bash.programs._outputs import find_roots, found_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +49,6 @@ _SUBCOMMANDS: Final = {
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _FROM_PIPE: Final = unknown("(input from a pipe)")
 _XARGS_LONG: Final = "max-args max-procs delimiter arg-file max-lines max-chars process-slot-var"
-_EITHER: Final = {"-o", "-or", "!", "-not", ",", "("}
 _SHELLS: Final = ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "su", "runuser")
 
 
@@ -113,7 +111,7 @@ def _shell(call: ProgramCall) -> Iterator[Effect]:
     if call.program in {"su", "runuser"}:
         args, code = _as_user(args, code=code)
     if code:
-        yield from (run_script(word, call.program) for word in args[:1])
+        yield from (run_script(word, call.program, args[2:]) for word in args[:1])
     elif reads_stdin or not args or plain(args[0]) in {"-", "/dev/stdin", "/proc/self/fd/0"}:
         yield from _stdin_script(call)
     elif plain(args[0]).startswith(("/dev/fd/", "/proc/")):
@@ -163,7 +161,7 @@ def _trap(call: ProgramCall) -> Iterator[Effect]:
 
 def _xargs(call: ProgramCall) -> Iterator[Effect]:
     opts, words = options_before_operand(call.args, "IEdLnPsaJ", _XARGS_LONG)
-    files = [_FROM_PIPE] if call.stdin is None else [quote(word) for word in call.stdin.split()]
+    files = _input_words(call)
     marker = next(iter(opts.values("I", "J", "replace")), "{}" if opts.has("i", "replace") else None) or None
     yield from accesses("read", opts.values("a", "arg-file"))
     if not words:
@@ -175,9 +173,16 @@ def _xargs(call: ProgramCall) -> Iterator[Effect]:
         yield RunCommand([*words, *files])
 
 
+def _input_words(call: ProgramCall) -> list[str]:
+    """Return the words that the input has, or patterns that bound them."""
+    if call.stdin is not None:
+        return [quote(word) for word in call.stdin.split()]
+    return [_FROM_PIPE] if call.lines is None else list(call.lines)
+
+
 def _parallel(call: ProgramCall) -> Iterator[Effect]:
     _, words = options_before_operand(call.args, "jnNLPI", "jobs delay timeout")
-    files = words[words.index(":::") + 1 :] if ":::" in words else [_FROM_PIPE]
+    files = words[words.index(":::") + 1 :] if ":::" in words else _input_words(call)
     words = words[: words.index(":::")] if ":::" in words else words
     for file in files:
         whole = _fill(words, file)
@@ -185,23 +190,16 @@ def _parallel(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _find(call: ProgramCall) -> Iterator[Effect]:
-    start = next(
-        (at for at, arg in enumerate(call.args) if arg[:1] in {"-", "(", "!"} and arg not in {"-H", "-L", "-P"}), None
-    )
-    roots = [arg for arg in call.args[:start] if arg not in {"-H", "-L", "-P"}] or ["."]
-    tests = call.args[start:] if start is not None else []
+    roots, tests = find_roots(call.args)
     for root in roots:
         yield from _found_files(root, tests)
 
 
 def _found_files(root: str, tests: list[str]) -> Iterator[Effect]:
-    name = _name(tests)
-    files = [f"{root.rstrip('/')}/**/{name}" if name else f"{root.rstrip('/')}/**"]
-    if name and fnmatch(basename(plain(root)), name):
-        files.append(root)
     for at, test in enumerate(tests):
+        files = found_by(root, tests[:at])
         if test == "-delete":
-            yield from accesses("delete", files) if name else [Access("delete", root, below=True)]
+            yield from accesses("delete", files)
         elif test in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
             yield from accesses("write", tests[at + 1 : at + 2])
         elif test in {"-exec", "-execdir", "-ok", "-okdir"}:
@@ -209,19 +207,6 @@ def _found_files(root: str, tests: list[str]) -> Iterator[Effect]:
             end = next((i for i, word in enumerate(words) if word in {";", "+"}), len(words))
             for file in files:
                 yield RunCommand(_fill(words[:end], file))
-
-
-def _name(tests: list[str]) -> str | None:
-    """Return the pattern that every found file matches; `None` if it is not known."""
-    if _EITHER & set(tests):
-        return None
-    for at, test in enumerate(tests[:-1]):
-        value = tests[at + 1]
-        if test == "-name" and not is_unknown(value):
-            return plain(value)
-        if test == "-iname" and not is_unknown(value):
-            return "".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else c for c in plain(value))
-    return None
 
 
 def _fd(call: ProgramCall) -> Iterator[Effect]:
