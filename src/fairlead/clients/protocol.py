@@ -271,6 +271,11 @@ class Client:
         del event
         return None
 
+    def background_task(self, event: PostToolUse) -> str:
+        """Return the id of the task that a command has become which runs on in the background; "" if it has ended."""
+        del event
+        return ""
+
     # -- sessions: what the client itself says about them ------------------------------------------------
 
     def find_sessions(self) -> list[ClientSessionFile]:

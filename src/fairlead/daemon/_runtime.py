@@ -15,6 +15,7 @@ from fairlead.daemon.events._extension import ExtensionRegistry
 from fairlead.daemon.events._handler import EventHandler
 from fairlead.daemon.events._recorder import EventRecorder
 from fairlead.daemon.events.extensions import register_extensions
+from fairlead.daemon.integrity._monitor import IntegrityMonitor
 from fairlead.daemon.mail._idle_policy import IdlePolicy
 from fairlead.daemon.mail._service import MailService
 from fairlead.daemon.sessions._attention import AttentionNotifier
@@ -47,6 +48,7 @@ class Daemon:
         self.attention = AttentionNotifier(self.tracker, self.errors)
         self.mail = MailService(self.tracker, self.errors)
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
+        self.integrity = IntegrityMonitor()
         register_extensions(self)
         handler = EventHandler(self.extensions, self.recorder)
         self.endpoint = HookEndpoint(version, handler, self.tracker, self.metrics, self.errors, self.shutdown)
@@ -116,6 +118,7 @@ class Daemon:
             "waiting": self.mail.waiters.count,
             "troubles": self.metrics.troubles,
             "attention": self.attention.status(),
+            "integrity": self.integrity.status(),
             **self.store.status(),
         }
 

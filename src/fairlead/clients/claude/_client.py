@@ -72,6 +72,14 @@ class ClaudeCode(Client):
         model = response.get("resolvedModel")
         return SubagentResult(agent_id, response.get("status") == "completed", model if type(model) is str else "")
 
+    def background_task(self, event: PostToolUse) -> str:
+        """Return the id of the task that a command has become; one that was to run in the background has one."""
+        response = event.tool_response
+        task = response.get("backgroundTaskId") if type(response) is dict else None
+        if type(task) is str and task:
+            return task
+        return "unknown" if event.tool_input.get("run_in_background") is True or event.tool_name == "Monitor" else ""
+
     # -- sessions --------------------------------------------------------------------------------------
 
     config_folder = staticmethod(config_folder)

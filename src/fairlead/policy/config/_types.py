@@ -20,6 +20,7 @@ Lines = Annotated[int, Meta(ge=1, le=10000)]
 Pattern = Annotated[str, Meta(min_length=1)]
 Action = Literal["block", "warn"]
 StayMode = Literal["always", "wake", "no"]
+IntegrityMode = Literal["restore", "report", "off"]
 MAX_WAIT = 3000
 """Seconds. The client ends a Stop hook after an hour, and the policy's commands need some of it."""
 
@@ -161,6 +162,10 @@ class PreToolUse(Section, frozen=True, kw_only=True):
     tool_usage_validation: list[ToolRule] = []
     protect_own_files: bool = True
     """New. Block changes to the policy, the client's settings and Fairlead's own files."""
+    integrity: IntegrityMode = "report"
+    """New. What to do if a tool has changed a file of `uneditableFiles` after all. Needs the daemon.
+
+    `report`: tell the agent and the user. `restore`: also put the file back. `off`: do not look."""
     bash: Bash = msgspec.field(default_factory=Bash)
 
 

@@ -1,0 +1,145 @@
+"""The integrity check: after a tool whose effects are not known, the protected files are looked at again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.clients import client_or_default
+from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.integrity._monitor import IntegrityMonitor
+from fairlead.daemon.integrity._report import report
+from fairlead.decide import DOCTOR_SESSION
+from fairlead.events import (
+    HookOutput,
+    PostToolBatch,
+    PostToolUse,
+    PostToolUseFailure,
+    PreToolUse,
+    SessionEnd,
+    SessionStart,
+    Stop,
+    SubagentStop,
+    ToolEvent,
+    UserPromptSubmit,
+)
+from fairlead.journal import EventRecord
+
+if TYPE_CHECKING:
+    from fairlead.clients import Client
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.events._extension import EventContext
+    from fairlead.daemon.integrity._project import Project
+    from fairlead.daemon.integrity._report import Finding
+    from fairlead.events import Event
+    from fairlead.journal import Record
+
+_MAX_SHOWN = 100
+
+
+def create(daemon: Daemon) -> IntegrityCheck:
+    """Return the extension."""
+    return IntegrityCheck(daemon.integrity, daemon.errors)
+
+
+class IntegrityCheck(EventExtension):
+    """Reports protected files that a tool has changed, and puts them back if the policy says so."""
+
+    kind = "contributor"
+    events = frozenset({"SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"})
+
+    def __init__(self, monitor: IntegrityMonitor, errors: ErrorLog) -> None:
+        self._monitor = monitor
+        self._errors = errors
+        self._shown: dict[str, tuple[Project, list[Finding]]] = {}
+        """By event: what was told in its reply, which may not be delivered."""
+
+    def may_block(self, context: EventContext) -> bool:
+        """Return whether files are looked at."""
+        event = context.event
+        if isinstance(event, ToolEvent):
+            return _is_checked(context.client, event.tool_name) and self._monitor.is_wanted(context)
+        return isinstance(event, SessionStart)
+
+    def before_reply(self, context: EventContext) -> Reaction | None:
+        """Look at the files before and after a call. An error here keeps no event from its answer."""
+        event = context.event
+        if event.session_id == DOCTOR_SESSION:
+            return None
+        try:
+            output = self._output(context)
+        except Exception as error:  # noqa: BLE001 - the tool has run already, or the guards have decided
+            self._errors.report(f"the integrity check failed at {event.event_name}: {error}")
+            output = HookOutput(system_message=f"The integrity check failed: {error}")
+        return None if output is None else Reaction(output=output, undoable=True)
+
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Note what became of a call, and which calls can no longer run."""
+        if not isinstance(record, EventRecord) or event is None:
+            return
+        calls = self._monitor.calls
+        if isinstance(event, PreToolUse) and record.verdict in {"blocked", "failed"}:
+            calls.blocked(record.id)
+        elif isinstance(event, PreToolUse) and record.verdict == "asked":
+            calls.approved(record.id)
+        elif isinstance(event, UserPromptSubmit):
+            calls.prompted(event.session_id)
+            calls.tasks_ended(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))
+        elif isinstance(event, PostToolBatch | SubagentStop):
+            calls.agent_is_done(event)
+        elif isinstance(event, Stop):
+            calls.agent_is_done(event)
+            calls.tasks_ended(event.session_id, _task_ids(event.background_tasks))
+        elif isinstance(event, SessionEnd):
+            calls.session_ended(event.session_id)
+
+    def undo(self, event_id: str) -> None:
+        """Report again with the next answer what was in a reply that was not delivered."""
+        shown = self._shown.pop(event_id, None)
+        if shown is not None:
+            project, findings = shown
+            project.pending += findings
+
+    def _output(self, context: EventContext) -> HookOutput | None:
+        event, client = context.event, context.client
+        if isinstance(event, SessionStart):
+            self._monitor.project(context)
+        elif isinstance(event, ToolEvent) and client.kind_of(event.tool_name) == "file_write":
+            self._file_tool(context, event)
+        elif isinstance(event, ToolEvent) and _is_checked(client, event.tool_name):
+            return self._checked_tool(context, event)
+        return None
+
+    def _file_tool(self, context: EventContext, event: ToolEvent) -> None:
+        if isinstance(event, PreToolUse):
+            self._monitor.call_begins(context, event, is_checked=False)
+        else:
+            call = context.client.tool_call(event.tool_name, event.tool_input)
+            self._monitor.file_was_written(event, [access.path for access in call.paths], context.cwd)
+
+    def _checked_tool(self, context: EventContext, event: ToolEvent) -> HookOutput | None:
+        if isinstance(event, PreToolUse):
+            self._monitor.call_begins(context, event, is_checked=True)
+            return None
+        if not isinstance(event, PostToolUse | PostToolUseFailure):
+            return None
+        task = context.client.background_task(event) if isinstance(event, PostToolUse) else ""
+        found = self._monitor.call_ended(context, event, task)
+        if found is None:
+            return None
+        if len(self._shown) >= _MAX_SHOWN:
+            del self._shown[next(iter(self._shown))]
+        self._shown[context.request.id] = found
+        return report(found[1])
+
+
+def _is_checked(client: Client, tool: str) -> bool:
+    """Return whether nobody knows what a tool does to files: it runs commands, or is not known at all."""
+    return client.kind_of(tool) == "shell" or tool not in client.tool_kinds
+
+
+def _task_ids(tasks: list[object] | None) -> frozenset[str] | None:
+    """Return the background tasks that a client lists as running; `None` if it lists none at all."""
+    if tasks is None:
+        return None
+    return frozenset(str(task.get("id")) for task in tasks if isinstance(task, dict))

@@ -1,0 +1,1 @@
+"""The integrity check: whether protected files are still what they were before a tool ran."""

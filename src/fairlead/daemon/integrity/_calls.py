@@ -1,0 +1,161 @@
+"""The tool calls that are running, in all sessions: which of them can have changed a file."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from fairlead.process import is_alive
+from fairlead.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairlead.clients import Client
+    from fairlead.daemon.events._messages import HookRequest
+    from fairlead.daemon.integrity._project import Project
+    from fairlead.events import Event, ToolEvent
+
+_MAX_CALLS = 1000
+_MAX_BESIDE = 5
+_MAX_SHOWN = 200
+"""Characters of a command in a report."""
+
+
+class RunningCall:
+    """A tool call that may write, from its `PreToolUse` on."""
+
+    def __init__(self, event: ToolEvent, request: HookRequest, client: Client, project: Project | None) -> None:
+        self.key = call_key(event)
+        self.session = event.session_id
+        self.agent_id = event.agent_id or ""
+        self.event_id = request.id
+        self.cwd = event.cwd or request.cwd
+        self.process = request.caller.pid, request.caller.start
+        self.project = project
+        """The project whose files are looked at when it ends; `None` for a tool whose files are known."""
+        self.summary = describe_call(event, client)
+        self.beside: list[str] = []
+        """Other calls that ran at some time since it began."""
+        self.is_checked = False
+        """The files were looked at right before it began."""
+        self.is_approved = False
+        """The user was asked about it."""
+        self.is_stale = False
+        """A prompt has come since: perhaps it was interrupted, which no event says."""
+        self.task = ""
+        """The id of the background task that it has become."""
+        self.has_ended = False
+
+    def concerns(self, folders: Iterable[str]) -> bool:
+        """Return whether it ran in or below one of some folders."""
+        place = f"{self.cwd.rstrip('/')}/"
+        return any(place.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+class RunningCalls:
+    """All running calls, and those that may have left a process behind."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running: dict[str, RunningCall] = {}
+        self._left: list[RunningCall] = []
+        """Background commands, and calls of which no end was seen."""
+
+    def begin(self, call: RunningCall, folders: Iterable[str]) -> list[RunningCall]:
+        """Add a call and return those that run beside it below the folders."""
+        with self._lock:
+            self._drop_stale(call)
+            others = [one for one in self._running.values() if one.concerns(folders)]
+            left = [one for one in self._left if one.concerns(folders) and not one.has_ended]
+            call.beside += [one.summary for one in (*others, *left)][:_MAX_BESIDE]
+            for one in others:
+                one.beside[_MAX_BESIDE - 1 :] = [call.summary]
+            if len(self._running) >= _MAX_CALLS:
+                del self._running[next(iter(self._running))]
+            self._running[call.key] = call
+            return others
+
+    def end(self, event: ToolEvent, task: str = "") -> RunningCall | None:
+        """Remove a call that has ended; one that became a background task may still change files."""
+        with self._lock:
+            call = self._running.pop(call_key(event), None)
+            if call is not None and task:
+                call.task = task
+                self._leave(call)
+            return call
+
+    def take_left(self, folders: Iterable[str]) -> list[RunningCall]:
+        """Return the calls that may have changed a file since the last look; those that have ended are forgotten."""
+        with self._lock:
+            left = [call for call in self._left if call.concerns(folders)]
+            self._left = [call for call in self._left if call not in left or not call.has_ended]
+            return left
+
+    def blocked(self, event_id: str) -> None:
+        """Forget a call that was denied."""
+        with self._lock:
+            for key in [key for key, call in self._running.items() if call.event_id == event_id]:
+                del self._running[key]
+
+    def approved(self, event_id: str) -> None:
+        """Note that the user is asked about a call: if it runs, they have agreed."""
+        with self._lock:
+            for call in self._running.values():
+                call.is_approved = call.is_approved or call.event_id == event_id
+
+    def prompted(self, session: str) -> None:
+        """Note that a prompt has come: a call that still seems to run may have been interrupted."""
+        with self._lock:
+            for call in self._running.values():
+                call.is_stale = call.is_stale or (call.session == session and not call.agent_id)
+
+    def agent_is_done(self, event: Event) -> None:
+        """Note that no call of an agent runs any more. Of those whose end was not seen, nobody knows what they did."""
+        with self._lock:
+            agent = event.session_id, event.agent_id or ""
+            self._give_up([call for call in self._running.values() if (call.session, call.agent_id) == agent])
+
+    def session_ended(self, session: str) -> None:
+        """Note that nothing of a session runs any more."""
+        with self._lock:
+            self._give_up([call for call in self._running.values() if call.session == session])
+            for call in self._left:
+                call.has_ended = call.has_ended or call.session == session
+
+    def tasks_ended(self, session: str, running: frozenset[str] | None, ended: str = "") -> None:
+        """Note which background tasks of a session have ended: all but `running`, or this one."""
+        with self._lock:
+            for call in self._left:
+                is_over = call.task == ended if running is None else call.task not in running
+                call.has_ended = call.has_ended or (call.session == session and is_over)
+
+    def _drop_stale(self, new: RunningCall) -> None:
+        """End calls that a newer one of the same agent shows to be over, and those of clients that are gone."""
+        agent = new.session, new.agent_id
+        stale = [call for call in self._running.values() if call.is_stale and (call.session, call.agent_id) == agent]
+        gone = [call for call in self._running.values() if call.session != new.session and not is_alive(*call.process)]
+        self._give_up([*stale, *gone])
+
+    def _give_up(self, calls: list[RunningCall]) -> None:
+        for call in calls:
+            self._running.pop(call.key, None)
+            call.has_ended = True
+            if call.project is not None:
+                self._leave(call)
+
+    def _leave(self, call: RunningCall) -> None:
+        self._left = [*self._left[-_MAX_CALLS:], call]
+
+
+def call_key(event: ToolEvent) -> str:
+    """Return what identifies a call in its events. Some clients give it no id."""
+    place = f"{event.session_id}/{event.agent_id or ''}/"
+    return place + (event.tool_use_id or f"{event.tool_name} {event.tool_input!r}")
+
+
+def describe_call(event: ToolEvent, client: Client) -> str:
+    """Return a call in a few words: its command, or else its tool."""
+    subject = client.summary_of(event.tool_input)
+    text = subject if subject and client.kind_of(event.tool_name) == "shell" else f"{event.tool_name} {subject}"
+    return f"`{one_line(text.strip(), _MAX_SHOWN)}`"

@@ -1,0 +1,99 @@
+"""What the agent and the user are told about changed files: two texts, because only one of them can do something."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from fairlead.events import HookOutput
+from fairlead.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.daemon.integrity._file_state import What
+
+_MAX_SHOWN = 10
+
+Cause = Literal["call", "approved", "shared", "outside"]
+"""Who can have changed a file.
+
+call      the call that has just ended, and nothing else
+approved  that call, and the user was asked about it
+shared    one of several calls or background commands
+outside   no call: the user, or a process that an earlier command has left
+"""
+
+_WORDS: dict[What, str] = {
+    "added": "was created",
+    "removed": "was removed",
+    "changed": "was changed",
+    "replaced": "was replaced by something that is not the file",
+    "mode": "has other permissions",
+}
+
+
+class Finding(NamedTuple):
+    """A change of one protected file."""
+
+    path: str
+    what: What
+    rule: str
+    cause: Cause
+    by: tuple[str, ...]
+    """The calls that can have done it."""
+    is_restored: bool = False
+    kept: str = ""
+    """Where the version is that was undone."""
+    problem: str = ""
+    """Why it was not restored, although it should have been."""
+
+
+def report(findings: Sequence[Finding]) -> HookOutput | None:
+    """Return what to tell; `None` if there is nothing."""
+    if not findings:
+        return None
+    for_agent = [finding for finding in findings if finding.cause in {"call", "shared"}]
+    return HookOutput(
+        additional_context=_agent_text(for_agent) if for_agent else None, system_message=_user_text(findings)
+    )
+
+
+def _agent_text(findings: Sequence[Finding]) -> str:
+    is_certain = all(finding.cause == "call" for finding in findings)
+    begin = "This call has changed" if is_certain else "This call, or one that ran beside it, has changed"
+    lines = [f"{begin} files that the policy protects from you (preToolUse.integrity):"]
+    for finding in findings[:_MAX_SHOWN]:
+        state = "it was put back" if finding.is_restored else "it is left as it is now"
+        lines.append(f"- {printable(finding.path)} {_WORDS[finding.what]} ({finding.rule}); {state}.")
+    lines += _more(findings)
+    lines.append("Do not change them by any other way. If they have to change, ask the user to do it.")
+    return "\n".join(lines)
+
+
+def _user_text(findings: Sequence[Finding]) -> str:
+    lines = [_user_line(finding) for finding in findings[:_MAX_SHOWN]]
+    return "\n".join(["Integrity check (preToolUse.integrity):", *lines, *_more(findings)])
+
+
+def _user_line(finding: Finding) -> str:
+    begin = f"- {printable(finding.path)} {_WORDS[finding.what]} ({finding.rule}) {_cause(finding)}"
+    if finding.is_restored:
+        kept = f"; the changed version is {printable(finding.kept)}" if finding.kept else ""
+        return f"{begin}. It was put back{kept}."
+    if finding.problem:
+        return f"{begin}. It could not be put back: {printable(finding.problem)}."
+    return f"{begin}. It is left as it is now."
+
+
+def _cause(finding: Finding) -> str:
+    by = ", ".join(finding.by)
+    return {
+        "call": f"by {by}",
+        "approved": f"by {by}, which you were asked about",
+        "shared": f"while several calls could have done it: {by}",
+        "outside": "outside of tool calls: by you, or by a process that an earlier command has left running",
+    }[finding.cause]
+
+
+def _more(findings: Sequence[Finding]) -> list[str]:
+    return [f"- and {len(findings) - _MAX_SHOWN} more"] if len(findings) > _MAX_SHOWN else []

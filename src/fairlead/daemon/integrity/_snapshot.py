@@ -1,0 +1,185 @@
+"""The protected files of a project as they were last seen. Bounded: what is beyond the limits is counted, not seen."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from stat import S_ISLNK
+from time import time_ns
+from typing import TYPE_CHECKING, NamedTuple
+
+from fairlead.daemon.integrity._file_state import CLOCK_TICK, Change, FileState, describe, follow, read_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fairlead.policy import ProtectedFiles, SearchRoot
+
+MAX_FILES = 5_000
+MAX_FOLDERS = 2_000
+"""Folders in which new files are noticed."""
+MAX_ENTRIES = 50_000
+"""Files and folders that are visited in search of protected ones."""
+MAX_COPIES = 32 * 1024 * 1024
+"""Bytes of all copies of one project. They are in memory: a private copy on disk could be read."""
+
+_LAST = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".cache", "target", "dist"})
+"""Folders that are searched after all others: they are large, and nobody writes in them by hand."""
+_LEFT_OUT = ".git"
+"""git itself changes its files all the time; no copy of one of them may be put back."""
+
+
+class _Folder(NamedTuple):
+    """A folder as it was seen."""
+
+    changed_at: int
+    inode: int
+    names: frozenset[str]
+    """Of all that is in it; names of folders end with a slash."""
+    is_racy: bool
+
+
+class Snapshot:
+    """What is known of a project's protected files. Not for several threads at once."""
+
+    def __init__(self, protected: ProtectedFiles) -> None:
+        self._protected = protected
+        self._keep_copies = protected.mode == "restore"
+        self._files: dict[str, FileState] = {}
+        self._links: set[str] = set()
+        self._folders: dict[str, tuple[SearchRoot, _Folder]] = {}
+        self._visited = 0
+        self.copied = 0
+        """Bytes of the copies."""
+        self.limits: set[str] = set()
+        """Which of the limits were met, in words."""
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def take(self) -> None:
+        """Look for all protected files. Called once, before anything else."""
+        for path in self._protected.files:
+            self._add(path)
+        for root in self._protected.roots:
+            for path in self._search(root, (root.folder,)):
+                self._add(path)
+
+    def state(self, path: str) -> FileState | None:
+        """Return the last known state of a file."""
+        return self._files.get(path)
+
+    def look(self) -> list[Change]:
+        """Return what has changed since the last look; from now on that is the known state."""
+        self._visited = 0
+        suspects = [*self._changed_files(), *self._changed_targets(), *self._new_files()]
+        changes = []
+        for path in dict.fromkeys(suspects):
+            before = self._files.get(path)
+            after = self.refresh(path)
+            what = describe(before, after)
+            if what is not None:
+                changes.append(Change(path, what, before, after))
+        return changes
+
+    def refresh(self, path: str) -> FileState | None:
+        """Take a file as it is now for its known state, and return it."""
+        before = self._files.pop(path, None)
+        self._links.discard(path)
+        if before is not None and before.content is not None:
+            self.copied -= len(before.content)
+        return self._add(path)
+
+    # -- files -----------------------------------------------------------------------------------------
+
+    def _changed_files(self) -> list[str]:
+        """Return the files that have another inode or change time than before, or none."""
+        lstat, suspects = os.lstat, []
+        for path, known in self._files.items():
+            try:
+                status = lstat(path)
+            except OSError:
+                suspects.append(path)
+                continue
+            if status.st_ctime_ns != known.changed_at or status.st_ino != known.inode or known.is_racy:
+                suspects.append(path)
+        return suspects
+
+    def _changed_targets(self) -> list[str]:
+        return [path for path in self._links if follow(path) != self._files[path].followed]
+
+    def _add(self, path: str) -> FileState | None:
+        if len(self._files) >= MAX_FILES:
+            self.limits.add(f"more than {MAX_FILES} protected files")
+            return None
+        state = read_state(path, keep_copy=self._keep_copies and self.copied < MAX_COPIES)
+        if state is None:
+            return None
+        if state.content is not None:
+            self.copied += len(state.content)
+        elif self._keep_copies and state.target is None:
+            self.limits.add("files without a copy, because they are too large or cannot be read")
+        if S_ISLNK(state.mode):
+            self._links.add(path)
+        self._files[path] = state
+        return state
+
+    # -- folders ---------------------------------------------------------------------------------------
+
+    def _new_files(self) -> list[str]:
+        """Return protected files that are not known yet, from the folders in which something was added."""
+        lstat, found, changed = os.lstat, list[str](), []
+        for folder, (root, known) in self._folders.items():
+            try:
+                status = lstat(folder)
+            except OSError:
+                changed.append((folder, root))
+                continue
+            if status.st_ctime_ns != known.changed_at or status.st_ino != known.inode or known.is_racy:
+                changed.append((folder, root))
+        for folder, root in changed:
+            found += self._search(root, (folder,))
+        found += [path for path in self._protected.files if path not in self._files]
+        return found
+
+    def _search(self, root: SearchRoot, folders: Iterable[str]) -> Iterator[str]:
+        """Yield the protected files in folders and, of folders that are new, below them."""
+        waiting, last = deque(folders), deque[str]()
+        while waiting or last:
+            folder = (waiting or last).popleft()
+            known = self._folders.pop(folder, None)
+            seen = _list(folder)
+            if seen is None:
+                continue
+            if known is not None or len(self._folders) < MAX_FOLDERS:
+                self._folders[folder] = root, seen
+            else:
+                self.limits.add(f"more than {MAX_FOLDERS} folders: new files in the others are not noticed")
+            for name in seen.names - known[1].names if known else seen.names:
+                self._visited += 1
+                if self._visited > MAX_ENTRIES:
+                    self.limits.add(f"more than {MAX_ENTRIES} files: the others were not searched")
+                    return
+                path = f"{folder.rstrip('/')}/{name}"
+                if not name.endswith("/"):
+                    if path not in self._files and self._protected.holds(path):
+                        yield path
+                elif _is_searched(root, path[:-1]) and path[:-1] not in self._folders:
+                    (last if name[:-1] in _LAST else waiting).append(path[:-1])
+
+
+def _is_searched(root: SearchRoot, folder: str) -> bool:
+    return not folder.endswith(f"/{_LEFT_OUT}") and root.may_contain(folder.removeprefix(root.folder).strip("/"))
+
+
+def _list(folder: str) -> _Folder | None:
+    seen_at = time_ns()
+    try:
+        status = os.lstat(folder)
+        with os.scandir(folder) as entries:
+            names = frozenset(
+                f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in entries
+            )
+    except OSError:
+        return None
+    return _Folder(status.st_ctime_ns, status.st_ino, names, status.st_ctime_ns > seen_at - CLOCK_TICK)

@@ -1,0 +1,113 @@
+"""The files that a policy protects from changes, to be looked for on the disk: where they can be, and which match."""
+
+from __future__ import annotations
+
+import os
+from itertools import takewhile
+from stat import S_IFREG
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.policy.config._merge import merge_layers
+from fairlead.policy.guards._file_rules import FileRules
+from fairlead.policy.guards._verdict import MAIN_AGENT
+from fairlead.policy.paths._gitignore import PatternSet
+from fairlead.policy.paths._resolve import ResolvedPath, is_case_insensitive, nfc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fairlead.policy.config._types import IntegrityMode, Layer
+    from fairlead.policy.guards._file_rules import ListedRule
+    from fairlead.policy.paths._gitignore import Pattern
+
+_GLOB_CHARACTERS = frozenset("*?[{\\")
+_OWN_FILE = "preToolUse.protectOwnFiles"
+_DEFAULT: IntegrityMode = "report"
+
+
+class SearchRoot(msgspec.Struct, frozen=True):
+    """A folder below which there can be protected files."""
+
+    folder: str
+    """Its real path."""
+    prefixes: tuple[tuple[str, ...], ...]
+    """The subfolders that have to be searched, each by its parts in lower case; `()` is the whole folder."""
+
+    def may_contain(self, relative: str) -> bool:
+        """Return whether a subfolder can contain a file that a pattern names."""
+        parts = tuple(relative.lower().split("/"))
+        return any(part[: len(parts)] == parts[: len(part)] for part in self.prefixes)
+
+
+class ProtectedFiles:
+    """The files that the rules of a policy keep agents from changing: `uneditableFiles`, and the policy itself."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        settings = merge_layers(layers).pre_tool_use
+        rules = FileRules(layers, settings).uneditable.rules
+        self.mode = integrity_mode(layers)
+        self.files = tuple(os.path.realpath(layer.file) for layer in layers) if settings.protect_own_files else ()
+        """The files of the policy itself."""
+        self._rules = tuple(rule for rule in rules if rule.action == "block")
+        self._any = PatternSet(rule.pattern for rule in self._rules)
+        self.roots = _search_roots(rule.pattern for rule in self._rules)
+
+    def rule_for(self, path: str, agent: str | None = None) -> str | None:
+        """Return the rule that keeps an agent from changing a file, by default any agent; `None` if none does."""
+        if path in self.files:
+            return _OWN_FILE
+        rule = self._matching(path, agent)
+        return None if rule is None else f"preToolUse.{rule.setting} '{rule.pattern.text}'"
+
+    def holds(self, path: str) -> bool:
+        """Return whether a file is protected from some agent."""
+        return self._matching(path, None) is not None
+
+    def _matching(self, path: str, agent: str | None) -> ListedRule | None:
+        ignores_case = is_case_insensitive(path.rpartition("/")[0] or "/")
+        target = ResolvedPath(path, (nfc(path),), path, S_IFREG, case_insensitive=ignores_case)
+        if not self._any.may_match(target):
+            return None
+        for rule in self._rules:
+            if (agent is None or rule.is_for(agent)) and rule.matches(target, agent or MAIN_AGENT):
+                return rule
+        return None
+
+
+def integrity_mode(layers: Sequence[Layer]) -> IntegrityMode:
+    """Return what is done about a changed file: as the nearest trusted file says, else `report`.
+
+    A file that is not trusted can switch the check on, and cannot have files restored or switch it off.
+    """
+    trusted = (_given(layer) for layer in layers if getattr(layer, "trusted", True))
+    mode = next((mode for mode in trusted if mode is not None), _DEFAULT)
+    others = {_given(layer) for layer in layers if not getattr(layer, "trusted", True)}
+    return _DEFAULT if mode == "off" and others & {"report", "restore"} else mode
+
+
+def _given(layer: Layer) -> IntegrityMode | None:
+    mode = layer.policy.pre_tool_use.integrity
+    if layer.given is None:
+        return None if mode == _DEFAULT else mode
+    section = layer.given.get("preToolUse")
+    return mode if isinstance(section, dict) and "integrity" in section else None
+
+
+def _search_roots(patterns: Iterable[Pattern]) -> tuple[SearchRoot, ...]:
+    prefixes: dict[str, set[tuple[str, ...]]] = {}
+    for pattern in patterns:
+        prefixes.setdefault(os.path.realpath(pattern.base.folder), set()).add(_literal_prefix(pattern))
+    return tuple(SearchRoot(folder, tuple(parts)) for folder, parts in prefixes.items())
+
+
+def _literal_prefix(pattern: Pattern) -> tuple[str, ...]:
+    """Return the parts of a pattern before its first wildcard; empty if it can match in any folder."""
+    text, base = pattern.text.strip(), pattern.base
+    is_absolute = base.folder != "/" and text.startswith((base.folder, *base.prefixes))
+    if pattern.loose or is_absolute:
+        return ()
+    parts = [part for part in text.removeprefix("~").lower().split("/") if part not in {"", "."}]
+    is_anchored = "/" in text.removeprefix("./").rstrip("/")
+    return tuple(map(nfc, takewhile(_GLOB_CHARACTERS.isdisjoint, parts))) if is_anchored else ()
