@@ -16,7 +16,8 @@ import pytest
 from fairlead.paths import config_folder
 from fairlead.policy.config._disk_cache import CachedPolicy, stamp_of
 from fairlead.policy.config._errors import PolicyError
-from fairlead.policy.config._files import NAMES, LoadedPolicy, NotCached, find_layers, load_policy, policy_cache_folder
+from fairlead.policy.config._files import LoadedPolicy, NotCached, find_layers, load_policy, policy_cache_folder
+from fairlead.policy.config._lookup import NAMES
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.config._reader import policy_from, read_document
 from fairlead.policy.config._types import Command, Layer, PermissionRequest, Policy, PreToolUse, Stop
@@ -75,14 +76,15 @@ def test_without_a_file_there_is_no_layer(project: Path) -> None:
     assert load_policy(str(project)) == LoadedPolicy()
 
 
-def test_the_nearest_file_upward_applies(project: Path) -> None:
-    write(project, ENDLESS)
-    write(project / "a", "stop: {infiniteMessage: nearer}\n")
+def test_all_files_upward_apply_the_nearest_first(project: Path) -> None:
+    far = write(project, ENDLESS)
+    near = write(project / "a", "stop: {infiniteMessage: nearer}\n")
     (project / "a/b/c").mkdir(parents=True)
-    (layer,) = find_layers(str(project / "a/b/c"))
-    assert layer.file == str(project / "a/.fairlead.yaml")
-    assert layer.folder == str(project / "a")
-    assert layer.policy == Policy(stop=Stop(infinite_message="nearer"))
+    layers = find_layers(str(project / "a/b/c"))
+    assert [layer.file for layer in layers] == [str(near), str(far)]
+    assert [layer.folder for layer in layers] == [str(project / "a"), str(project)]
+    assert layers[0].policy == Policy(stop=Stop(infinite_message="nearer"))
+    assert merge_layers(layers).stop == Stop(infinite=True, infinite_message="nearer")
 
 
 def test_in_one_folder_the_first_name_applies(project: Path) -> None:
@@ -91,12 +93,12 @@ def test_in_one_folder_the_first_name_applies(project: Path) -> None:
         assert [layer.file for layer in find_layers(str(project))] == [str(file)]
 
 
-@pytest.mark.parametrize(("parents", "found"), [(11, 1), (12, 0)])
-def test_twelve_folders_are_searched(project: Path, parents: int, found: int) -> None:
+@pytest.mark.parametrize("parents", [11, 12, 40])
+def test_no_number_of_folders_is_too_deep(project: Path, parents: int) -> None:
     write(project, ENDLESS)
-    deep = project.joinpath(*"abcdefghijklm"[:parents])
+    deep = project.joinpath(*"ab" * (parents // 2), *"c" * (parents % 2))
     deep.mkdir(parents=True)
-    assert len(find_layers(str(deep))) == found
+    assert len(find_layers(str(deep))) == 1
 
 
 def test_of_a_deleted_folder_those_above_are_searched(project: Path) -> None:

@@ -143,7 +143,7 @@ def is_valid(pattern: str) -> bool:
 
 def matched_by_guard(patterns: list[str], paths: list[str], folder: str) -> set[str]:
     section = PreToolUse(uneditable_files=list(patterns))
-    rules = FileRules([Layer(f"{folder}/.fairlead.yaml", folder, Policy(pre_tool_use=section))], section).uneditable
+    rules = FileRules([Layer(f"{folder}/.fairlead.yaml", folder, Policy(pre_tool_use=section))]).uneditable
     return {path for path in paths if rules.check(Evaluation("Edit", None, folder), file_at(f"{folder}/{path}"))}
 
 
@@ -271,7 +271,7 @@ def test_when_reads_a_pattern_as_the_guards_of_the_same_file(name: str, *, match
     (step,) = plan_commands(stop("s"), (layer,)).steps
     changes = Changes(time.monotonic() + 60, CancellationToken())
     changes._known[str(folder)] = ["src/deep/x.py"]
-    rules = FileRules([layer], layer.policy.pre_tool_use).uneditable
+    rules = FileRules([layer]).uneditable
     blocked = rules.check(Evaluation("Edit", None, str(folder)), file_at(f"{folder}/src/deep/x.py"))
 
     assert changes.match(step.folder, step.when, loose=step.loose_when) is matches

@@ -33,6 +33,8 @@ class PolicyContext(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     broken: str | None = None
     """Why no policy could be loaded although there is a file."""
+    cached_only: bool = False
+    """No file may be read for this event: the policies above its files must be in the memory of this process too."""
 
 
 class IdleSettings(msgspec.Struct, frozen=True):
@@ -53,7 +55,7 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
         loaded = load_policy(cwd, cached_only=cached_only)
     except PolicyError as error:
         return PolicyContext(broken=f"{error}\nOnly a person can fix the policy; `fairlead validate` lists its errors.")
-    return PolicyContext(loaded.layers, loaded.warnings)
+    return PolicyContext(loaded.layers, loaded.warnings, cached_only=cached_only)
 
 
 def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:

@@ -53,7 +53,7 @@ def decide(event: Event, policy: PolicyContext, guards: Guards | None) -> Decisi
         return _decision(event, policy, HookOutput())
     if guards is None:
         raise TypeError(f"{event.event_name} cannot be decided without guards")
-    return _decision(event, policy, guards.answer(event))
+    return _decision(event, policy, guards.answer(event, cached_only=policy.cached_only))
 
 
 def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:

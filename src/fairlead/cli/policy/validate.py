@@ -86,7 +86,7 @@ def _keep_last_good(target: str) -> tuple[str, ...]:
     """
     folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
     try:
-        nearest = next((file for file, _ in find_policy_files(folder)), None)
+        nearest = next((found.file for found in find_policy_files(folder)), None)
         if folder != target and nearest != os.path.abspath(target):
             return ()
         return load_policy(folder, validating=True).warnings

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
     """Return the state of the policy and the layers that apply: of an invalid file, its last valid version."""
     try:
-        files = tuple(file for file, _ in find_policy_files(cwd, also_deleted=True))
+        files = tuple(dict.fromkeys(found.file for found in find_policy_files(cwd, also_deleted=True)))
     except PolicyError as error:
         return Policy(errors=tuple(map(_place, error.mistakes)), is_unusable=True), ()
     errors = _errors(cwd)
     checked = () if errors else find_policy_files(cwd)
-    hints = tuple(_place(hint) for file, _ in checked for hint in find_hints(file))
+    hints = tuple(_place(hint) for file in dict.fromkeys(found.file for found in checked) for hint in find_hints(file))
     try:
         loaded = load_policy(cwd, validating=True)
     except PolicyError as error:

@@ -27,6 +27,16 @@ class CachedPolicy(msgspec.Struct, frozen=True, array_like=True):
     document: dict[str, Any]
     only_validated: bool = False
     """No event was decided by it, so it does not apply once the file is deleted."""
+    digest: str = ""
+    """SHA-256 of the file's bytes; empty in an entry of an earlier version."""
+
+
+class FileContents(msgspec.Struct, frozen=True):
+    """A policy file as it was read."""
+
+    document: dict[str, Any]
+    status: os.stat_result
+    digest: str
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -37,30 +47,35 @@ def stamp_of(status: os.stat_result) -> Stamp:
 def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
     """Read a cached file. An entry of another user or version counts as missing."""
     try:
-        data = _read_own(cache_path(folder, file))
+        data = read_private_file(cache_path(folder, file))
         entry = msgspec.msgpack.decode(data, type=CachedPolicy)
     except (OSError, ValueError, msgspec.DecodeError):
         return None
     return entry if entry.version == _VERSION and entry.file == os.path.realpath(file) else None
 
 
-def write_cached_policy(  # noqa: PLR0913 - an entry's fields, and its path
-    folder: str, file: str, status: os.stat_result, document: dict[str, Any], now: int, *, only_validated: bool = False
+def write_cached_policy(
+    folder: str, file: str, contents: FileContents, now: int, *, only_validated: bool = False
 ) -> None:
     """Cache a file. Raises `OSError` if that fails."""
-    stamp = stamp_of(status) if now - status.st_ctime_ns > MIN_AGE else ()
-    entry = CachedPolicy(_VERSION, os.path.realpath(file), stamp, document, only_validated)
+    stamp = stamp_of(contents.status) if now - contents.status.st_ctime_ns > MIN_AGE else ()
+    entry = CachedPolicy(_VERSION, os.path.realpath(file), stamp, contents.document, only_validated, contents.digest)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    _write_atomically(cache_path(folder, file), msgspec.msgpack.encode(entry))
+    write_private_file(cache_path(folder, file), msgspec.msgpack.encode(entry))
 
 
 def cache_path(folder: str, file: str) -> str:
     """Return the path of a file's entry. The entry names its file, so a collision only costs the cache."""
-    path = os.fsencode(os.path.realpath(file))
-    return f"{folder}/{crc32(path):08x}{crc32(path[::-1], 1):08x}.msgpack"
+    return f"{folder}/{short_name(os.path.realpath(file))}.msgpack"
 
 
-def _read_own(path: str) -> bytes:
+def short_name(text: str) -> str:
+    """Return a file name for any text. Two texts may have the same, so an entry must name its text."""
+    data = os.fsencode(text)
+    return f"{crc32(data):08x}{crc32(data[::-1], 1):08x}"
+
+
+def read_private_file(path: str) -> bytes:
     """Read a file that nobody but this user can write."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -74,7 +89,8 @@ def _read_own(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _write_atomically(path: str, data: bytes) -> None:
+def write_private_file(path: str, data: bytes) -> None:
+    """Write a file that only this user may read, at once or not at all. Raises `OSError` if that fails."""
     temporary = f"{path}.{os.urandom(6).hex()}"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -11,21 +11,23 @@ import msgspec
 
 from fairlead.paths import config_folder, state_folder
 from fairlead.policy.config import _memory_cache
-from fairlead.policy.config._disk_cache import MIN_AGE, cache_path, read_cached_policy, stamp_of, write_cached_policy
+from fairlead.policy.config._disk_cache import (
+    FileContents,
+    cache_path,
+    read_cached_policy,
+    stamp_of,
+    write_cached_policy,
+)
 from fairlead.policy.config._errors import Diagnostic, PolicyError
+from fairlead.policy.config._lookup import FolderSearch, PolicyFile, exists, unreadable
 from fairlead.policy.config._types import USER_WIDE, Layer, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fairlead.policy.config._disk_cache import CachedPolicy, Stamp
 
-NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
-"""The first of these in a folder is its policy."""
-
-_MAX_FOLDERS = 12
 _MAX_LAYERS = 256
-_MAX_WITHOUT_POLICY = 4096
 
 
 class LoadedPolicy(msgspec.Struct, frozen=True):
@@ -40,20 +42,36 @@ class NotCached(Exception):
 
 
 def find_policy_files(
-    cwd: str, *, config_home: str | None = None, also_deleted: bool = False
-) -> tuple[tuple[str, str], ...]:
-    """Return the files that apply in `cwd`, nearest first, each with the folder that its patterns are relative to.
+    cwd: str, *, projects: Sequence[str] = (), config_home: str | None = None, also_deleted: bool = False
+) -> tuple[PolicyFile, ...]:
+    """Return the files that apply in `cwd` and to `projects`, nearest first: all above these folders, and the user's.
 
     `also_deleted`: also a file that does not exist any more, if its last good version is cached.
     """
+    return find_files(FolderSearch(policy_cache_folder() if also_deleted else ""), cwd, projects, config_home)
+
+
+def find_files(
+    search: FolderSearch, cwd: str, projects: Sequence[str] = (), config_home: str | None = None
+) -> tuple[PolicyFile, ...]:
+    """Return what `find_policy_files` does, by a search that knows afterwards which folders it depends on."""
     start = os.path.abspath(cwd)
-    nearest = _nearest(start, also_deleted=also_deleted)
-    folder = os.path.dirname(nearest) if nearest else start
-    user_wide = _user_wide_file(config_home)
-    files = [(nearest, folder)] if nearest else []
-    if _exists(user_wide):
-        files.append((user_wide, folder))
+    above = [search.above(start)]
+    real = os.path.realpath(start)
+    above += [search.above(folder) for folder in dict.fromkeys((real, *projects)) if folder != start]
+    files = dict.fromkeys(file for found in above for file in found.files)
+    user_wide = user_wide_file(config_home)
+    if exists(user_wide):
+        files[PolicyFile(user_wide, _user_wide_folder(start, projects, search))] = None
     return tuple(files)
+
+
+def _user_wide_folder(cwd: str, projects: Sequence[str], search: FolderSearch) -> str:
+    """Return the folder that the user-wide file is relative to: of the nearest policy, the project's first."""
+    for folder in (*projects, cwd):
+        if files := search.above(folder).files:
+            return files[0].folder
+    return projects[0] if projects else cwd
 
 
 def find_layers(cwd: str, *, config_home: str | None = None) -> tuple[Layer, ...]:
@@ -64,20 +82,22 @@ def find_layers(cwd: str, *, config_home: str | None = None) -> tuple[Layer, ...
     """
     layers: list[Layer] = []
     mistakes: list[Diagnostic] = []
-    for file, folder in find_policy_files(cwd, config_home=config_home):
+    files = find_policy_files(cwd, config_home=config_home)
+    for file in files:
         try:
-            layers.append(read_layer(file, folder))
+            layers.append(read_layer(file.file, file.folder))
         except PolicyError as error:
             mistakes += error.mistakes
     if mistakes:
-        raise PolicyError(tuple(mistakes))
-    return tuple(layers)
+        raise PolicyError(tuple(dict.fromkeys(mistakes)))
+    return with_commands_once(files, layers)
 
 
 def read_layer(file: str, folder: str | None = None) -> Layer:
     """Read one file as it is now; its patterns are relative to `folder`, by default the file's own."""
     own = os.path.dirname(os.path.abspath(file)) if folder is None else folder
-    return _layer(file, own, _read(file)[0])
+    contents = _read(file)
+    return layer_of(file, own, contents.document, contents.digest)
 
 
 def find_hints(file: str) -> tuple[Diagnostic, ...]:
@@ -103,23 +123,53 @@ def load_policy(
     """
     if cached_only and (recent := _memory_cache.recall(cwd)) is not None:
         return recent
+    search = FolderSearch(policy_cache_folder())
+    files = find_files(search, cwd, config_home=config_home)
+    loaded = load_files(files, clock=clock, validating=validating, cached_only=cached_only)
+    if cached_only:
+        others = policy_cache_folder(), user_wide_file(config_home)
+        _memory_cache.remember(cwd, loaded, (*others, *search.visited))
+    return loaded
+
+
+def load_files(
+    files: Sequence[PolicyFile],
+    *,
+    clock: Callable[[], int] = time_ns,
+    validating: bool = False,
+    cached_only: bool = False,
+) -> LoadedPolicy:
+    """Load files that were found, as `load_policy` does."""
     layers: list[Layer] = []
     warnings: list[str] = []
     mistakes: list[Diagnostic] = []
-    for file, folder in find_policy_files(cwd, config_home=config_home, also_deleted=True):
+    for file in files:
         try:
-            layer, more = _load(file, folder, clock, validating=validating, cached_only=cached_only)
+            layer, more = _load(file.file, file.folder, clock, validating=validating, cached_only=cached_only)
         except PolicyError as error:
             mistakes += error.mistakes
         else:
             layers.append(layer)
             warnings += more
     if mistakes:
-        raise PolicyError(tuple(mistakes))
-    loaded = LoadedPolicy(tuple(layers), tuple(warnings))
-    if cached_only:
-        _memory_cache.remember(cwd, loaded, (policy_cache_folder(), _user_wide_file(config_home)))
-    return loaded
+        raise PolicyError(tuple(dict.fromkeys(mistakes)))
+    return LoadedPolicy(with_commands_once(files, layers), tuple(dict.fromkeys(warnings)))
+
+
+def with_commands_once(files: Sequence[PolicyFile], layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    """Return the layers so that no file's commands run twice, in a worktree and in its main checkout.
+
+    They run in the worktree: by the file that is there, or else by that of the main checkout.
+    """
+    copied = {file.file for file in files if file.is_main_checkout}
+    if not copied:
+        return tuple(layers)
+    own = {file.folder for file in files if not file.is_main_checkout}
+    quiet = (file.folder in own if file.is_main_checkout else file.file in copied for file in files)
+    return tuple(
+        variant_of(layer, runs_commands=False) if is_quiet else layer
+        for layer, is_quiet in zip(layers, quiet, strict=True)
+    )
 
 
 def load_user_wide(*, config_home: str | None = None, clock: Callable[[], int] = time_ns) -> Policy:
@@ -127,8 +177,8 @@ def load_user_wide(*, config_home: str | None = None, clock: Callable[[], int] =
 
     Raises `PolicyError` if there is no such version. Its file patterns mean nothing, as there is no folder.
     """
-    user_wide = _user_wide_file(config_home)
-    if not _exists(user_wide):
+    user_wide = user_wide_file(config_home)
+    if not exists(user_wide):
         return Policy()
     return _load(user_wide, "/", clock, validating=False, cached_only=False)[0].policy
 
@@ -144,71 +194,9 @@ def policy_cache_folder() -> str:
     return f"{state_folder()}/policies"
 
 
-def _user_wide_file(config_home: str | None) -> str:
+def user_wide_file(config_home: str | None = None) -> str:
+    """Return the path of the user-wide file, which need not exist."""
     return os.path.join(config_home or config_folder(), USER_WIDE)
-
-
-# -- finding -------------------------------------------------------------------------------------------
-
-
-def _nearest(start: str, *, also_deleted: bool) -> str | None:
-    folder, cache = start, policy_cache_folder() if also_deleted else ""
-    cache_changed = _change_time(cache) if cache else 0
-    for _ in range(_MAX_FOLDERS):
-        if (file := _policy_of(folder, cache, cache_changed)) is not None:
-            return file
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return None
-
-
-_without_policy: dict[tuple[str, str], tuple[int, int]] = {}
-"""Folders without a policy, also without a cached one: folder and cache → the change times of the two.
-
-Every event searches all folders above it, and nearly all of them have no policy."""
-
-
-def _policy_of(folder: str, cache: str, cache_changed: int) -> str | None:
-    """Return the policy of a folder, or (with a `cache`) one that was deleted, if its last good version is cached."""
-    times = _change_time(folder), cache_changed
-    if cache and _without_policy.get((folder, cache)) == times:
-        return None
-    files = [os.path.join(folder, name) for name in NAMES]
-    for file in files:
-        if _exists(file):
-            return file
-    if not cache:
-        return None
-    for file in files:
-        entry = read_cached_policy(cache, file) if cache_changed else None
-        if entry is not None and not entry.only_validated:
-            return file
-    if times[0] and time_ns() - max(times) > MIN_AGE:  # a change within a tick of the clock does not show
-        if len(_without_policy) >= _MAX_WITHOUT_POLICY:
-            _without_policy.clear()
-        _without_policy[folder, cache] = times
-    return None
-
-
-def _change_time(folder: str) -> int:
-    """Return when a file was last created or deleted in a folder; 0 if unknown. Nobody can set it back."""
-    try:
-        return os.stat(folder).st_ctime_ns
-    except (OSError, ValueError):
-        return 0
-
-
-def _exists(file: str) -> bool:
-    """Return whether there is a file. A broken link counts: it was meant to protect something."""
-    try:
-        os.lstat(file)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
-        raise _unreadable(file, error) from None
-    return True
 
 
 # -- reading -------------------------------------------------------------------------------------------
@@ -221,20 +209,21 @@ _layers: dict[tuple[str, str], tuple[Stamp, Layer]] = {}
 def _load(
     file: str, folder: str, clock: Callable[[], int], *, validating: bool, cached_only: bool
 ) -> tuple[Layer, list[str]]:
-    exists = _exists(file)
-    stamp = _stamp(file) if exists else None
+    is_there = exists(file)
+    stamp = _stamp(file) if is_there else None
     known_stamp, layer = _layers.get((file, folder), (None, None))
     if layer is not None and stamp is not None and known_stamp == stamp:
         return layer, []
     if cached_only:
         raise NotCached(file)
-    if not exists:
+    if not is_there:
         return _load_deleted(file, folder)
     cached = read_cached_policy(policy_cache_folder(), file)
-    if cached is None or cached.stamp != stamp or (cached.only_validated and not validating):
+    is_current = cached is not None and cached.stamp == stamp and bool(cached.digest)
+    if cached is None or stamp is None or not is_current or (cached.only_validated and not validating):
         return _load_changed(file, folder, cached, clock, validating=validating)
     try:
-        layer = _layer(file, folder, cached.document)
+        layer = layer_of(file, folder, cached.document, cached.digest)
     except msgspec.ValidationError:
         return _load_changed(file, folder, None, clock, validating=validating)
     if len(_layers) >= _MAX_LAYERS:
@@ -252,7 +241,7 @@ def _load_deleted(file: str, folder: str) -> tuple[Layer, list[str]]:
     if cached is None:
         raise error
     try:
-        return _layer(file, folder, cached.document), [str(error)]
+        return layer_of(file, folder, cached.document, cached.digest), [str(error)]
     except msgspec.ValidationError:
         raise error from None
 
@@ -268,13 +257,13 @@ def _load_changed(
     file: str, folder: str, cached: CachedPolicy | None, clock: Callable[[], int], *, validating: bool
 ) -> tuple[Layer, list[str]]:
     try:
-        document, status = _read(file)
+        contents = _read(file)
     except PolicyError as error:
         return _fall_back(file, folder, cached, error)
-    layer, cache = _layer(file, folder, document), policy_cache_folder()
+    layer, cache = layer_of(file, folder, contents.document, contents.digest), policy_cache_folder()
     only_validated = validating and (cached is None or cached.only_validated)
     try:
-        write_cached_policy(cache, file, status, document, clock(), only_validated=only_validated)
+        write_cached_policy(cache, file, contents, clock(), only_validated=only_validated)
     except OSError as error:
         return layer, [_cannot_cache(cache, error)]
     return layer, []
@@ -284,7 +273,7 @@ def _fall_back(file: str, folder: str, cached: CachedPolicy | None, error: Polic
     if cached is None:
         raise error
     try:
-        layer = _layer(file, folder, cached.document)
+        layer = layer_of(file, folder, cached.document, cached.digest)
     except msgspec.ValidationError:
         raise error from None
     first, others = str(error.mistakes[0]), len(error.mistakes) - 1
@@ -298,15 +287,47 @@ def _cannot_cache(cache: str, error: OSError) -> str:
     return f"{cache}: cannot cache the policy: {reason}; it is read again each time, and has no last good version"
 
 
-def _layer(file: str, folder: str, document: dict[str, Any]) -> Layer:
-    return Layer(file, folder, msgspec.convert(document, Policy), document)
+def layer_of(file: str, folder: str, document: dict[str, Any], digest: str = "") -> Layer:
+    """Return the layer of a file's document. Raises `msgspec.ValidationError` if it is not one of a policy."""
+    return Layer(file, folder, msgspec.convert(document, Policy), document, digest=digest)
 
 
-def _read(file: str) -> tuple[dict[str, Any], os.stat_result]:
+_variants: dict[tuple[str, str, bool, bool], tuple[Layer, Layer]] = {}
+"""File, folder, `trusted`, `runs_commands` → a layer as it was loaded, and with these values.
+
+Guards are compiled once for each layer, so the same layer must stay the same object."""
+
+
+def variant_of(layer: Layer, *, trusted: bool | None = None, runs_commands: bool | None = None) -> Layer:
+    """Return a layer with other values of `trusted` and `runs_commands`: the same object for the same layer."""
+    trusted = layer.trusted if trusted is None else trusted
+    runs_commands = layer.runs_commands if runs_commands is None else runs_commands
+    if (trusted, runs_commands) == (layer.trusted, layer.runs_commands):
+        return layer
+    key = layer.file, layer.folder, trusted, runs_commands
+    source, variant = _variants.get(key, (None, None))
+    if variant is None or source is not layer:
+        variant = msgspec.structs.replace(layer, trusted=trusted, runs_commands=runs_commands)
+        if len(_variants) >= _MAX_LAYERS:
+            _variants.clear()
+        _variants[key] = layer, variant
+    return variant
+
+
+def _read(file: str) -> FileContents:
     from fairlead.policy.config._reader import MAX_POLICY_BYTES, read_document
 
     text, status = _read_bytes(file, MAX_POLICY_BYTES + 1)
-    return read_document(text, file), status
+    from hashlib import sha256
+
+    return FileContents(read_document(text, file), status, sha256(text).hexdigest())
+
+
+def read_text(file: str) -> bytes:
+    """Read a policy file as it is. Raises `PolicyError` if it cannot be read."""
+    from fairlead.policy.config._reader import MAX_POLICY_BYTES
+
+    return _read_bytes(file, MAX_POLICY_BYTES + 1)[0]
 
 
 def _read_bytes(file: str, limit: int) -> tuple[bytes, os.stat_result]:
@@ -316,23 +337,10 @@ def _read_bytes(file: str, limit: int) -> tuple[bytes, os.stat_result]:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise _unreadable(file, IsADirectoryError() if stat.S_ISDIR(status.st_mode) else OSError())
+                raise unreadable(file, IsADirectoryError() if stat.S_ISDIR(status.st_mode) else OSError())
             with open(descriptor, "rb", closefd=False) as stream:
                 return stream.read(limit), status
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise _unreadable(file, error) from None
-
-
-def _unreadable(file: str, error: OSError | ValueError) -> PolicyError:
-    if isinstance(error, IsADirectoryError):
-        message = "is a folder; a policy is a file, so remove or rename the folder"
-    elif isinstance(error, PermissionError):
-        message = f"cannot be read: permission denied; allow it with chmod u+r {file}, and u+x on its folders"
-    elif isinstance(error, FileNotFoundError):
-        message = "is a broken link; remove it, or create the file that it points to"
-    else:
-        reason = getattr(error, "strerror", None) or str(error) or "not a regular file"
-        message = f"cannot be read: {reason}; replace it with a text file"
-    return PolicyError((Diagnostic(file, 0, 0, message),))
+        raise unreadable(file, error) from None

@@ -14,18 +14,74 @@ if TYPE_CHECKING:
     from fairlead.policy.config._types import Layer
 
 
+_GUARDS = ("preventRootAdditions", "preventUpdateGitIgnored", "preventGeneratedFileEdits", "protectOwnFiles")
+"""Settings of `preToolUse` that guard when they are true."""
+_LISTS = ("uneditableFiles", "unreadableFiles", "preventAdditions")
+_BY_STRICTNESS = {"integrity": ("off", "report", "restore")}
+"""Settings of `preToolUse` with several values, the strictest last."""
+_UNPARSABLE = ("allow", "ask", "deny")
+
+
 def merge_layers(layers: Sequence[Layer]) -> Policy:
     """Merge layers, which come nearest first, into one policy.
 
     Lists are concatenated and mappings merged key by key. Of any other value the nearest file that sets it wins: a
-    default never hides a value that a file further away sets.
+    default never hides a value that a file further away sets. A file that is not trusted only makes the rules of
+    `preToolUse` stricter.
     """
-    if len(layers) == 1:
+    if len(layers) == 1 and layers[0].trusted:
         return layers[0].policy
     document: dict[str, Any] = {}
     for layer in layers:
-        document = _merge_mappings(document, _set_values(layer))
+        if layer.trusted:
+            document = _merge_mappings(document, _set_values(layer))
+    for layer in layers:
+        if not layer.trusted:
+            document = _tightened(document, _set_values(layer))
     return msgspec.convert(document, Policy)
+
+
+def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
+    """Return the single settings of `preToolUse` that a file would loosen, if it were trusted, beside some others."""
+    before = merge_layers(others)
+    names = [f"preToolUse.{name}" for name in _GUARDS if _loosens(layer, before, name)]
+    unparsable = (_pre_tool_use(_set_values(layer)).get("bash") or {}).get("unparsable")
+    if unparsable and _UNPARSABLE.index(unparsable) < _UNPARSABLE.index(before.pre_tool_use.bash.unparsable):
+        names.append("preToolUse.bash.unparsable")
+    return tuple(names)
+
+
+def _loosens(layer: Layer, before: Policy, name: str) -> bool:
+    in_force = msgspec.to_builtins(before.pre_tool_use)[name]
+    return in_force is True and _pre_tool_use(_set_values(layer)).get(name) is False
+
+
+def _tightened(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with the rules of another that are stricter, or additional."""
+    ours, theirs = _pre_tool_use(document), _pre_tool_use(given)
+    section: dict[str, Any] = dict(ours)
+    for name in _GUARDS:
+        if theirs.get(name) is True:
+            section[name] = True
+    for name in _LISTS:
+        if theirs.get(name):
+            section[name] = [*ours.get(name, ()), *theirs[name]]
+    for name, values in _BY_STRICTNESS.items():
+        if name in theirs:
+            section[name] = _stricter(values, ours.get(name), theirs[name])
+    unparsable = (theirs.get("bash") or {}).get("unparsable")
+    if unparsable is not None:
+        bash = ours.get("bash") or {}
+        section["bash"] = {**bash, "unparsable": _stricter(_UNPARSABLE, bash.get("unparsable", "ask"), unparsable)}
+    return {**document, "preToolUse": section} if section else dict(document)
+
+
+def _stricter(values: Sequence[str], one: str | None, other: str) -> str:
+    return max(filter(None, (one, other)), key=values.index)
+
+
+def _pre_tool_use(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return document.get("preToolUse") or {}
 
 
 def _merge_mappings(near: Mapping[str, Any], far: Mapping[str, Any]) -> dict[str, Any]:

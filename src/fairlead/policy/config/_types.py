@@ -319,6 +319,12 @@ class Layer(msgspec.Struct, frozen=True):
     policy: Policy
     given: dict[str, Any] | None = None
     """The values that the file sets; `None` stands for all values that differ from the defaults."""
+    trusted: bool = True
+    """Whether it may loosen rules and have commands run. The rules of a file that is not trusted apply nonetheless."""
+    runs_commands: bool = True
+    """Whether its commands run, if it is trusted: not if they would run twice, in a worktree and its main checkout."""
+    digest: str = ""
+    """SHA-256 of the file's bytes, if it was read from a file."""
 
     @property
     def is_conclaude(self) -> bool:

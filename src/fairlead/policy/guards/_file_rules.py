@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fairlead.policy._globs import glob_test
 from fairlead.policy.config._types import FileRule
 from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.layers._file_settings import SettingsByFile
 from fairlead.policy.paths._gitignore import Pattern, PatternSet, is_reincluded
 from fairlead.policy.paths._resolve import BaseFolder
 from fairlead.policy.paths._search import TooManyFiles, files_below, other_hard_links
@@ -14,8 +15,9 @@ from fairlead.policy.paths._search import TooManyFiles, files_below, other_hard_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fairlead.policy.config._types import Layer, PreToolUse
+    from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.layers._file_settings import FileSettings
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _MARKERS = (
@@ -34,27 +36,29 @@ _MAX_CACHED = 1024
 
 
 class FileRules:
-    """The rules on files: the lists of all layers, the nearest first, and the single settings."""
+    """The rules on files: the lists of all layers, the nearest first, and the single settings of each file.
 
-    def __init__(self, layers: Sequence[Layer], settings: PreToolUse) -> None:
-        self.uneditable = _rule_list(layers, "uneditableFiles")
-        self.unreadable = _rule_list(layers, "unreadableFiles")
-        self.additions = _rule_list(layers, "preventAdditions")
-        nearest = layers[0] if layers else None
-        self._settings = settings
-        self._root = BaseFolder.at(nearest.folder) if nearest and _is_in_its_folder(nearest) else None
-        self._file = nearest.file if nearest else ""
+    `more` are the layers above files that a call touches, beside those of the session.
+    """
+
+    def __init__(self, layers: Sequence[Layer], more: Sequence[Layer] = ()) -> None:
+        every = (*layers, *more)
+        self.uneditable = _rule_list(every, "uneditableFiles")
+        self.unreadable = _rule_list(every, "unreadableFiles")
+        self.additions = _rule_list(every, "preventAdditions")
+        self._settings = SettingsByFile(layers, more)
 
     def check_edit(self, evaluation: Evaluation, target: ResolvedPath, *, adds: bool, writes: bool) -> str | None:
         """Check a change. `adds`: it creates the file, if it does not exist; `writes`: it changes the contents."""
         evaluation.start_subject(target.given)
         new = adds and not target.exists
+        settings = self._settings.of(target)
         return (
-            (self._check_ignored(evaluation, target) if self._settings.prevent_update_git_ignored else None)
+            (self._check_ignored(evaluation, target, settings) if settings.rules.prevent_update_git_ignored else None)
             or self.uneditable.check(evaluation, target)
-            or (self._check_root(evaluation, target) if new and self._root else None)
+            or (self._check_root(evaluation, target, settings) if new else None)
             or (self.additions.check(evaluation, target) if new else None)
-            or (self._check_generated(evaluation, target) if writes and target.exists else None)
+            or (self._check_generated(evaluation, target, settings) if writes and target.exists else None)
             or (self.uneditable.check_hard_links(evaluation, target) if writes and target.links > 1 else None)
         )
 
@@ -65,11 +69,11 @@ class FileRules:
 
     # -- single settings -------------------------------------------------------------------------------
 
-    def _check_ignored(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
+    def _check_ignored(self, evaluation: Evaluation, target: ResolvedPath, settings: FileSettings) -> str | None:
         from fairlead.policy.paths._git_ignored import find_ignored
 
         check = RuleCheck(
-            "preToolUse.preventUpdateGitIgnored", "true", self._file, matched=False, why="git does not ignore it"
+            "preToolUse.preventUpdateGitIgnored", "true", settings.file, matched=False, why="git does not ignore it"
         )
         ignored = find_ignored(target)
         if ignored is None:
@@ -80,33 +84,33 @@ class FileRules:
             check, why, "block", _ignored_message(target.given, ignored.pattern, ignored.source)
         )
 
-    def _check_root(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        if self._root is None or not self._settings.prevent_root_additions:
+    def _check_root(self, evaluation: Evaluation, target: ResolvedPath, settings: FileSettings) -> str | None:
+        if not settings.roots or not settings.rules.prevent_root_additions:
             return None
         check = RuleCheck(
-            "preToolUse.preventRootAdditions", "true", self._file, matched=False, why="it is not at the root"
+            "preToolUse.preventRootAdditions", "true", settings.file, matched=False, why="it is not at the root"
         )
-        if all("/" in name.rstrip("/") for name in target.below(self._root)):
+        if all("/" in name.rstrip("/") for root in settings.roots for name in target.below(root)):
             evaluation.checks.append(check)
             return None
-        message = self._settings.prevent_root_additions_message or (
+        message = settings.rules.prevent_root_additions_message or (
             "Blocked {tool} operation: preToolUse.preventRootAdditions setting prevents creating files at "
             "repository root. File: {file_path}"
         )
         filled = _filled(message, file_path=target.given, tool=evaluation.tool)
         return evaluation.add_match(check, "it would be a new file at the root", "block", filled)
 
-    def _check_generated(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        if not self._settings.prevent_generated_file_edits or not target.is_file:
+    def _check_generated(self, evaluation: Evaluation, target: ResolvedPath, settings: FileSettings) -> str | None:
+        if not settings.rules.prevent_generated_file_edits or not target.is_file:
             return None
         check = RuleCheck(
-            "preToolUse.preventGeneratedFileEdits", "true", self._file, matched=False, why="it contains no marker"
+            "preToolUse.preventGeneratedFileEdits", "true", settings.file, matched=False, why="it contains no marker"
         )
         marker = _cached_marker(target)
         if marker is None:
             evaluation.checks.append(check)
             return None
-        message = self._settings.generated_file_message or (
+        message = settings.rules.generated_file_message or (
             "BLOCKED: File '{file_path}' is auto-generated (contains '{marker}'). This file should NEVER be edited "
             "directly. Change what it is generated from, and generate it again."
         )
@@ -235,11 +239,6 @@ def first_match(evaluation: Evaluation, target: ResolvedPath, rules: Iterable[Li
         if blocked is not None:
             return blocked
     return None
-
-
-def _is_in_its_folder(layer: Layer) -> bool:
-    """Return whether the file is in the folder that it applies to; the user-wide one is not, and has no root."""
-    return layer.file.rpartition("/")[0].rstrip("/") == layer.folder.rstrip("/")
 
 
 def _rule_list(layers: Iterable[Layer], setting: str) -> RuleList:

@@ -8,22 +8,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
-from fairlead.policy._globs import glob_test
+from fairlead.policy.config._errors import PolicyError
+from fairlead.policy.config._files import NotCached, variant_of
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
 from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._own_files import OwnFiles
-from fairlead.policy.guards._tool_rules import ToolRules
 from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
+from fairlead.policy.layers._by_path import PathPolicies
+from fairlead.policy.layers._permissions import Permissions
+from fairlead.policy.layers._tool_groups import tool_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from fairlead.events import Event
     from fairlead.policy.config._types import Layer
@@ -33,41 +34,60 @@ __all__ = ["GUARD_NAME", "PERMISSION_NAME", "Guards", "RuleCheck", "Verdict"]
 GUARD_NAME = "policy.guards"
 PERMISSION_NAME = "policy.permissions"
 
+_MAX_ROUNDS = 4
+"""With further policies more files of a call matter, and there may be policies above those."""
+_MAX_WITH_MORE = 64
+
 
 class Guards:
     """All guards of a policy. `layers` are its files, nearest first."""
 
-    def __init__(self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> None:
-        settings = merge_layers(layers).pre_tool_use
-        self._unparsable = settings.bash.unparsable
-        self._home = layers[0].folder if layers else "/"
-        self._own = OwnFiles(layers, os.environ if environ is None else environ) if settings.protect_own_files else None
-        self._tools = ToolRules(layers)
-        self._agents = AgentRules(layers)
-        self._files = FileRules(layers, settings)
-        bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, layers)))
-        self._calls = CallGuard(self._tools, self._files, self._own, bash)
-        self._permissions = _Permissions(layers)
+    def __init__(
+        self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None, *, by_path: bool = True
+    ) -> None:
+        """Compile the guards. `by_path`: a call is also checked by the policies above the files that it touches."""
+        self._layers = tuple(layers)
+        self._environ = os.environ if environ is None else environ
+        self._paths = PathPolicies(self._layers) if by_path else None
+        self._checks = _Checks(self._layers, (), self._environ)
+        self._with_more: dict[tuple[int, ...], _Checks] = {}
+        self._permissions = Permissions(layers)
 
-    def check(self, event: PreToolUse) -> Verdict:
-        """Check a tool call."""
-        client = client_named(event.client)
-        tool = event.tool_name
-        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also=client.same_tools.get(tool, tool))
-        call = client.tool_call(tool, event.tool_input)
-        evaluation.has_command = call.command is not None
-        if evaluation.has_command and call.kind != "shell":
-            evaluation.also = client.default_tools.get("shell", tool)
-        blocked = self._agents.check(evaluation, call) or self._calls.check(evaluation, call)
-        return evaluation.verdict(blocked, self._unparsable)
+    def check(self, event: PreToolUse, *, cached_only: bool = False) -> Verdict:
+        """Check a tool call. With `cached_only`, raises `NotCached` rather than read a policy file."""
+        checks = self._checks
+        more: tuple[Layer, ...] = ()
+        for _ in range(_MAX_ROUNDS):
+            evaluation, verdict = checks.check(event)
+            if self._paths is None or verdict.output.blocked:
+                break
+            found = self._paths.above(evaluation.paths, cached_only=cached_only)
+            if len(found) <= len(more):  # the paths of a call only become more
+                break
+            more = found
+            checks = self._checks_with(more)
+        return verdict
 
-    def answer(self, event: Event) -> HookOutput:
+    def _checks_with(self, more: tuple[Layer, ...]) -> _Checks:
+        key = tuple(map(id, more))
+        checks = self._with_more.get(key)
+        if checks is None:
+            if len(self._with_more) >= _MAX_WITH_MORE:
+                self._with_more.clear()
+            checks = self._with_more[key] = _Checks(self._layers, more, self._environ)
+        return checks
+
+    def answer(self, event: Event, *, cached_only: bool = False) -> HookOutput:
         """Return the output for an event that guards decide. A guard that fails denies."""
         try:
             if isinstance(event, PreToolUse):
-                return self.check(event).output
+                return self.check(event, cached_only=cached_only).output
             if isinstance(event, PermissionRequest):
                 return self.check_permission(event).output
+        except NotCached:
+            raise
+        except PolicyError as error:
+            return HookOutput.deny(f"A policy above the files of this call cannot be read, so it is denied: {error}")
         except Exception as error:  # noqa: BLE001 - a gate fails closed, whatever went wrong
             name = GUARD_NAME if isinstance(event, PreToolUse) else PERMISSION_NAME
             return HookOutput.deny(f"hook {name!r} failed, so this is denied: {type(error).__name__}: {error}")
@@ -78,51 +98,33 @@ class Guards:
         return self._permissions.check(event.tool_name)
 
 
-class _Permissions:
-    """The section `permissionRequest`: the globs of all files, and the default of the nearest file that has one."""
+class _Checks:
+    """The compiled rules of the session's layers, and of `more` layers above files that a call touches."""
 
-    def __init__(self, layers: Iterable[Layer]) -> None:
-        sections = [(layer.file, layer.policy.permission_request) for layer in layers]
-        given = [(file, section) for file, section in sections if section is not None]
-        self._default = next(((file, section.default.lower()) for file, section in given), None)
-        self._deny = [_Glob(file, "deny", *glob) for file, section in given for glob in enumerate(section.deny or ())]
-        self._allow = [
-            _Glob(file, "allow", *glob) for file, section in given for glob in enumerate(section.allow or ())
-        ]
+    def __init__(self, layers: Sequence[Layer], more: Sequence[Layer], environ: Mapping[str, str]) -> None:
+        every = (*layers, *more)
+        self._more = more  # holds the layers, so that their ids are not reused
+        settings = merge_layers((*layers, *(variant_of(layer, trusted=False) for layer in more))).pre_tool_use
+        self._unparsable = settings.bash.unparsable
+        self._home = layers[0].folder if layers else "/"
+        self._own = OwnFiles(every, environ) if settings.protect_own_files else None
+        self._tools = tool_rules(layers, more)
+        self._agents = AgentRules(every)
+        self._files = FileRules(layers, more)
+        bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, every)))
+        self._calls = CallGuard(self._tools, self._files, self._own, bash)
 
-    def check(self, tool: str) -> Verdict:
-        if self._default is None:
-            return Verdict(HookOutput())
-        checks: list[RuleCheck] = []
-        if (glob := _first(self._deny, tool, checks)) is not None:
-            reason = f"Tool '{tool}' blocked by permissionRequest.deny pattern: {glob.pattern}"
-            return Verdict(HookOutput.deny(reason), tuple(checks))
-        if _first(self._allow, tool, checks) is not None:
-            return Verdict(HookOutput.grant(), tuple(checks))
-        file, default = self._default
-        checks.append(RuleCheck("permissionRequest.default", default, file, matched=True, why="no pattern matched"))
-        reason = f"Tool '{tool}' blocked by permissionRequest.default setting"
-        return Verdict(HookOutput.grant() if default == "allow" else HookOutput.deny(reason), tuple(checks))
-
-
-class _Glob:
-    __slots__ = ("missed", "pattern", "test")
-
-    def __init__(self, file: str, key: str, at: int, pattern: str) -> None:
-        self.pattern = pattern
-        self.test = glob_test(pattern)
-        self.missed = RuleCheck(
-            f"permissionRequest.{key}[{at}]", pattern, file, matched=False, why="the pattern does not match"
-        )
-
-
-def _first(globs: Iterable[_Glob], tool: str, checks: list[RuleCheck]) -> _Glob | None:
-    for glob in globs:
-        if glob.test is None or glob.test(tool):
-            checks.append(msgspec.structs.replace(glob.missed, matched=True, why=f"{tool} matches"))
-            return glob
-        checks.append(glob.missed)
-    return None
+    def check(self, event: PreToolUse) -> tuple[Evaluation, Verdict]:
+        """Check a tool call."""
+        client = client_named(event.client)
+        tool = event.tool_name
+        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also=client.same_tools.get(tool, tool))
+        call = client.tool_call(tool, event.tool_input)
+        evaluation.has_command = call.command is not None
+        if evaluation.has_command and call.kind != "shell":
+            evaluation.also = client.default_tools.get("shell", tool)
+        blocked = self._agents.check(evaluation, call) or self._calls.check(evaluation, call)
+        return evaluation, evaluation.verdict(blocked, self._unparsable)
 
 
 def _restricts_agents(layer: Layer) -> bool:

@@ -36,6 +36,7 @@ def add_mentions(
         return
     for mention in mentions:
         if mention.mode == "read" and not files.unreadable:
+            evaluation.paths.resolve(mention.path)  # the policies above it may protect it
             continue
         found = _protecting_rule(evaluation, mention, files, own)
         if found is not None:

@@ -70,6 +70,7 @@ class Evaluation:
         try:
             yield
         finally:
+            before[1].include(self.paths)
             self.cwd, self.paths = before
 
     def add_match(self, missed: RuleCheck, why: str, action: Literal["block", "warn"], message: str) -> str | None:

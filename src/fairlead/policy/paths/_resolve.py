@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     Status = os.stat_result | int | None
     """The status of a file, its mode alone, or `None` if there is no file."""
@@ -196,10 +196,11 @@ class PathResolver:
     `resolve`.
     """
 
-    __slots__ = ("_resolved", "_status", "cwd")
+    __slots__ = ("_included", "_resolved", "_status", "cwd")
 
     def __init__(self, cwd: str) -> None:
         self.cwd = cwd
+        self._included: tuple[ResolvedPath, ...] = ()
         self._resolved: dict[str, ResolvedPath] = {}
         self._status: dict[str, StatusOrLink] = {"": S_IFDIR, "/": S_IFDIR}
 
@@ -209,6 +210,19 @@ class PathResolver:
         if cached is None:
             cached = self._resolved[path] = self._without_links(path) or resolve(path, self.cwd)
         return cached
+
+    def resolved(self) -> tuple[ResolvedPath, ...]:
+        """Return all paths that were resolved, and those of the resolvers that were included."""
+        return (*self._resolved.values(), *self._included)
+
+    def include(self, other: PathResolver) -> None:
+        """Count the paths that another resolver has resolved for the same call."""
+        self._included += other.resolved()
+
+    @property
+    def statuses(self) -> Mapping[str, StatusOrLink]:
+        """What was looked up on the way."""
+        return self._status
 
     def _without_links(self, path: str) -> ResolvedPath | None:
         absolute = _absolute(path, self.cwd)

@@ -1,0 +1,1 @@
+"""Which policy files are trusted: by the session that began with them, or by a person."""

@@ -1,0 +1,54 @@
+"""Loads the policies above the files that a call touches. Only what a person has trusted loosens anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.policy.config._files import load_files, user_wide_file, variant_of
+from fairlead.policy.config._lookup import FolderSearch, PolicyFile, exists
+from fairlead.policy.config._memory_cache import recall, remember
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fairlead.policy.config._types import Layer
+
+
+def load_layers_above(
+    folders: tuple[str, ...], cwd: str, known: Mapping[str, object], cache: str, *, cached_only: bool = False
+) -> tuple[Layer, ...]:
+    """Load the policies above folders, but not those above `cwd`; nearest first for each folder.
+
+    `known` are statuses of folders that were just looked up, `cache` is the folder of the disk cache.
+
+    The user-wide file is among them, relative to each folder with a policy and to each repository. Raises `PolicyError`
+    if a file is broken, and with `cached_only` `NotCached` rather than read one.
+    """
+    key = cache, cwd, folders
+    recent = recall(key, known)
+    if recent is not None:
+        return recent.layers
+    search = FolderSearch(cache)
+    files = _find(search, folders, cwd)
+    loaded = load_files(files, cached_only=cached_only)
+    user_wide = user_wide_file()
+    layers = (layer if layer.file == user_wide else variant_of(layer, trusted=False) for layer in loaded.layers)
+    loaded = msgspec.structs.replace(loaded, layers=tuple(layers))
+    remember(key, loaded, (cache, user_wide, *search.visited))
+    return loaded.layers
+
+
+def _find(search: FolderSearch, folders: Iterable[str], cwd: str) -> tuple[PolicyFile, ...]:
+    files: dict[PolicyFile, None] = {}
+    roots: dict[str, None] = {}
+    for folder in folders:
+        found = search.above(folder, below=cwd)
+        files.update(dict.fromkeys(found.files))
+        if found.root is not None:
+            roots[found.root] = None
+    user_wide = user_wide_file()
+    if roots and exists(user_wide):
+        files.update((PolicyFile(user_wide, root), None) for root in roots)
+    return tuple(files)
