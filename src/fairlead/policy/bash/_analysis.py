@@ -26,6 +26,7 @@ def analyse(command: str, context: AnalysisContext | None = None) -> Analysis:
     """Analyse a command. Never raises, whatever the text. Without a context, no file is opened."""
     from fairlead.policy.bash._interpreter import interpret  # importing the parser takes some milliseconds
 
+    command = command.replace("\0", "")  # no program can receive one, and no path can hold one
     if context is None:
         return interpret(command)
     key = command, context.cwd, os.environ.get("HOME", "")

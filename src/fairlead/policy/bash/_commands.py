@@ -42,6 +42,8 @@ _BUILTINS: Final = _CHANGE_FOLDER | _SETTERS | {"popd", "source", "."}
 _SAME_SHELL: Final = {"eval", "trap"}
 _SYSTEM_FOLDERS: Final = ("/bin/", "/usr/", "/sbin/", "/opt/", "/nix/", "/snap/", "/Library/")
 _MAX_VALUES: Final = 64
+_MAX_LENGTH: Final = 20_000
+"""Characters of all values of a variable: `x=$x$x` doubles them each time."""
 _MAX_RUN_DEPTH: Final = 12
 REDIRECTS: Final = {"file_redirect", "heredoc_redirect", "herestring_redirect"}
 
@@ -330,7 +332,8 @@ class CommandAnalyser(Expander):
             new = tuple(value + text for value in old or () for text in new or ())
         elif (indexed and added is not None) or not self.scope.certain:
             new = None if old is None else tuple(dict.fromkeys(old + (new or ())))
-        variables[name] = new if new is not None and len(new) <= _MAX_VALUES else None
+        too_much = new is None or len(new) > _MAX_VALUES or sum(map(len, new)) > _MAX_LENGTH
+        variables[name] = None if too_much else new
 
     def declaration(self, node: Node, stdin: Input) -> None:
         """Apply `export NAME=value`, `declare`, `local`, `readonly` or `unset`."""

@@ -45,7 +45,9 @@ class _Glob:
     def find(self, absolute: str) -> Iterator[str]:
         """Yield the matches. `**` is any number of folders, and hidden files match only a pattern with a dot."""
         only_folders = absolute.endswith("/")
-        for path in self._below("/", [part for part in absolute.split("/") if part]):
+        parts = [part for part in absolute.split("/") if part]
+        once = [part for part, after in zip(parts, [*parts[1:], ""], strict=True) if part != "**" or after != "**"]
+        for path in self._below("/", once):
             if not only_folders or os.path.isdir(path):
                 yield path
 

@@ -197,15 +197,14 @@ def _find(call: ProgramCall) -> Iterator[Effect]:
 
 def _found_files(root: str, tests: list[str]) -> Iterator[Effect]:
     for at, test in enumerate(tests):
-        files = found_by(root, tests[:at])
         if test == "-delete":
-            yield from accesses("delete", files)
+            yield from accesses("delete", found_by(root, tests[:at]))
         elif test in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
             yield from accesses("write", tests[at + 1 : at + 2])
         elif test in {"-exec", "-execdir", "-ok", "-okdir"}:
             words = tests[at + 1 :]
             end = next((i for i, word in enumerate(words) if word in {";", "+"}), len(words))
-            for file in files:
+            for file in found_by(root, tests[:at]):
                 yield RunCommand(_fill(words[:end], file))
 
 
