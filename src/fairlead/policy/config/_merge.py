@@ -19,6 +19,7 @@ _GUARDS = ("preventRootAdditions", "preventUpdateGitIgnored", "preventGeneratedF
 _LISTS = ("uneditableFiles", "unreadableFiles", "preventAdditions")
 _BY_STRICTNESS = {"integrity": ("off", "report", "restore")}
 """Settings of `preToolUse` with several values, the strictest last."""
+_DEFAULTS = {"integrity": "report"}
 _UNPARSABLE = ("allow", "ask", "deny")
 
 
@@ -68,16 +69,13 @@ def _tightened(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
             section[name] = [*ours.get(name, ()), *theirs[name]]
     for name, values in _BY_STRICTNESS.items():
         if name in theirs:
-            section[name] = _stricter(values, ours.get(name), theirs[name])
+            section[name] = max(ours.get(name, _DEFAULTS[name]), theirs[name], key=values.index)
     unparsable = (theirs.get("bash") or {}).get("unparsable")
     if unparsable is not None:
         bash = ours.get("bash") or {}
-        section["bash"] = {**bash, "unparsable": _stricter(_UNPARSABLE, bash.get("unparsable", "ask"), unparsable)}
+        stricter = max(bash.get("unparsable", "ask"), unparsable, key=_UNPARSABLE.index)
+        section["bash"] = {**bash, "unparsable": stricter}
     return {**document, "preToolUse": section} if section else dict(document)
-
-
-def _stricter(values: Sequence[str], one: str | None, other: str) -> str:
-    return max(filter(None, (one, other)), key=values.index)
 
 
 def _pre_tool_use(document: Mapping[str, Any]) -> Mapping[str, Any]:

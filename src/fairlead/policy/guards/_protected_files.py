@@ -46,7 +46,7 @@ class ProtectedFiles:
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         settings = merge_layers(layers).pre_tool_use
-        rules = FileRules(layers, settings).uneditable.rules
+        rules = FileRules(layers).uneditable.rules
         self.mode = integrity_mode(layers)
         self.files = tuple(os.path.realpath(layer.file) for layer in layers) if settings.protect_own_files else ()
         """The files of the policy itself."""
