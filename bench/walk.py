@@ -49,9 +49,6 @@ BACKGROUND_FUNCTIONS = {
 }
 
 
-VALUES = {"events._event", "events._output", "events._names", "events._life", "events._work"}
-"""Modules of values that every package uses: to read a property of an event is no step to another place."""
-
 
 class Tracer:
     """Notes the modules of Fairlead that are at work, one after the other."""
@@ -103,7 +100,7 @@ class Tracer:
         file = frame.f_code.co_filename
         if file not in self._names:
             name = file[len(self._root) : -3].replace(os.sep, ".")
-            inside = file.startswith(self._root) and name not in VALUES and "migrations" not in name
+            inside = file.startswith(self._root) and "migrations" not in name
             self._names[file] = name if inside else None
         return self._names[file]
 

@@ -23,6 +23,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     event_type: ClassVar[HookEvent | None] = None
     """The event's name; `None` for an event that this version does not know."""
+    event_name: ClassVar[str] = ""
+    """The event's name as the client spells it: `PreToolUse`."""
     can_block: ClassVar[bool] = False
     """The event is a gate: a hook can block what it announces, and a hook that fails denies it."""
     keeps_going: ClassVar[bool] = False
@@ -53,14 +55,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def __init_subclass__(cls, **options: Any) -> None:
         """Register every event of the client under its name."""
         super().__init_subclass__(**options)
+        if "event_name" not in cls.__dict__:
+            cls.event_name = cls.__name__
         if cls.__name__ in HookEvent.__members__:
             cls.event_type = HookEvent[cls.__name__]
             TYPES[cls.__name__] = cls
-
-    @property
-    def event_name(self) -> str:
-        """The event's name as the client spells it: `PreToolUse`."""
-        return type(self).__name__
 
     @property
     def subject(self) -> str:
@@ -96,4 +95,4 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class OtherEvent(Event, frozen=True, kw_only=True):
     """An event that this version does not know. Its payload is in `extra`."""
 
-    event_name: str
+    event_name: str  # type: ignore[misc]  # a field here, a constant of every other event
