@@ -49,7 +49,6 @@ BACKGROUND_FUNCTIONS = {
 }
 
 
-
 class Tracer:
     """Notes the modules of Fairlead that are at work, one after the other."""
 

@@ -9,7 +9,7 @@ static const char STATUS_START[] = "HTTP/1.1 ";
 
 static const char WAITS_PATH[] = "/v1/waits/";
 
-enum header { LENGTH = 1, EXIT = 2, STDOUT = 4, WAIT = 8, LOCATION = 16 };
+enum header { LENGTH = 1, EXIT = 2, STDOUT = 4, WAIT = 8, LOCATION = 16, STEPS = 32 };
 
 static bool set_number(struct answer *answer, unsigned *seen, enum header which, const char *at, size_t size)
 {
@@ -21,6 +21,8 @@ static bool set_number(struct answer *answer, unsigned *seen, enum header which,
         answer->body = (size_t)number;
     else if (which == EXIT)
         answer->exit_code = (unsigned)number;
+    else if (which == STEPS)
+        answer->steps_size = (size_t)number;
     else
         answer->stdout_size = (size_t)number;
     return true;
@@ -73,6 +75,8 @@ static bool read_header(const char *at, size_t size, struct answer *answer, unsi
         return set_number(answer, seen, EXIT, at + from, size - from);
     if (equals_ignoring_case(at, name, "fairlead-stdout"))
         return set_number(answer, seen, STDOUT, at + from, size - from);
+    if (answer->status == 202 && equals_ignoring_case(at, name, "fairlead-steps"))
+        return set_number(answer, seen, STEPS, at + from, size - from);
     if (answer->status == 303 && equals_ignoring_case(at, name, "fairlead-wait"))
         return set_wait_time(answer, seen, at + from, size - from);
     if (answer->status == 303 && equals_ignoring_case(at, name, "location"))
@@ -85,7 +89,7 @@ static bool read_header(const char *at, size_t size, struct answer *answer, unsi
 static bool is_valid(const struct answer *answer, unsigned seen)
 {
     if (answer->status == 202)
-        return seen & LENGTH && answer->body > 0;
+        return seen & LENGTH && answer->body > answer->steps_size;
     if (answer->status == 303)
         return seen & LENGTH && answer->body == 0 && seen & WAIT && seen & LOCATION;
     return seen == (LENGTH | EXIT | STDOUT) && answer->stdout_size <= answer->body;

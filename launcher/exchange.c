@@ -164,7 +164,9 @@ static bool exchange(int daemon, const struct call *call, struct answer *answer,
     if (!request_head(&head, call))
         return false;
     int64_t deadline = now_ms() + timeout_ms(call);
-    struct bytes body = call->wait.token[0] ? (struct bytes){0} : call->payload;
+    struct bytes body = call->report.size ? call->report : call->payload;
+    if (call->wait.token[0])
+        body = (struct bytes){0};
     return send_all(daemon, head, body, deadline) && receive(daemon, answer, got, deadline);
 }
 

@@ -124,7 +124,7 @@ static void make_id(struct call *call)
 }
 
 /* An answer that cannot be printed must not count as consent. */
-static _Noreturn void print_answer(const struct call *call, const struct answer *answer, const char *body)
+_Noreturn void print_answer(const struct call *call, const struct answer *answer, const char *body)
 {
     char memory[80];
     struct text line = text_in(memory, sizeof memory);
@@ -163,7 +163,13 @@ int main(int argc, char **argv)
         run_status_command(&call);
     if (answered && answer.status == 200)
         print_answer(&call, &answer, got.at + answer.head);
-    if (answered)
-        run_plan(&call, (struct bytes){got.at + answer.head, answer.body}, answer.ack);
+    if (answered) {
+        struct bytes body = {got.at + answer.head, answer.body}, plan = body;
+        if (answer.steps_size)
+            carry_out(&call, &answer, body);
+        plan.at += answer.steps_size;
+        plan.size -= answer.steps_size;
+        run_plan(&call, plan, answer.ack);
+    }
     evaluate_locally(&call);
 }

@@ -48,6 +48,7 @@ struct call {
     bool stdin_complete; /* to its end */
     struct bytes payload;
     struct wait wait;
+    struct bytes report; /* the results of a plan, which the daemon is asked about then; empty before */
     int daemon; /* the connection that expects an acknowledgement; only valid if the answer asks for one */
     char id[40];
 };
@@ -79,6 +80,7 @@ enum state { PARTIAL, WHOLE, GARBAGE };
 struct answer {
     unsigned status, exit_code;
     size_t head, body, stdout_size; /* bytes; head includes the empty line */
+    size_t steps_size;              /* for a 202: the part of the body that is for us; 0 if it is for Python alone */
     struct wait wait;               /* for a 303 */
     bool ack;                       /* the daemon expects an acknowledgement when it is printed; not for a 303 */
 };
@@ -97,9 +99,16 @@ bool read_payload(struct call *call);
 int to_file(struct bytes content, const char *name);
 bool restore_stdin(const struct call *call);
 
-/* python.c: the first four do not return */
+/* plan.c: returns if Python must run the plan */
+void carry_out(struct call *call, const struct answer *planned, struct bytes body);
+
+/* hook.c */
+_Noreturn void print_answer(const struct call *call, const struct answer *answer, const char *body);
+
+/* python.c: the first five do not return */
 _Noreturn void evaluate_locally(const struct call *call);
 _Noreturn void run_plan(const struct call *call, struct bytes plan, bool ack);
+_Noreturn void settle_locally(const struct call *call, struct bytes plan, bool ack);
 _Noreturn void run_status_command(const struct call *call);
 _Noreturn void quit(int code);
 void print_error_line(struct text *line);

@@ -135,6 +135,8 @@ ssize_t readlink(const char *restrict path, char *restrict at, size_t room)
     return CALL(__NR_readlinkat, AT_FDCWD, path, at, room, 0, 0);
 }
 
+int chdir(const char *path) { return (int)CALL(__NR_chdir, path, 0, 0, 0, 0, 0); }
+
 char *getcwd(char *at, size_t room)
 {
     return CALL(__NR_getcwd, at, room, 0, 0, 0, 0) < 0 ? NULL : at;
@@ -186,7 +188,13 @@ uid_t getuid(void) { return (uid_t)CALL(__NR_getuid, 0, 0, 0, 0, 0, 0); }
 pid_t fork(void) { return (pid_t)CALL(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0); }
 int kill(pid_t pid, int number) { return (int)CALL(__NR_kill, pid, number, 0, 0, 0, 0); }
 int execv(const char *path, char *const *args) { return (int)CALL(__NR_execve, path, args, environ, 0, 0, 0); }
+pid_t setsid(void) { return (pid_t)CALL(__NR_setsid, 0, 0, 0, 0, 0, 0); }
 pid_t waitpid(pid_t pid, int *status, int how) { return (pid_t)CALL(__NR_wait4, pid, status, how, NULL, 0, 0); }
+
+int waitid(idtype_t kind, id_t pid, siginfo_t *found, int how)
+{
+    return (int)CALL(__NR_waitid, kind, pid, found, how, NULL, 0);
+}
 
 struct kernel_action {
     void (*handler)(int);

@@ -248,23 +248,52 @@ _Noreturn void evaluate_locally(const struct call *call)
     run_python(call, args);
 }
 
-/* Pass the connection on for the acknowledgement: if the answer is never printed, it is closed without one. */
+/* Run Python on a plan, with a file of it, and a file of the results if there are any. The connection is passed on for
+ * the acknowledgement: if the answer is never printed, it is closed without one. Return if no file can be made.
+ */
+static void run_plan_program(const struct call *call, struct bytes plan, bool ack, struct bytes results)
+{
+    char memory[3][16];
+    int files[3] = {to_file(plan, call->id), call->daemon, results.size ? to_file(results, call->id) : -1};
+    if (files[0] < 0 || (results.size && files[2] < 0))
+        return;
+    for (int i = 0; i < 3; i++) {
+        struct text number = text_in(memory[i], sizeof memory[i]);
+        add_number(&number, (uint64_t)(files[i] < 0 ? 0 : files[i]), 10, 1);
+    }
+    char *args[20] = {
+        PLAN_PROGRAM, "-E", "-P", "-c", PLAN_PROGRAM, (char *)call->event,
+        "--client", (char *)call->client, "--id", (char *)call->id, "--plan-fd", memory[0],
+    };
+    int count = 12;
+    if (ack && fcntl(call->daemon, F_SETFD, 0) == 0) {
+        args[count++] = "--ack-fd";
+        args[count++] = memory[1];
+    }
+    if (results.size) {
+        args[count++] = "--results-fd";
+        args[count++] = memory[2];
+    }
+    run_python(call, args);
+}
+
 _Noreturn void run_plan(const struct call *call, struct bytes plan, bool ack)
 {
-    char memory[16], daemon_memory[16];
-    struct text number = text_in(memory, sizeof memory), daemon = text_in(daemon_memory, sizeof daemon_memory);
-    int fd = to_file(plan, call->id);
-    if (fd < 0)
-        evaluate_locally(call);
-    add_number(&number, (uint64_t)fd, 10, 1);
-    add_number(&daemon, (uint64_t)call->daemon, 10, 1);
-    bool passed = ack && fcntl(call->daemon, F_SETFD, 0) == 0;
-    char *args[] = {
-        PLAN_PROGRAM, "-E", "-P", "-c", PLAN_PROGRAM, (char *)call->event,
-        "--client", (char *)call->client, "--id", (char *)call->id, "--plan-fd", memory,
-        passed ? "--ack-fd" : NULL, daemon_memory, NULL,
-    };
-    run_python(call, args);
+    run_plan_program(call, plan, ack, (struct bytes){0});
+    evaluate_locally(call);
+}
+
+/* The daemon has gone while the steps ran. They must not be run again, so there is no third way. */
+_Noreturn void settle_locally(const struct call *call, struct bytes plan, bool ack)
+{
+    char memory[160];
+    struct text line = text_in(memory, sizeof memory);
+    signal(SIGPIPE, SIG_DFL);
+    if (call->report.size)
+        run_plan_program(call, plan, ack, call->report);
+    add(&line, "fairlead: the results of the policy's commands are lost: there is no daemon, and no room for a file");
+    print_error_line(&line);
+    quit(2); /* where a failing command would block, so does one whose result is lost */
 }
 
 /* Execute what would have been run without us, as the client runs it. */

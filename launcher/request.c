@@ -79,7 +79,7 @@ static void add_request_line(struct text *head, const struct call *call)
         add(head, " HTTP/1.1");
         return;
     }
-    add(head, call->wake ? "POST /v1/wakes" : "POST /v1/events/");
+    add(head, call->wake ? "POST /v1/wakes" : call->report.size ? "POST /v1/plans/" : "POST /v1/events/");
     add(head, call->wake ? "" : call->event);
     add(head, "?client=");
     add(head, call->client);
@@ -94,7 +94,7 @@ bool request_head(struct text *head, const struct call *call)
     if (!getcwd(here, sizeof here) || here[0] != '/')
         return false;
     add_request_line(head, call);
-    add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 1");
+    add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 1\r\nfairlead-steps: 1");
     add(head, "\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-pid: ");
     add_number(head, pid, 10, 1);
     add_start(head, "\r\nfairlead-start: ", pid);
@@ -107,7 +107,7 @@ bool request_head(struct text *head, const struct call *call)
     add(head, call->id);
     if (!call->wait.token[0]) {
         add(head, "\r\ncontent-length: ");
-        add_number(head, call->payload.size, 10, 1);
+        add_number(head, call->report.size ? call->report.size : call->payload.size, 10, 1);
     }
     return add(head, "\r\n\r\n");
 }

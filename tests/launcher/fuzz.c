@@ -12,6 +12,7 @@
 static const char *const SEEDS[] = {
     "HTTP/1.1 200 OK\r\nfairlead-exit: 0\r\nfairlead-stdout: 3\r\ncontent-length: 5\r\n\r\nabcde",
     "HTTP/1.1 202 Accepted\r\ndate: x\r\ncontent-length: 2\r\n\r\n{}",
+    "HTTP/1.1 202 Accepted\r\nfairlead-steps: 1\r\ncontent-length: 3\r\n\r\ns{}",
     "HTTP/1.1 200\r\nContent-Length:0\r\nFAIRLEAD-EXIT:255\r\nfairlead-stdout:\t0 \r\n\r\n",
     "HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",
     "HTTP/1.1 303 See Other\r\nlocation: /v1/waits/aZ_-9\r\nfairlead-wait: 30000\r\ncontent-length: 0\r\n\r\n",
@@ -22,7 +23,7 @@ static const char *const SEEDS[] = {
 static const char *const PIECES[] = {
     "\r\n", "\r", "\n", ":", " ", "\r\n\r\n", "0", "255", "256", "18446744073709551616", "-1", "content-length: 1\r\n",
     "fairlead-exit: 1\r\n", "fairlead-stdout: 1\r\n", "transfer-encoding: chunked\r\n", "HTTP/1.1 ", "200", "\xff",
-    "303", "location: /v1/waits/x\r\n", "fairlead-wait: 1\r\n", "/v1/waits/", "/", "86400001",
+    "fairlead-steps: 1\r\n", "303", "location: /v1/waits/x\r\n", "fairlead-wait: 1\r\n", "/v1/waits/", "/", "86400001",
 };
 
 static uint64_t state;
@@ -79,7 +80,7 @@ static bool is_consistent(const struct answer *answer)
                is_name(wait->token, size, "0123456789_-");
     if (size > 0 || wait->milliseconds > 0)
         return false;
-    return answer->status == 202 ? answer->body > 0 : answer->status == 200 && answer->stdout_size <= answer->body;
+    return answer->status == 202 ? answer->body > answer->steps_size : answer->status == 200 && answer->stdout_size <= answer->body;
 }
 
 static bool is_within_limits(const char *at, size_t size, const struct answer *answer)

@@ -70,6 +70,7 @@ def test_the_request_has_all_headers_of_the_protocol(launcher: Launcher, daemon:
         "content-length": "2",
         "connection": "close",
         "fairlead-acks": "1",
+        **({} if launcher.twin else {"fairlead-steps": "1"}),
         "fairlead-version": VERSION,
         "fairlead-pid": str(os.getpid()),
         "fairlead-cwd": f"{tmp_path}/a%20b%25%3B%3D%E2%98%83",

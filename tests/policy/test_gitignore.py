@@ -14,7 +14,7 @@ import pytest
 from policy.cases import for_each
 
 from fairlead import stop
-from fairlead.execute._git_changes import Changes
+from fairlead.execute._git_changes import FileChanges
 from fairlead.policy.commands._planner import plan_commands
 from fairlead.policy.config._types import Layer, Policy, PreToolUse
 from fairlead.policy.guards._file_rules import FileRules
@@ -148,7 +148,7 @@ def matched_by_guard(patterns: list[str], paths: list[str], folder: str) -> set[
 
 
 def matched_by_when(patterns: list[str], paths: list[str], folder: str) -> set[str]:
-    changes = Changes(time.monotonic() + 60, CancellationToken())
+    changes = FileChanges(time.monotonic() + 60, CancellationToken())
     found = set()
     for path in paths:
         changes._known[folder] = [path]
@@ -269,7 +269,7 @@ def test_when_reads_a_pattern_as_the_guards_of_the_same_file(name: str, *, match
     }
     layer = Layer(f"{folder}/{name}", str(folder), msgspec.convert(document, Policy))
     (step,) = plan_commands(stop("s"), (layer,)).steps
-    changes = Changes(time.monotonic() + 60, CancellationToken())
+    changes = FileChanges(time.monotonic() + 60, CancellationToken())
     changes._known[str(folder)] = ["src/deep/x.py"]
     rules = FileRules([layer]).uneditable
     blocked = rules.check(Evaluation("Edit", None, str(folder)), file_at(f"{folder}/src/deep/x.py"))

@@ -13,6 +13,7 @@ from fairlead.daemon._store_writer import StoreWriter
 from fairlead.daemon.events._endpoint import HookEndpoint
 from fairlead.daemon.events._extension import ExtensionRegistry
 from fairlead.daemon.events._handler import EventHandler
+from fairlead.daemon.events._plans import PlanSettler
 from fairlead.daemon.events._recorder import EventRecorder
 from fairlead.daemon.events.extensions import register_extensions
 from fairlead.daemon.integrity._monitor import IntegrityMonitor
@@ -51,7 +52,8 @@ class Daemon:
         self.integrity = IntegrityMonitor()
         register_extensions(self)
         handler = EventHandler(self.extensions, self.recorder)
-        self.endpoint = HookEndpoint(version, handler, self.tracker, self.metrics, self.errors, self.shutdown)
+        settler = PlanSettler(self.recorder, self.errors, self.idle.resume)
+        self.endpoint = HookEndpoint(version, handler, settler, self.tracker, self.metrics, self.errors, self.shutdown)
         self.shutdown.on_request(self.tracker.end_streams)
         self.shutdown.on_request(self.mail.waiters.shut_down)
 

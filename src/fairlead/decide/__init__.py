@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from fairlead.decide._decision import GUARDED_EVENTS, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._record import event_record
-    from fairlead.decide._results import StepResult, blocks
+    from fairlead.decide._results import StepResult, StepStatus, blocks
     from fairlead.decide._settle import Outcome, Settled, plan_outcome, settle, verdict_of
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "PolicyContext",
     "Settled",
     "StepResult",
+    "StepStatus",
     "blocks",
     "decide",
     "decide_with_hooks",
@@ -59,7 +60,7 @@ __getattr__ = lazy_exports(
         ),
         "_decision": ("GUARDED_EVENTS", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_record": ("event_record",),
-        "_results": ("StepResult", "blocks"),
+        "_results": ("StepResult", "StepStatus", "blocks"),
         "_settle": ("Outcome", "Settled", "plan_outcome", "settle", "verdict_of"),
     },
 )

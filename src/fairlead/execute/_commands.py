@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.decide import StepResult, blocks
 from fairlead.errors import CommandFailed
-from fairlead.execute._git_changes import Changes
+from fairlead.execute._git_changes import FileChanges
 from fairlead.policy import command_environment
 from fairlead.process import MAX_LINES, CancellationToken, run_process
 
@@ -57,7 +57,7 @@ class _PlanRun:
         self._deadline = deadline
         self._cancellation = cancellation
         self._watch = watch
-        self._changes = Changes(deadline, cancellation)
+        self._changes = FileChanges(deadline, cancellation)
 
     def in_sequence(self) -> tuple[StepResult, ...]:
         """Run one command after the other until one blocks."""

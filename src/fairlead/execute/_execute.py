@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import TYPE_CHECKING
 
-from fairlead.decide import settle
+from fairlead.decide import settle, verdict_of
 from fairlead.errors import HookCancelled
+from fairlead.journal import MAX_REASON_LENGTH, CommandResult, CommandsRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +35,22 @@ def execute(
         for note in settled.notes:
             send(note, settled.channels)
     return settled
+
+
+def commands_record(event_id: str, settled: Settled, exit_code: int, seconds: float) -> CommandsRecord:
+    """Return the journal's record of how the commands of an event have ended."""
+    return CommandsRecord(
+        id=event_id,
+        at=time(),
+        verdict=verdict_of(settled.output),
+        exit=exit_code,
+        reason=(settled.output.reason or "")[:MAX_REASON_LENGTH],
+        seconds=seconds,
+        steps=tuple(
+            CommandResult(r.step.run if r.step.show_command else "", r.status, r.exit_code, r.seconds)
+            for r in settled.results
+        ),
+    )
 
 
 def _settled(

@@ -13,7 +13,7 @@ _BASE = "HEAD@{24.hours.ago}"
 """What was committed since then counts as changed, else a commit would bypass every check."""
 
 
-class Changes:
+class FileChanges:
     """The changed files of each folder. Asks git once for each folder, on first use."""
 
     def __init__(self, deadline: float, cancellation: CancellationToken) -> None:

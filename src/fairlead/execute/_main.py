@@ -8,18 +8,18 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairlead.clients import client_named
-from fairlead.decide import Decision, verdict_of
+from fairlead.decide import Decision, settle
 from fairlead.errors import FairleadError, UsageError, failure_exit_code
-from fairlead.execute._execute import execute
+from fairlead.execute._execute import commands_record, execute
 from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
-from fairlead.journal import MAX_REASON_LENGTH, CommandResult, CommandsRecord, spool_folder, spool_record
-from fairlead.process import CancellationToken
+from fairlead.journal import spool_folder, spool_record
+from fairlead.process import CANCELLED, CancellationToken
 
 if TYPE_CHECKING:
     from fairlead.decide import Settled
@@ -29,7 +29,10 @@ _OPTIONS = ("--client", "--id", "--plan-fd")
 
 
 def main() -> None:
-    """Carry out `<Event> --client NAME --id ID --plan-fd N [--ack-fd N]`, with the payload on stdin, and exit."""
+    """Carry out `<Event> --client NAME --id ID --plan-fd N [--ack-fd N] [--results-fd N]`, and exit.
+
+    The payload is on stdin. With results, the launcher has run the plan, but lost its daemon; nothing is run again.
+    """
     words = sys.argv[1:]
     try:
         code = _run(words[0] if words else "", dict(zip(words[1::2], words[2::2], strict=False)))
@@ -45,14 +48,17 @@ def _run(kind: str, options: dict[str, str]) -> int:
         raise UsageError(
             f"only the launcher runs this, with {', '.join(_OPTIONS)}; missing: {', '.join(missing) or '<Event>'}"
         )
-    decision = msgspec.json.decode(_read_plan(int(options["--plan-fd"])), type=Decision)
+    decision = msgspec.json.decode(_read_file(int(options["--plan-fd"])), type=Decision)
     daemon = _hidden_from_commands(options.get("--ack-fd"))
     payload = read_stdin(kind)
     client = client_named(options["--client"])
     event = client.parse(payload, kind)
     token, started = CancellationToken(), monotonic()
     with reserved_stdout() as stdout, cancelled_by_signals(token):
-        settled = execute(event, client.command_payload(event, payload), decision, cancellation=token)
+        if "--results-fd" in options:
+            settled = _settle(event, _read_file(int(options["--results-fd"])))
+        else:
+            settled = execute(event, client.command_payload(event, payload), decision, cancellation=token)
         for line in settled.log:
             print(line, file=sys.stderr)  # noqa: T201 - the log of a hook
         answer = client.render(event, settled.output)
@@ -77,7 +83,14 @@ def _wait(event: Event, payload: bytes, options: dict[str, str], stdout: bytes) 
     return write_answer(1, stdout, 0, event) if code is None else code
 
 
-def _read_plan(descriptor: int) -> bytes:
+def _settle(event: Event, data: bytes) -> Settled:
+    from fairlead.execute._native import read_report
+
+    report = read_report(data)
+    return settle(event, report.decision, report.results, cancelled=CANCELLED if report.cancelled else None)
+
+
+def _read_file(descriptor: int) -> bytes:
     with open(descriptor, "rb") as file:
         os.lseek(descriptor, 0, os.SEEK_SET)
         return file.read()
@@ -98,19 +111,7 @@ def _acknowledge(daemon: int) -> None:
 
 def _record(event_id: str, settled: Settled, code: int, seconds: float) -> None:
     """Leave the results for the daemon. The answer is printed by now, so an error is only reported."""
-    record = CommandsRecord(
-        id=event_id,
-        at=time(),
-        verdict=verdict_of(settled.output),
-        exit=code,
-        reason=(settled.output.reason or "")[:MAX_REASON_LENGTH],
-        seconds=seconds,
-        steps=tuple(
-            CommandResult(r.step.run if r.step.show_command else "", r.status, r.exit_code, r.seconds)
-            for r in settled.results
-        ),
-    )
     try:
-        spool_record(spool_folder(), record)
+        spool_record(spool_folder(), commands_record(event_id, settled, code, seconds))
     except (FairleadError, OSError) as error:
         print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - the log of a hook

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.policy.commands._environment import command_environment
+    from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, command_variables
     from fairlead.policy.commands._plan import Plan, Step
     from fairlead.policy.commands._planner import check_patterns, plan_commands
     from fairlead.policy.commands._prompts import context_rule_applies
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._translate import PatternError
 
 __all__ = [
+    "ALL_VARIABLES",
     "MAX_MISTAKES",
     "MAX_POLICY_BYTES",
     "Attention",
@@ -68,6 +69,7 @@ __all__ = [
     "Verdict",
     "check_patterns",
     "command_environment",
+    "command_variables",
     "conclaude_differences",
     "conclaude_sections",
     "context_rule_applies",
@@ -95,7 +97,7 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "commands._environment": ("command_environment",),
+        "commands._environment": ("ALL_VARIABLES", "command_environment", "command_variables"),
         "commands._plan": ("Plan", "Step"),
         "commands._planner": ("check_patterns", "plan_commands"),
         "commands._prompts": ("context_rule_applies",),

@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from fairlead.process._alive import Process, dead_processes, is_alive, process_start_time
     from fairlead.process._cancellation import CancellationToken
     from fairlead.process._command_line import command_line
-    from fairlead.process._output import MAX_LINES
-    from fairlead.process._run import ProcessResult, run_process
+    from fairlead.process._output import MAX_LINES, FirstAndLastLines
+    from fairlead.process._run import CANCELLED, ProcessResult, run_process, start_error
     from fairlead.process._tree import Ancestry, ancestry_of
 
 __all__ = [
+    "CANCELLED",
     "MAX_LINES",
     "Ancestry",
     "CancellationToken",
+    "FirstAndLastLines",
     "Process",
     "ProcessResult",
     "ancestry_of",
@@ -26,6 +28,7 @@ __all__ = [
     "is_alive",
     "process_start_time",
     "run_process",
+    "start_error",
 ]
 
 __getattr__ = lazy_exports(
@@ -34,8 +37,8 @@ __getattr__ = lazy_exports(
         "_alive": ("Process", "dead_processes", "is_alive", "process_start_time"),
         "_cancellation": ("CancellationToken",),
         "_command_line": ("command_line",),
-        "_output": ("MAX_LINES",),
-        "_run": ("ProcessResult", "run_process"),
+        "_output": ("MAX_LINES", "FirstAndLastLines"),
+        "_run": ("CANCELLED", "ProcessResult", "run_process", "start_error"),
         "_tree": ("Ancestry", "ancestry_of"),
     },
 )

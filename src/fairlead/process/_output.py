@@ -83,6 +83,14 @@ class FirstAndLastLines:
             self._line, self._is_clipped = b"", False
         self._extend_line(rest)
 
+    def skip(self, lines: int) -> None:
+        """Count lines that somebody else has left out; what was added before lies too far back to be among the last."""
+        if lines:
+            self._omitted += len(self._last) + lines
+            self._last.clear()
+            self._last_size = 0
+            self._line, self._is_clipped = b"", False
+
     def getvalue(self) -> bytes:
         """Return the lines that are kept, without trailing newlines, and how many were omitted between them."""
         if self._line:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _CHUNK_SIZE = 64 * 1024
 _MAX_READ = 1024 * 1024  # bytes read of one stream before the other one gets its turn
 _MAX_WAIT = 0.5  # seconds; a signal that arrives just before a wait does not interrupt it, so waits are short
+CANCELLED = "the caller no longer waits"
 _GRACE_PERIOD = 0.25  # seconds between SIGTERM and SIGKILL
 _POLL_INTERVAL = 0.02  # seconds; only where the system does not report that a child has ended
 
@@ -65,7 +66,7 @@ def run_process(  # noqa: PLR0913 - what a process needs
             pump.stack.callback(cancellation.on_cancel(pump.wake))
             while not pump.done:
                 if cancellation.cancelled:
-                    raise HookCancelled("the caller no longer waits")
+                    raise HookCancelled(CANCELLED)
                 if (remaining := deadline - monotonic()) <= 0:
                     break
                 pump.step(min(remaining, _MAX_WAIT))
@@ -82,8 +83,13 @@ def _start(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) 
             argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=env, start_new_session=True
         )
     except (OSError, ValueError) as error:
-        where = f" in {cwd}" if cwd and not os.path.isdir(cwd) else ""
-        raise CommandFailed(f"cannot start {argv[0]!r}{where}: {error}") from None
+        raise CommandFailed(start_error(argv[0], cwd, error)) from None
+
+
+def start_error(program: str, cwd: str | None, error: OSError | ValueError) -> str:
+    """Describe why a program could not be started in a folder."""
+    where = f" in {cwd}" if cwd and not os.path.isdir(cwd) else ""
+    return f"cannot start {program!r}{where}: {error}"
 
 
 def _end(child: Popen[bytes]) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairlead.daemon._shutdown import Shutdown
     from fairlead.daemon.events._handler import EventHandler
     from fairlead.daemon.events._messages import HookRequest
+    from fairlead.daemon.events._plans import PlanSettler
     from fairlead.daemon.sessions._tracker import SessionTracker
 
 _THREADS = 4
@@ -44,6 +45,7 @@ class HookEndpoint:
         self,
         version: str,
         handler: EventHandler,
+        settler: PlanSettler,
         tracker: SessionTracker,
         metrics: Metrics,
         errors: ErrorLog,
@@ -51,6 +53,7 @@ class HookEndpoint:
     ) -> None:
         self._version = version
         self._handler = handler
+        self._settler = settler
         self._tracker = tracker
         self._metrics = metrics
         self._errors = errors
@@ -68,6 +71,8 @@ class HookEndpoint:
         try:
             if request.event == STATUS_LINE:
                 reply: HookReply | None = answer_status_line(self._tracker, request, payload)
+            elif request.is_report:
+                reply = self._settler.settle_inline(request, payload)
             else:
                 reply = self._handler.handle_inline(request, payload)
         except (FairleadError, OSError):
@@ -79,7 +84,8 @@ class HookEndpoint:
     async def reply(self, request: HookRequest, payload: bytes) -> HookReply:
         """Return the reply of an event that is handled in a thread."""
         try:
-            reply: HookReply = await self._in_thread(self._handler.handle, request, payload)
+            handle = self._settler.settle if request.is_report else self._handler.handle
+            reply: HookReply = await self._in_thread(handle, request, payload)
         except NotThisDaemon as error:
             self._metrics.elsewhere += 1
             return error_reply(NOT_THIS_DAEMON, str(error))

@@ -10,6 +10,7 @@ import msgspec
 from fairlead.clients import UnknownClientError, client_named, client_or_default, known_clients, loaded_client
 from fairlead.daemon.events._extension import EventContext, NotThisDaemon, Reaction
 from fairlead.daemon.events._messages import OK, PLAN, HookReply
+from fairlead.daemon.events._plans import plan_reply
 from fairlead.decide import Decision, event_record, settle, verdict_of
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
@@ -73,7 +74,7 @@ class EventHandler:
             return self._reject(request, client, payload, error, started)
         context = EventContext(event, request, client, inline=inline)
         reaction = self._react(context)
-        reply = _SILENCE if reaction is None else _reply(context, reaction)
+        reply = _SILENCE if reaction is None else _reply(context, reaction, payload)
         if len(self._durations) >= _MAX_DURATIONS:
             self._durations.clear()
         self._durations[request.cwd, request.event] = perf_counter() - started
@@ -149,7 +150,7 @@ class EventHandler:
         self._recorder.write(record, event)
 
 
-def _reply(context: EventContext, reaction: Reaction) -> HookReply:
+def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookReply:
     """Return the answer if nothing is left to be done; else leave the rest to the caller."""
     event, request = context.event, context.request
     decision = Decision(
@@ -162,8 +163,7 @@ def _reply(context: EventContext, reaction: Reaction) -> HookReply:
     )
     undo_id = request.id if reaction.undoable else ""
     if reaction.plan is not None and reaction.plan.steps:
-        verdict = verdict_of(reaction.output)
-        return HookReply(PLAN, stdout=msgspec.json.encode(decision), verdict=verdict, undo_id=undo_id)
+        return plan_reply(context, decision, payload, undo_id)
     settled = settle(event, decision)
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
     if settled.notes:

@@ -44,6 +44,10 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A launcher sent it, which always passes its variables on."""
     acks: bool = False
     """The launcher acknowledges the reply when it is printed."""
+    runs_steps: bool = False
+    """The launcher can run the steps of a plan itself."""
+    is_report: bool = False
+    """It is the report of a plan's results, not an event."""
     caller: Caller = Caller()
 
 
@@ -53,7 +57,7 @@ class HookReply(msgspec.Struct, frozen=True):
     status: int
     exit: int = 0
     stdout: bytes = b""
-    """In a 202, the decision as JSON."""
+    """In a 202, the steps for the launcher, if it runs them itself, and the decision as JSON."""
     stderr: bytes = b""
     verdict: Verdict = "none"
     reason: str = ""
@@ -63,6 +67,8 @@ class HookReply(msgspec.Struct, frozen=True):
     """In a 303, what to ask for."""
     milliseconds: int = 0
     """In a 303, how long the wait may take."""
+    steps_size: int = 0
+    """In a 202, the bytes of the steps."""
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the HTTP headers."""
@@ -71,6 +77,8 @@ class HookReply(msgspec.Struct, frozen=True):
             (b"fairlead-stdout", b"%d" % len(self.stdout)),
             (b"content-length", b"%d" % (len(self.stdout) + len(self.stderr))),
         ]
+        if self.steps_size:
+            headers.append((b"fairlead-steps", b"%d" % self.steps_size))
         if self.token:
             headers.append((b"location", b"/v1/waits/%b" % self.token.encode()))
             headers.append((b"fairlead-wait", b"%d" % self.milliseconds))
@@ -82,7 +90,9 @@ def error_reply(status: int, text: str) -> HookReply:
     return HookReply(status, stdout=text.encode(errors="replace"))
 
 
-def read_request(name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]) -> HookRequest:
+def read_request(
+    name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]], *, is_report: bool = False
+) -> HookRequest:
     """Parse a request. What is missing or malformed gets its default: the payload alone determines the event."""
     fields = {name: value.decode("latin-1") for name, value in headers if name.startswith(b"fairlead-")}
     env = read_env(fields.get(b"fairlead-env", ""))
@@ -107,6 +117,8 @@ def read_request(name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]]
         env=env,
         launched=b"fairlead-env" in fields,
         acks=fields.get(b"fairlead-acks") == "1",
+        is_report=is_report,
+        runs_steps=fields.get(b"fairlead-steps") == "1",
         caller=caller,
     )
 

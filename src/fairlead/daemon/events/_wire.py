@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from fairlead.daemon.events._messages import HookReply, HookRequest
 
 _EVENT = b"POST /v1/events/"
-_REQUEST_LINE = re.compile(rb"POST /v1/events/([A-Za-z]+)(?:\?([^ #\r]*))? HTTP/1\.1")
+_REPORT = b"POST /v1/plans/"
+_REQUEST_LINE = re.compile(rb"POST /v1/(?:events|(plans))/([A-Za-z]+)(?:\?([^ #\r]*))? HTTP/1\.1")
 _SHARED_HEADERS = re.compile(rb"(?:\r\n[a-z-]+: [^\r\n]*)+")
 """Headers that are the same each time the same process calls from the same folder."""
 _OWN_HEADERS = re.compile(rb"\r\nfairlead-id: ([^\r\n]+)\r\ncontent-length: ([0-9]{1,9})")
@@ -40,21 +41,23 @@ class RequestReader:
     """Parses the requests of launchers. Of a caller that is known, only the id and the payload are new."""
 
     def __init__(self) -> None:
-        self._lines: dict[bytes, tuple[str, str]] = {}
+        self._lines: dict[bytes, tuple[str, str, bool]] = {}
         self._callers: dict[tuple[str, bytes], HookRequest] = {}
 
     def read(self, data: bytes) -> tuple[HookRequest, bytes] | None:
         """Return the request and its payload; `None` while there is more to come. Raises `NotHookRequest`."""
         end = data.find(b"\r\n\r\n")
         if end < 0:
-            if len(data) > _MAX_HEAD or not (data.startswith(_EVENT) or _EVENT.startswith(data)):
+            if len(data) > _MAX_HEAD or not any(
+                data.startswith(start) or start.startswith(data) for start in (_EVENT, _REPORT)
+            ):
                 raise NotHookRequest
             return None
         line, own = data.find(b"\r\n"), data.rfind(b"\r\nfairlead-id: ", 0, end)
         match = _OWN_HEADERS.fullmatch(data, own, end) if own > line else None
         if match is None:
             raise NotHookRequest
-        event, client = self._lines.get(data[:line]) or self._parse_line(data[:line])
+        event, client, is_report = self._lines.get(data[:line]) or self._parse_line(data[:line])
         request = self._callers.get((client, data[line:own])) or self._parse_caller(client, data[line:own])
         end += 4
         missing = int(match[2]) - (len(data) - end)
@@ -62,15 +65,17 @@ class RequestReader:
             raise NotHookRequest
         if missing:
             return None
-        return msgspec.structs.replace(request, event=event, client=client, id=match[1].decode("latin-1")), data[end:]
+        event_id = match[1].decode("latin-1")
+        request = msgspec.structs.replace(request, event=event, client=client, id=event_id, is_report=is_report)
+        return request, data[end:]
 
-    def _parse_line(self, line: bytes) -> tuple[str, str]:
+    def _parse_line(self, line: bytes) -> tuple[str, str, bool]:
         match = _REQUEST_LINE.fullmatch(line)
         if match is None:
             raise NotHookRequest
         if len(self._lines) >= _MAX_LINES:
             self._lines.clear()
-        target = self._lines[line] = read_target(match[1].decode(), match[2] or b"")
+        target = self._lines[line] = *read_target(match[2].decode(), match[3] or b""), match[1] is not None
         return target
 
     def _parse_caller(self, client: str, shared: bytes) -> HookRequest:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Send = Callable[[Message], Awaitable[None]]
 
 _EVENTS = "/v1/events/"
+_REPORTS = "/v1/plans/"
 _UNAUTHORIZED = 401
 
 
@@ -53,13 +54,15 @@ class App:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["client"] is not None and not is_allowed(scope["headers"], self._daemon.token):  # over loopback
             await _send(send, error_reply(_UNAUTHORIZED, "the token is missing: authorization: Bearer TOKEN"))
-        elif scope["path"].startswith(_EVENTS) and scope["method"] == "POST":
+        elif scope["path"].startswith((_EVENTS, _REPORTS)) and scope["method"] == "POST":
             await self._event(scope, receive, send)
         else:
             await self._starlette(scope, receive, send)
 
     async def _event(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = read_request(scope["path"][len(_EVENTS) :], scope["query_string"], scope["headers"])
+        is_report = scope["path"].startswith(_REPORTS)
+        name = scope["path"].removeprefix(_REPORTS if is_report else _EVENTS)
+        request = read_request(name, scope["query_string"], scope["headers"], is_report=is_report)
         payload = await _body(receive)
         endpoint = self._daemon.endpoint
         await _send(send, endpoint.reply_now(request, payload) or await endpoint.reply(request, payload))

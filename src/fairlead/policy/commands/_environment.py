@@ -101,9 +101,14 @@ def command_environment(
 ) -> dict[str, str]:
     """Return the environment of a command: the caller's, the plan's (`own`), and that of the file in `folder`."""
     kept = {name: value for name, value in inherited.items() if name not in ALL_VARIABLES}
+    return {**kept, **command_variables(own, folder, payload)}
+
+
+def command_variables(own: Mapping[str, str], folder: str | None, payload: bytes) -> dict[str, str]:
+    """Return the variables that a command gets beside those of its caller: the plan's, the folder's, the payload."""
     small = payload if len(payload) <= MAX_VALUE_BYTES else b""
     more = _with_prefixes({"CONFIG_DIR": folder, "PAYLOAD_JSON": small.decode(errors="replace") or None})
-    return {**kept, **own, **more}
+    return {**own, **more}
 
 
 def _with_prefixes(values: Mapping[str, Any]) -> dict[str, str]:

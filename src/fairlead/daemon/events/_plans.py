@@ -1,0 +1,105 @@
+"""Plans that the caller's process runs: how they are sent to it, and what its report comes to.
+
+The daemon runs no command. A compiled launcher runs the steps itself, and reports the results together with the
+decision and the payload: so a daemon that was started meanwhile can settle them too, and nothing is kept in between.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.clients import client_named
+from fairlead.daemon.events._messages import OK, PLAN, HookReply
+from fairlead.decide import settle, verdict_of
+from fairlead.execute import FileChanges, commands_record, encode_steps, read_report
+from fairlead.policy import NotCached
+from fairlead.process import CANCELLED, CancellationToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.events._extension import EventContext
+    from fairlead.daemon.events._messages import HookRequest
+    from fairlead.daemon.events._recorder import EventRecorder
+    from fairlead.decide import Decision, Settled
+    from fairlead.execute import Report
+    from fairlead.policy import Plan, Step
+
+    Resume = Callable[[bytes, HookRequest, bytes], HookReply]
+    """Makes an agent wait that may stop: its payload, its request, what must be printed at the end."""
+
+
+def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_id: str) -> HookReply:
+    """Return the reply that makes the caller run a plan. Raises `NotCached` if that needs git, in the event loop."""
+    plan, request = decision.plan, context.request
+    document = msgspec.json.encode(decision)
+    steps = None
+    if plan is not None and request.runs_steps:
+        if context.inline and any(step.when for step in plan.steps):
+            raise NotCached
+        steps = encode_steps(plan, payload, context.client.command_payload(context.event, payload), _condition(plan))
+    verdict, steps = verdict_of(decision.output), steps or b""
+    return HookReply(PLAN, stdout=steps + document, verdict=verdict, undo_id=undo_id, steps_size=len(steps))
+
+
+def _condition(plan: Plan) -> Callable[[Step], bool]:
+    """Return what tells whether a step is wanted, by the files that have changed."""
+    if not any(step.when for step in plan.steps):
+        return lambda _: True
+    changes = FileChanges(inf, CancellationToken())
+    return lambda step: not step.when or changes.match(step.folder, step.when, loose=step.loose_when)
+
+
+class PlanSettler:
+    """Turns the report of a launcher into its answer, and records it."""
+
+    def __init__(self, recorder: EventRecorder, errors: ErrorLog, resume: Resume) -> None:
+        self._recorder = recorder
+        self._errors = errors
+        self._resume = resume
+
+    def settle_inline(self, request: HookRequest, data: bytes) -> HookReply | None:
+        """Settle in the event loop; return `None` if somebody has to be notified or to wait."""
+        report = read_report(data)
+        is_slow = report.decision.waits or report.decision.notifications is not None
+        return None if is_slow else self._settle(request, report)
+
+    def settle(self, request: HookRequest, data: bytes) -> HookReply:
+        """Settle a report. Raises `FairleadError` if it cannot be read: then the caller's process settles."""
+        return self._settle(request, read_report(data))
+
+    def _settle(self, request: HookRequest, report: Report) -> HookReply:
+        decision, client = report.decision, client_named(request.client)
+        event = client.parse(report.payload, request.event)
+        cancelled = CANCELLED if report.cancelled else None
+        settled = settle(event, decision, report.results, cancelled=cancelled)
+        answer = client.render(event, settled.output)
+        self._notify(settled)
+        self._recorder.write(commands_record(request.id, settled, answer.exit_code, _seconds(decision.plan, settled)))
+        if decision.waits and not settled.output.blocked:
+            return self._resume(report.payload, request, answer.stdout)
+        lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
+        stderr = "".join(f"{line}\n" for line in lines).encode(errors="replace")
+        reason = settled.output.reason or ""
+        return HookReply(OK, answer.exit_code, answer.stdout, stderr, verdict_of(settled.output), reason)
+
+    def _notify(self, settled: Settled) -> None:
+        if not settled.notes:
+            return
+        from fairlead.notify import send
+
+        for note in settled.notes:
+            try:
+                send(note, settled.channels)
+            except OSError as error:
+                self._errors.report(f"a notification could not be sent: {error}")
+
+
+def _seconds(plan: Plan | None, settled: Settled) -> float:
+    """Return how long the steps took, one after the other or in parallel."""
+    times = [result.seconds for result in settled.results]
+    return max(times, default=0.0) if plan is not None and plan.parallel else sum(times)
