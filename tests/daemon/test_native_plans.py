@@ -69,7 +69,7 @@ def test_commands_of_other_events_are_run_without_python(home: DaemonHome, no_py
         "postToolUse: {commands: {'*': [{run: touch ran}]}}\n"
         "userPromptSubmit: {slashCommands: {commands: {'/x': [{run: touch ran}]}}}\n"
     )
-    fields = {
+    fields: dict[str, dict[str, object]] = {
         "SubagentStop": {"agent_id": "a", "agent_type": "t", "stop_hook_active": False, "agent_transcript_path": "/t"},
         "SubagentStart": {"agent_id": "a", "agent_type": "t"},
         "SessionStart": {"source": "startup"},
