@@ -121,16 +121,19 @@ class Collector:
             self.add_unknown(f"which file {program} {_VERBS[access.mode]} depends on the previous folder: {path}")
         self._changes_folders |= access.mode not in {"read", "write"}
         target = None if access.if_folder is None else word_path(access.if_folder)
-        collected = self.mentions if MAYBE in word else self.files
+        source = None if access.copy_of is None else word_path(access.copy_of)
+        collected = self.mentions if MAYBE in word and not self.tracked else self.files
         for folder in folders:
             at = folder.path
-            if_folder = None if target is None else join_folder(at, target)
-            glob = is_glob(word) or folder.glob
-            file = FileAccess(join_folder(at, path), access.mode, program, glob, access.below, at, if_folder)
-            file = msgspec.structs.replace(
-                file, unless_folder=folder.unless, if_exists=access.if_exists, among=access.among
-            )
-            collected[file] = None
+            file = FileAccess(
+                join_folder(at, path), access.mode, program, is_glob(word) or folder.glob, access.below, at,
+                None if target is None else join_folder(at, target), folder.unless, access.if_exists, access.among,
+                access.makes_folder, None if source is None else join_folder(at, source),
+            )  # fmt: skip
+            collected[self._of_script(file) if self.running else file] = None
+
+    def _of_script(self, file: FileAccess) -> FileAccess:
+        return msgspec.structs.replace(file, script=self.running, tracked=self.tracked)
 
     def add_mention(self, mention: Mention, program: str, folders: Folders) -> None:
         """Add a file that is given to a program of which is not known what it does with it."""
@@ -173,6 +176,7 @@ class Collector:
                 unless_folder=None if file.unless_folder in removed else file.unless_folder,
             )
             for file in self.files
+            if file.unless_folder is None or file.unless_folder not in created - removed
         )
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fairlead.policy.bash._collector import START_FOLDERS, Folders
 from fairlead.policy.bash._words import (
     EMPTY,
+    OPEN,
     ansi_c,
     as_value,
     double_quoted,
     expand_values,
+    modified_values,
     quote,
     split_fields,
     unknown,
@@ -46,8 +48,8 @@ WORDS: Final = frozenset(
 """Nodes that are words or parts of words."""
 
 _LIVE: Final = {"simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"}
-_is_simple: Final = re.compile(rb"[!#-&(-Z^-z|~]+").fullmatch
-"""Whether a word is literal: no quote, no backslash, no brackets, no braces."""
+_is_simple: Final = re.compile(rb"[!#%&(-Z^-z|~]+").fullmatch
+"""Whether a word is literal: no quote, no backslash, no dollar, no brackets, no braces."""
 _PLAIN: Final = re.sub(rb"[^\w./:=@%+,*?~^ \t-]", b"", bytes(range(128)))
 """The characters of commands in which every word is literal."""
 _IN_ARGUMENTS: Final = frozenset("=*?^")
@@ -61,7 +63,9 @@ _NUMBERS: Final = dict.fromkeys(("?", "$", "#", "!", "RANDOM", "SECONDS", "UID",
 _PRESET: Final[dict[str, tuple[str, ...]]] = {"HOME": ("~",), "PWD": (".",), **_NUMBERS}
 """Variables that the shell sets: two folders, and numbers."""
 _PARAMETER: Final = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[[@*\d]+\])?")
-_ASSIGNING: Final = re.compile(r"([A-Za-z_]\w*):?=")
+_VARIABLE_IN_WORD: Final = re.compile(r"\$([A-Za-z_]\w*|\d|[@*#?!])|(?:\\.|[^$\\])+|[$\\]", re.DOTALL)
+_MODIFIED: Final = re.compile(r"([A-Za-z_]\w*|\d+|[@*])(?:\[[@*\d]+\])?(:?[-=?+]|%%?|##?|//?|\^\^?|,,?|:)")
+"""The name and the operator of an expansion."""
 
 
 class Scope:
@@ -136,7 +140,7 @@ class Expander:
                 if source is not None:
                     words.append(source.decode())
                     continue
-            words += split_fields("".join([self.piece(node, quoted=False) for node in group]))
+            words += split_fields(self._pieces(group))
         return words
 
     def _literal(self, node: Node) -> bytes | None:
@@ -163,14 +167,24 @@ class Expander:
 
     def joined(self, nodes: Iterable[Node]) -> str:
         """Return some nodes as one word, without splitting or brace expansion."""
-        return "".join([self.piece(node, quoted=False) for node in nodes]).replace(EMPTY, "")
+        return self._pieces(list(nodes)).replace(EMPTY, "")
+
+    def _pieces(self, nodes: list[Node]) -> str:
+        """Return adjacent nodes as one text; the parser splits `$a/$b.c` before and behind its second dollar."""
+        parts: list[str] = []
+        for at, node in enumerate(nodes):
+            if at and nodes[at - 1].type == "$" and node.type == "word":
+                parts[-1] = self._word("$" + self.text(node), quoted=False)
+            else:
+                parts.append(self.piece(node, quoted=False))
+        return "".join(parts)
 
     def piece(self, node: Node, *, quoted: bool) -> str:
         """Return one part of a word."""
         text = self.text(node)
         match node.type:
             case "word" | "number":
-                value = unquoted(text)
+                value = self._word(text, quoted=quoted) if "$" in text else unquoted(text)
             case "raw_string":
                 value = quote(text[1:-1])
             case "ansi_c_string":
@@ -184,6 +198,15 @@ class Expander:
             case kind:
                 value = self._expansion(node, kind, text, quoted=quoted)
         return value
+
+    def _word(self, text: str, *, quoted: bool) -> str:
+        """Return a literal word; the parser takes the variable in `$a/$b.c` for part of one."""
+        return "".join(
+            [
+                self._variable(match[1], match[0], quoted=quoted) if match[1] else unquoted(match[0])
+                for match in _VARIABLE_IN_WORD.finditer(text)
+            ]
+        )
 
     def _string(self, node: Node) -> str:
         """Return text in double quotes, from the source: the parser drops some blanks."""
@@ -233,10 +256,46 @@ class Expander:
         match = _PARAMETER.fullmatch(inner)
         if match is not None:
             return self._variable(match[1], text, quoted=quoted)
-        assigned = _ASSIGNING.match(inner)
-        if assigned is not None:
-            self.scope.variables[assigned[1]] = None
-        return "*" if inner[:1] == "#" else unknown(text)
+        if inner[:1] == "#":
+            return NUMBER
+        values = self._modified(node, inner)
+        return unknown(text) if values is None else expand_values(values, quoted=quoted)
+
+    def _modified(self, node: Node, inner: str) -> tuple[str, ...] | None:
+        """Return the values of `${name%.py}`, `${name:-default}` and others; `None` if they are not known."""
+        match = _MODIFIED.match(inner)
+        if match is None:
+            return None
+        name, operator = match[1], match[2]
+        values = self.scope.variables.get(name, ())
+        operand = self._operand(node, match.end())
+        if operand is None:
+            values = None
+        elif operator in {":-", "-", ":=", "="}:
+            values = None if values is None else tuple(dict.fromkeys((*values, operand)))
+            if operator in {":=", "="}:
+                self.scope.variables[name] = values
+        elif operator in {":?", "?"}:
+            values = values or None
+        elif operator in {":+", "+"}:
+            values = ("", operand)
+        else:
+            values = modified_values(values or (), operator, operand)
+        return values or None
+
+    def _operand(self, node: Node, length: int) -> str | None:
+        """Return what follows the operator of an expansion, as marked text; `None` if it is not known."""
+        start = node.start_byte + len("${") + length
+        parts, at = [], start
+        for child in node.children:
+            if child.start_byte < start or child.type == "}":
+                continue
+            parts.append(unquoted(self.source[at : child.start_byte].decode("utf-8", "replace")))
+            parts.append(self.piece(child, quoted=False) if child.type in WORDS else self.text(child))
+            at = child.end_byte
+        parts.append(self.source[at : node.end_byte - 1].decode("utf-8", "replace"))
+        text = "".join(parts)
+        return None if OPEN in text else text.replace(EMPTY, "")
 
     def walk_substitutions(self, node: Node) -> None:
         """Walk the substitutions inside a node."""

@@ -47,6 +47,10 @@ class FileAccess(msgspec.Struct, frozen=True):
     """The access only happens if the path exists: the word may not be a path, as in `git checkout main`."""
     among: tuple[str, ...] = ()
     """With `below`: patterns of the names of the files that are accessed, if not all are."""
+    makes_folder: bool = False
+    """What is written is a folder, which is no new file."""
+    copy_of: str | None = None
+    """What is written is a copy of this: a folder, if this is one."""
     script: str | None = None
     """The script that accesses it; `None`: the command itself."""
     tracked: bool = False

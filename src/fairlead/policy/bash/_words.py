@@ -187,3 +187,72 @@ def _range(text: str) -> list[str] | None:
         raise TooManyWords
     numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
     return [chr(number) if letters else str(number) for number in numbers]
+
+
+# -- expansions with an operator -----------------------------------------------------------------------
+
+
+def modified_values(values: tuple[str, ...], operator: str, operand: str) -> tuple[str, ...] | None:
+    """Return the values of a variable after `%`, `#`, `/`, `^`, `,` or `:`; `None` if they are not known."""
+    results = [_modified(value, operator, operand) for value in values]
+    known = tuple(result for result in results if result is not None)
+    return known if known and len(known) == len(results) else None
+
+
+def _modified(value: str, operator: str, operand: str) -> str | None:
+    result: str | None = None
+    if operator[0] in "%#":
+        result = _trimmed(value, operator, operand)
+    elif operator == ":":
+        result = None if DEEP in value else _sliced(value, operand)
+    elif operator[0] == "/":
+        old, _, new = operand.partition("/")
+        simple = old and not is_glob(old) and old[0] not in "#%" and not is_glob(value) and DEEP not in value
+        result = value.replace(old, new, -1 if operator == "//" else 1) if simple else None
+    elif not is_glob(value) and DEEP not in value:
+        changed = value.upper() if operator[0] == "^" else value.lower()
+        result = changed if len(operator) > 1 else changed[:1] + value[1:]
+    return result
+
+
+def _sliced(value: str, operand: str) -> str | None:
+    match = re.fullmatch(r"\s*(\d+)(?::(\d+))?", operand)
+    if match is None or is_glob(value):
+        return "*" if "/" not in value else None
+    start = int(match[1])
+    return value[start : start + int(match[2])] if match[2] else value[start:]
+
+
+def _trimmed(value: str, operator: str, pattern: str) -> str | None:
+    """Remove the match of a pattern at the start or the end; the value may be a pattern itself."""
+    text = as_pattern(pattern) if is_glob(pattern) else plain(pattern)
+    if text == "*/" and operator == "##":
+        return value.rpartition(DEEP)[2].rpartition("/")[2]
+    if text == "/*" and operator == "%":
+        return value.rpartition(DEEP)[0] + DEEP + "*" if DEEP in value else value.rpartition("/")[0] or value
+    if not is_glob(text):
+        return value.removesuffix(text) if operator[0] == "%" else value.removeprefix(text)
+    if DEEP in value or is_glob(value):
+        return _without_ending(value, text[0]) if operator[0] == "%" and text in {".*", "_*", "-*"} else None
+    return _without_match(value, operator, text)
+
+
+def _without_ending(value: str, separator: str) -> str:
+    head, found, tail = value.rpartition(separator)
+    return head if found and not is_glob(tail) and "/" not in tail else value
+
+
+def _without_match(value: str, operator: str, text: str) -> str:
+    """Remove the shortest or longest match of a pattern at the start or the end."""
+    from fnmatch import fnmatchcase
+
+    sizes = range(len(value) + 1) if len(operator) == 1 else range(len(value), -1, -1)
+    for size in sizes:
+        part, rest = (
+            (value[len(value) - size :], value[: len(value) - size])
+            if operator[0] == "%"
+            else (value[:size], value[size:])
+        )
+        if fnmatchcase(part, text):
+            return rest
+    return value

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
 
-_MAKES_FOLDERS = frozenset({"mkdir"})
-"""Programs that create folders, which are not new files."""
+_MAKES_FILES = frozenset({"mkfifo", "mknod"})
+"""Programs that create something else than a folder."""
 _SETS_VARIABLES = frozenset({"source", "."})
 """A script of the project that loads variables from a file does not show them."""
 
@@ -69,7 +69,7 @@ class BashGuard:
     # -- files -----------------------------------------------------------------------------------------
 
     def _check_files(self, evaluation: Evaluation, analysis: Analysis) -> str | None:
-        made = {access.path for access in analysis.files if access.program in _MAKES_FOLDERS}
+        made = {access.path for access in analysis.files if access.mode == "create"}
         filled = {access.if_folder for access in analysis.files}
         by_file = self._tools.apply_to_files(evaluation)
         reads_matter = by_file or bool(self._files.unreadable)
@@ -132,7 +132,7 @@ class BashGuard:
         if self._own and (blocked := self._own.check(evaluation, target, whole=own_whole, among=access.among)):
             return blocked
         writes = access.mode in {"write", "create"}
-        adds = writes and access.program not in _MAKES_FOLDERS
+        adds = writes and not self._makes_folder(evaluation, access)
         if access.tracked:  # a build writes new and generated files; only those that a rule names are protected
             blocked = self._files.uneditable.check(evaluation, target)
         else:
@@ -142,6 +142,12 @@ class BashGuard:
         if blocked is None and access.mode == "move":
             return self._check_read(evaluation, access, target)
         return blocked
+
+    def _makes_folder(self, evaluation: Evaluation, access: FileAccess) -> bool:
+        """Return whether what is written is a folder, which is no new file."""
+        if access.makes_folder or (access.mode == "create" and access.program not in _MAKES_FILES):
+            return True
+        return access.copy_of is not None and evaluation.paths.resolve(access.copy_of).is_folder
 
 
 def _happens(access: FileAccess, paths: PathResolver, made: set[str]) -> bool:

@@ -43,6 +43,10 @@ class Access(msgspec.Struct, frozen=True):
     """The access only happens if the file exists: the word may name something else."""
     among: tuple[str, ...] = ()
     """With `below`: patterns of the names of the files that are accessed, if not all are."""
+    makes_folder: bool = False
+    """What is written is a folder, which is no new file."""
+    copy_of: str | None = None
+    """What is written is a copy of this: a folder, if this is one."""
 
 
 class RunCommand(NamedTuple):

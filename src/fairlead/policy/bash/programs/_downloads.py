@@ -51,7 +51,7 @@ def _extracted(folder: str, members: list[str]) -> Iterator[Effect]:
     if members:
         yield from accesses("write", [_inside(folder, word) for word in members], below=True)
     else:
-        yield Access("write", folder, below=True)
+        yield Access("write", folder, below=True, makes_folder=True)
 
 
 def _inside(folder: str, word: str) -> str:

@@ -139,13 +139,16 @@ def _copied(opts: Options, sources: list[str], targets: list[str], *, deep: bool
     for target in targets:
         folder = into or target.endswith("/") or basename(target) in {".", "..", "~"}
         if not folder:
-            effects.append(Access("write", target, deep))
+            effects.append(Access("write", target, deep, copy_of=sources[0] if deep and sources else None))
         if opts.has("T", "no-target-directory"):
             continue
         for source in sources:
             name = basename(source)
             if name not in {"", ".", ".."}:
-                effects.append(Access("write", f"{target.rstrip('/')}/{name}", deep, None if folder else target))
+                inside = f"{target.rstrip('/')}/{name}"
+                effects.append(
+                    Access("write", inside, deep, None if folder else target, copy_of=source if deep else None)
+                )
             elif deep:
                 effects.append(Access("write", target, below=True))
     return effects
@@ -160,10 +163,13 @@ def _rsync(call: ProgramCall) -> Iterator[Effect]:
     for target in opts.operands[-1:]:
         if ":" in target:
             continue
-        yield Access("write", target, below=True)
+        folder = target.endswith("/") or any(word.endswith("/") for word in opts.operands[:-1])
+        yield Access("write", target, below=True, makes_folder=folder, copy_of=opts.operands[0])
         for source in opts.operands[:-1]:
             if basename(source) and not source.endswith("/"):
-                yield Access("write", f"{target.rstrip('/')}/{basename(source)}", below=True, if_folder=target)
+                yield Access(
+                    "write", f"{target.rstrip('/')}/{basename(source)}", below=True, if_folder=target, copy_of=source
+                )
     yield from accesses("write", opts.values("log-file"))
 
 
