@@ -238,6 +238,8 @@ CHANGE_THE_FILE = [
     "d=.; b=.en; rm $d/$b'v'",
     "d=.; b=env; rm $d/.$b",
     "d=.; b=.env; e=; rm $d/$b$e",
+    "d=.; b=.env; rm $d/$b.x $d/$b",
+    "d=.; b=.e; rm $d/$b.x; a=.; c=.en; rm $a/${c}v",
     "f=.env.bak; rm ${f%.bak}",
     "f=x/.env; rm ${f##*/}",
     "f=.ENV; rm ${f,,}",
@@ -344,6 +346,7 @@ UNKNOWN = [
 """What each does is only known when it runs."""
 
 HARMLESS = [
+    "d=src; b=x; rm $d/$b.bak",
     "git status",
     "git add -A && git commit -m 'Remove the .env > file'",
     "git log --oneline -5",

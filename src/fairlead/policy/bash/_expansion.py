@@ -172,9 +172,11 @@ class Expander:
     def _pieces(self, nodes: list[Node]) -> str:
         """Return adjacent nodes as one text; the parser splits `$a/$b.c` before and behind its second dollar."""
         parts: list[str] = []
-        for at, node in enumerate(nodes):
-            if at and nodes[at - 1].type == "$" and node.type == "word":
-                parts[-1] = self._word("$" + self.text(node), quoted=False)
+        for node in nodes:
+            start = node.start_byte
+            if node.type == "word" and parts and parts[-1][-1:] == "$" and self.source[start - 2 : start] != b"\\$":
+                parts[-1] = parts[-1][:-1]
+                parts.append(self._word("$" + self.text(node), quoted=False))
             else:
                 parts.append(self.piece(node, quoted=False))
         return "".join(parts)
