@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 NOT_INSTALLED = "not installed: pip install -e '.[bench]'"
 
-_SCALE = {"µs": 1e6, "ms": 1e3, "MB": 1e-6, "/s": 1.0, "": 1.0}
-"""Factors from seconds, bytes, events per second and counts to the units shown."""
+_SCALE = {"µs": 1e6, "ms": 1e3, "MB": 1e-6, "/s": 1.0, "%": 100.0, "": 1.0}
+"""Factors from seconds, bytes, events per second, shares and counts to the units shown."""
 
 _HEADINGS = ("what", "ours", "baseline", "result", "target", "reached")
 
@@ -38,7 +38,7 @@ class Row:
 
     subject: str
     what: str
-    unit: Literal["µs", "ms", "MB", "/s", ""]
+    unit: Literal["µs", "ms", "MB", "/s", "%", ""]
     ours: Timing | None
     """`None` if it cannot be measured."""
     baseline: str

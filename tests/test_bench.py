@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 
+CORPUS = [
+    (f"policy corpus: {what}{note}", "", target)
+    for note in ("", ", blind")
+    for what, target in (
+        ("ways around held", "≥ 97 %"),
+        ("ways to switch it off held", "≥ 100 %"),
+        ("everyday calls questioned", "≤ 1 %"),
+        ("everyday calls blocked", "≤ 0 %"),
+    )
+]
 ROWS = [
     ("fire: 10 async hooks, per hook", "bare await, same functions", "≤ 5 µs"),
     ("fire: 10 hooks that suspend once, per hook", "bare await, same functions", ""),
@@ -38,6 +48,7 @@ ROWS = [
     ("policy: Bash, 208 characters, 20 rules", "shlex.split", "≤ 300 µs"),
     ("policy: fairlead PreToolUse, Edit", 'python -I -c "import json"', "≤ 4 x"),
     ("policy: fairlead PreToolUse, Bash", 'python -I -c "import json"', "≤ 4 x"),
+    *CORPUS,
     ("launcher: fairlead-hook PreToolUse, Edit", "static C program that does nothing", "≤ 2 x"),
     ("launcher: fairlead-hook PreToolUse, Bash", "static C program that does nothing", "≤ 2 x"),
     ("launcher: fairlead-hook PreToolUse, Edit", "hcom 0.7.31, native, no check", ""),
@@ -113,7 +124,7 @@ def test_the_table_has_every_row_and_the_file_every_key(tmp_path: Path) -> None:
         (what, baseline) for what, baseline, _ in ROWS
     ]
     assert [list(row) for row in kept["rows"]] == [KEYS] * len(ROWS)
-    assert progress.startswith("1/15 fire: done\n")
+    assert progress.startswith("1/16 fire: done\n")
     assert list(kept) == ["machine", "quick", "rows"]
     assert list(kept["machine"]) == ["when", "python", "implementation", "platform", "cpus", "versions"]
     assert kept["quick"] is True
