@@ -331,7 +331,6 @@ UNKNOWN = [
     'python3 -c "$CODE"',
     "awk -v f=.env '{print > f}'",
     "sed 's/.*/rm x/e' f",
-    "git apply x.patch",
     "patch -p1 < x.diff",
     "shopt -s expand_aliases\nalias x=rm\nx .env",
     "rm {1..100000}",

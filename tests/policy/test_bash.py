@@ -16,6 +16,7 @@ from policy.cases import for_each
 from fairlead.policy.bash._analysis import Analysis, analyse
 from fairlead.policy.bash.programs._inline_code import INLINE_CODE
 from fairlead.policy.bash.programs._table import INLINE_CODE_PROGRAMS
+from fairlead.policy.git._commands import named_files
 
 CHANGES = {"write", "create", "delete", "move"}
 
@@ -30,7 +31,7 @@ def accesses(analysis: Analysis, path: str, modes: set[str]) -> bool:
             or (file.below and any(fnmatch(path, name) for name in file.among))
             or (file.below and file.path == "." and not file.among)
         )
-        for file in analysis.files
+        for file in (*analysis.files, *(file for command in analysis.git for file in named_files(command)))
     )
 
 
@@ -122,7 +123,8 @@ def test_an_access_that_depends_on_the_disk_says_on_what() -> None:
     assert (there.path, there.unless_folder) == ("sub/a", None)
     assert (here.path, here.unless_folder) == ("a", "sub")
     assert [(file.path, file.if_folder) for file in analyse("cp a b").files] == [("a", None), ("b", None), ("b/a", "b")]
-    assert analyse("git checkout main").files[0].if_exists
+    (command,) = analyse("git checkout main").git
+    assert next(named_files(command)).if_exists
 
 
 def test_a_condition_that_the_command_itself_meets_is_dropped() -> None:
@@ -131,11 +133,7 @@ def test_a_condition_that_the_command_itself_meets_is_dropped() -> None:
 
 
 def test_removing_a_folder_removes_what_lies_below() -> None:
-    assert [file.below for command in ("rm -rf a", "rm a", "git clean -fdx") for file in analyse(command).files] == [
-        True,
-        False,
-        True,
-    ]
+    assert [file.below for command in ("rm -rf a", "rm a") for file in analyse(command).files] == [True, False]
 
 
 def test_an_unknown_file_that_is_read_is_listed_separately() -> None:

@@ -29,16 +29,17 @@ class Capture(Protocol):
 
 
 class WholeOutput:
-    """Keeps the whole stream; raises `CommandFailed` if it is larger than `MAX_STDOUT`."""
+    """Keeps the whole stream; raises `CommandFailed` if it is larger than a limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = MAX_STDOUT) -> None:
+        self._limit = limit
         self._data = b""
 
     def add(self, data: bytes) -> None:
         """Add the next piece."""
         self._data += data
-        if len(self._data) > MAX_STDOUT:
-            raise CommandFailed(f"the command printed more than {MAX_STDOUT} bytes")
+        if len(self._data) > self._limit:
+            raise CommandFailed(f"the command printed more than {self._limit} bytes")
 
     def getvalue(self) -> bytes:
         """Return the stream."""

@@ -15,7 +15,7 @@ import msgspec
 
 from fairlead.errors import CommandFailed, HookCancelled
 from fairlead.process._cancellation import CancellationToken
-from fairlead.process._output import Capture, FirstAndLastLines, TruncatedOutput, WholeOutput
+from fairlead.process._output import MAX_STDOUT, Capture, FirstAndLastLines, TruncatedOutput, WholeOutput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,16 +46,18 @@ def run_process(  # noqa: PLR0913 - what a process needs
     env: Mapping[str, str] | None = None,
     cancellation: CancellationToken | None = None,
     max_lines: int | None = None,
+    max_stdout: int = MAX_STDOUT,
 ) -> ProcessResult:
     """Run a command until it ends; kill it and its process group when the deadline (`time.monotonic()`) passes.
 
     With `max_lines` the first and the last lines of both streams are kept, half of the number each. Without it stdout
-    is kept as a whole, and a command that prints more than 1 MiB fails; of stderr the first 64 KiB are kept.
+    is kept as a whole, and a command that prints more than `max_stdout` bytes fails; of stderr the first 64 KiB are
+    kept.
 
     Raises `CommandFailed` if the command cannot be started or prints too much, and `HookCancelled` at cancellation;
     the command and all that it started have been killed by then.
     """
-    stdout: Capture = FirstAndLastLines(max_lines) if max_lines else WholeOutput()
+    stdout: Capture = FirstAndLastLines(max_lines) if max_lines else WholeOutput(max_stdout)
     stderr: Capture = FirstAndLastLines(max_lines) if max_lines else TruncatedOutput()
     exit_code: int | None = None
     cancellation = cancellation or CancellationToken()

@@ -13,7 +13,7 @@ from fairlead.policy.bash.programs._calls import Access
 
 if TYPE_CHECKING:
     from fairlead.policy.bash._context import AnalysisContext
-    from fairlead.policy.bash.programs._calls import Mention, Mode
+    from fairlead.policy.bash.programs._calls import GitCommand, Mention, Mode
 
     OuterScript: TypeAlias = tuple[str | None, tuple[tuple[str, ...], ...], bool]
 
@@ -66,6 +66,7 @@ class Collector:
         self.mentions: dict[FileAccess, None] = {}
         self.programs: dict[str, None] = {}
         self.scripts: dict[str, None] = {}
+        self.git: list[GitCommand] = []
         self.assigned: dict[str, None] = {}
 
     def add_unknown(self, text: str) -> None:
@@ -150,6 +151,11 @@ class Collector:
                 None
             )
 
+    def add_git(self, command: GitCommand, folders: Folders) -> None:
+        """Add a call of git, once for each folder in which it may run."""
+        tracked = self.tracked
+        self.git += [msgspec.structs.replace(command, folder=folder.path, tracked=tracked) for folder in folders]
+
     def result(self) -> Analysis:
         """Return the result."""
         return Analysis(
@@ -161,6 +167,7 @@ class Collector:
             tuple(self.programs),
             tuple(self.scripts),
             tuple(self.assigned),
+            tuple(self.git),
         )
 
     def _files(self) -> tuple[FileAccess, ...]:

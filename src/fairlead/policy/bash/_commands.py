@@ -12,6 +12,7 @@ from fairlead.policy.bash._words import as_value, is_glob, is_unknown, plain, qu
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
+    GitCommand,
     Mention,
     Program,
     ProgramCall,
@@ -162,7 +163,8 @@ class CommandAnalyser(Expander):
             self._apply_builtin(program, args, stdin)
         if handler is None:
             self._unknown_program(program)
-        self._known(ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin)), handler or any_program, stdin)
+        call = ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin), self.scope.variables)
+        self._known(call, handler or any_program, stdin)
 
     def _known(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
         """Collect the effects of a call, and what is known of its output."""
@@ -208,6 +210,8 @@ class CommandAnalyser(Expander):
                 self._code(effect, stdin)
             elif isinstance(effect, Mention):
                 self.collector.add_mention(effect, program, self.scope.folders)
+            elif isinstance(effect, GitCommand):
+                self.collector.add_git(effect, self.scope.folders)
             else:
                 self.collector.add_unknown(effect.text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.policy.bash.programs._calls import Mode  # msgspec reads the annotation
+from fairlead.policy.bash.programs._calls import GitCommand, Mode  # msgspec reads the annotations
 
 
 class SimpleCommand(msgspec.Struct, frozen=True):
@@ -79,3 +79,5 @@ class Analysis(msgspec.Struct, frozen=True):
     """The scripts on the disk that were read and analysed."""
     assigned: tuple[str, ...] = ()
     """The names of the variables that are set, for one command or for the shell."""
+    git: tuple[GitCommand, ...] = ()
+    """The calls of git, in their order: what one does depends on those before it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from fairlead.policy.bash.programs._everyday import FORMATTERS
+from fairlead.policy.guards._git_guard import GitGuard
 from fairlead.policy.guards._mentions import add_mentions
 from fairlead.policy.guards._tool_rules import CommandText
 from fairlead.policy.paths._search import TooManyFiles, expand
@@ -33,6 +34,7 @@ class BashGuard:
         self._tools = tools
         self._files = files
         self._own = own
+        self._git = GitGuard(files, own)
 
     def check(self, evaluation: Evaluation, command: str) -> str | None:
         """Check a command; what is not known before it runs is added to the evaluation."""
@@ -40,6 +42,8 @@ class BashGuard:
         from fairlead.policy.bash._context import AnalysisContext
 
         analysis = analyse(command, AnalysisContext(evaluation.cwd))
+        if analysis.git:
+            analysis = self._git.expand(evaluation, analysis)
         commands = [
             CommandText(simple.text, simple.words, simple.program, implied=simple.implied)
             for simple in analysis.commands
@@ -47,6 +51,8 @@ class BashGuard:
         blocked = self._tools.check_commands(evaluation, commands, command)
         if blocked is None:
             blocked = self._check_files(evaluation, analysis)
+        if blocked is None and analysis.git:
+            blocked = self._git.check(evaluation, analysis)
         if blocked is None and analysis.mentions:
             add_mentions(evaluation, analysis.mentions, self._files, self._own)
         if blocked is None and self._matters(command):

@@ -174,6 +174,10 @@ class RuleList:
     def __bool__(self) -> bool:
         return bool(self.rules)
 
+    def may_match(self, target: ResolvedPath) -> bool:
+        """Return whether a rule may match a file, for any agent."""
+        return bool(self.rules) and self._any.may_match(target)
+
     def check(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         """Check a file; nearly always no rule matches."""
         if not self.rules:

@@ -54,11 +54,11 @@ class Guards:
         self._permissions = Permissions(layers)
 
     def check(self, event: PreToolUse, *, cached_only: bool = False) -> Verdict:
-        """Check a tool call. With `cached_only`, raises `NotCached` rather than read a policy file."""
+        """Check a tool call. With `cached_only`, raises `NotCached` rather than read a policy file or ask git."""
         checks = self._checks
         more: tuple[Layer, ...] = ()
         for _ in range(_MAX_ROUNDS):
-            evaluation, verdict = checks.check(event)
+            evaluation, verdict = checks.check(event, may_block=not cached_only)
             if self._paths is None or verdict.output.blocked:
                 break
             found = self._paths.above(evaluation.paths, cached_only=cached_only)
@@ -114,11 +114,12 @@ class _Checks:
         bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, every)))
         self._calls = CallGuard(self._tools, self._files, self._own, bash)
 
-    def check(self, event: PreToolUse) -> tuple[Evaluation, Verdict]:
-        """Check a tool call."""
+    def check(self, event: PreToolUse, *, may_block: bool) -> tuple[Evaluation, Verdict]:
+        """Check a tool call. Raises `NotCached` if a process has to be waited for, and that may not be."""
         client = client_named(event.client)
         tool = event.tool_name
-        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also=client.same_tools.get(tool, tool))
+        also = client.same_tools.get(tool, tool)
+        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also, may_block=may_block)
         call = client.tool_call(tool, event.tool_input)
         evaluation.has_command = call.command is not None
         if evaluation.has_command and call.kind != "shell":

@@ -63,6 +63,10 @@ class OwnFiles:
             _RULE, f"{names[0]} is one of them", "block", _refusal(evaluation.tool, target.given)
         )
 
+    def contains(self, target: ResolvedPath) -> bool:
+        """Return whether a file is one of those that no agent may change."""
+        return any(map(self._contains, target.names))
+
     def _contains(self, name: str) -> bool:
         lower = name.lower()  # on a evaluation-sensitive disk this protects a little more than needed
         return lower.endswith(self._anywhere) or f"{lower}/".startswith(self._prefixes)

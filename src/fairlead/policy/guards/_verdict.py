@@ -41,10 +41,15 @@ class Verdict(msgspec.Struct, frozen=True):
 class Evaluation:
     """A tool call that is checked: its tool, agent and folder, and the result so far."""
 
-    __slots__ = ("agent", "also", "checks", "cwd", "has_command", "paths", "subjects", "tool", "unknowns", "warnings")
+    __slots__ = (
+        *("agent", "also", "checks", "cwd", "has_command", "may_block", "paths", "subjects", "tool", "unknowns"),
+        "warnings",
+    )
 
-    def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "") -> None:
+    def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "", *, may_block: bool = True) -> None:
         self.tool = tool
+        self.may_block = may_block
+        """Whether a check may wait for a process; if not, it raises `NotCached`."""
         self.also = also or tool
         """Another name of the tool, which rules may have too."""
         self.has_command = False

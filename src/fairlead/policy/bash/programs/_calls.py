@@ -28,6 +28,8 @@ class ProgramCall(msgspec.Struct, frozen=True):
     """Whether its input comes from another command."""
     lines: tuple[str, ...] | None = None
     """The words of which each line of its input is one; `None` if they are not known."""
+    variables: dict[str, tuple[str, ...] | None] = {}
+    """The variables of the shell with the values that each may have; `None` if they are not known."""
 
 
 class Access(msgspec.Struct, frozen=True):
@@ -98,6 +100,27 @@ class Mention(NamedTuple):
     """Whether the program may also access what lies below the file, if that is a folder."""
 
 
+class GitCommand(msgspec.Struct, frozen=True):
+    """A call of git. Which files it changes or shows is only known from the repository."""
+
+    name: str
+    """The subcommand: `checkout`."""
+    args: tuple[str, ...] = ()
+    """The arguments behind it, without quotes."""
+    folder: str | None = "."
+    """The folder in which it runs; `None` if it is only known when it runs."""
+    options: tuple[str, ...] = ()
+    """The options that choose the repository: `--git-dir=…`, `--work-tree=…`."""
+    stdin: str | None = None
+    """The text of a here-document or here-string."""
+    piped: bool = False
+    """Whether its input comes from another command."""
+    unknown: tuple[str, ...] = ()
+    """The arguments that are only known when it runs, as they were written."""
+    tracked: bool = False
+    """It runs in a script of the project that is unchanged since git tracks it: no question about what is not known."""
+
+
 class UnknownEffect(NamedTuple):
     """The call does something that is not known before it runs."""
 
@@ -105,7 +128,7 @@ class UnknownEffect(NamedTuple):
     """What is not known, for the user."""
 
 
-Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | RunFile | Mention | UnknownEffect
+Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | RunFile | Mention | GitCommand | UnknownEffect
 Program: TypeAlias = "Callable[[ProgramCall], Iterable[Effect]]"
 
 

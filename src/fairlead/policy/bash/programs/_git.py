@@ -1,107 +1,165 @@
-"""The effects of git on the files that its command line names."""
+"""The effects of git: the files that its command line names, what it runs, and the call itself.
+
+What a call changes or shows beyond that depends on the repository; `fairlead.policy.git` asks it.
+"""
 
 from __future__ import annotations
 
-import re
+import shlex
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._words import plain, quote
+from fairlead.policy.bash._words import is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
+    GitCommand,
     ProgramCall,
     RunCommand,
-    RunScript,
     UnknownEffect,
     accesses,
     basename,
-    parse_options,
 )
+from fairlead.policy.bash.programs._git_arguments import parse_git
+from fairlead.policy.bash.programs._git_runs import option_effects, setting_effects, url_effects, variable_effects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-_GLOBAL_VALUES: Final = {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"}
-_READS: Final = {
-    "blame",
-    "annotate",
-    "diff",
-    "grep",
-    "log",
-    "show",
-    "whatchanged",
-    "hash-object",
-    "archive",
-    "cat-file",
+    Words = list[str]
+
+_GLOBAL_VALUES: Final = {
+    *("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"),
 }
-_VALUED: Final = "SGnUeABCLO"
-_PATCHED: Final = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)|^rename to (\S+)", re.MULTILINE)
+_CHOOSES_REPOSITORY: Final = {
+    "GIT_DIR": "--git-dir",
+    "GIT_WORK_TREE": "--work-tree",
+    "GIT_INDEX_FILE": "--index-file",
+}
+_MAX_ALIASES: Final = 4
 
 
 def git(call: ProgramCall) -> Iterable[Effect]:
     """Return the effects of a call of git."""
     args = call.args
-    if args and args[0][:1] != "-":
-        return _command(plain(args[0]), ProgramCall("git", args[1:], call.stdin, call.piped))
+    if args and args[0][:1] != "-" and not call.variables:
+        return _command(call, args, ())
     return _with_options(call)
 
 
 def _with_options(call: ProgramCall) -> Iterator[Effect]:
     folder, args = None, list(call.args)
+    kept: list[str] = []
+    chosen: list[str] = []
+    aliases: dict[str, str] = {}
     while args and args[0].startswith("-"):
-        option = args.pop(0)
-        value = args.pop(0) if option in _GLOBAL_VALUES and args else ""
-        if option in {"-C", "--work-tree"}:
-            folder = value
-        elif option == "-c" and "=!" in plain(value):
-            yield RunScript(plain(value).partition("=!")[2])
+        given = args.pop(0)
+        option, equals, value = given.partition("=")
+        if option in _GLOBAL_VALUES and not equals and args:
+            value = args.pop(0)
+        if option == "-C":
+            folder = value if folder is None or value.startswith(("/", "~")) else f"{folder}/{value}"
+            continue
+        kept += [given, value] if option in _GLOBAL_VALUES and not equals else [given]
+        if option in {"--git-dir", "--work-tree"}:
+            chosen.append(f"{option}={value}")
+        elif folder is None:
+            yield from _global_option(option, value, aliases)
     if folder is not None:
-        yield RunCommand(["git", *args], folder)
-    elif args:
-        yield from _command(plain(args[0]), ProgramCall("git", args[1:], call.stdin, call.piped))
-
-
-def _command(name: str, call: ProgramCall) -> Iterable[Effect]:
-    if name in _READS:
-        return _read(call)
-    if name == "checkout":
-        return _checkout(call.args)
-    command = _COMMANDS.get(name)
-    return command(call) if command else ()
-
-
-def _read(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args, _VALUED, "output format pretty author since until")
-    yield from accesses("read", [word.partition(":")[2] or word for word in opts.operands], below=True)
-    yield from accesses("write", [*opts.values("output")])
-
-
-def _checkout(args: list[str]) -> Iterator[Effect]:
-    if "--" in args:
-        yield from accesses("write", args[args.index("--") + 1 :], below=True)
+        yield RunCommand(["git", *kept, *args], folder or ".")
         return
-    opts = parse_options(args, "bB", "orphan conflict pathspec-from-file")
-    if opts.has("b", "B", "orphan"):
+    chosen += _chosen_by_variables(call, chosen)
+    yield from variable_effects(call.variables)
+    if args:
+        yield from _command(call, _expand_aliases(args, aliases), tuple(chosen))
+
+
+def _global_option(option: str, value: str, aliases: dict[str, str]) -> Iterator[Effect]:
+    if option in {"-c", "--config-env"}:
+        key, equals, setting = plain(value).partition("=")
+        if option == "--config-env" or is_unknown(value):
+            yield from _unknown_setting(key)
+        elif key.lower().startswith("alias.") and not setting.startswith("!"):
+            aliases[key[len("alias.") :]] = setting
+        else:
+            yield from setting_effects(key, quote(setting) if equals else "true")
+    elif option == "--exec-path" and value:
+        yield UnknownEffect(f"which programs git runs from {plain(value)}")
+    elif option in {"--attr-source", "--namespace"} and value:
+        yield UnknownEffect(f"what git works on with {option}={plain(value)}")
+
+
+def _unknown_setting(key: str) -> Iterator[Effect]:
+    """Yield an unknown effect if the value of a setting matters."""
+    if not key or any(setting_effects(key, "x")):
+        yield UnknownEffect(f"which value the setting {key or '-c'} of git has is only known when it runs")
+
+
+def _expand_aliases(args: Words, aliases: dict[str, str]) -> Words:
+    """Replace an alias that the command itself defines."""
+    for _ in range(_MAX_ALIASES):
+        alias = aliases.get(plain(args[0]))
+        if alias is None:
+            break
+        args = [*map(quote, split_words(alias)), *args[1:]]
+    return args
+
+
+def split_words(text: str) -> Words:
+    """Split the text of an alias as git does."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _chosen_by_variables(call: ProgramCall, chosen: Words) -> Words:
+    """Return the options for the variables that choose a repository, unless an option does."""
+    added = []
+    for name, option in _CHOOSES_REPOSITORY.items():
+        values = call.variables.get(name, ())
+        if values == () or any(given.startswith(option) for given in chosen):
+            continue
+        added += [f"{option}={value}" for value in values or (f"${name}",)]
+    return added
+
+
+def _command(call: ProgramCall, args: Words, options: tuple[str, ...]) -> Iterator[Effect]:
+    name, rest = plain(args[0]), args[1:]
+    if is_unknown(args[0]):
+        yield UnknownEffect(f"which command of git runs is only known when it runs: {name}")
         return
-    if len(opts.operands) == 1:
-        yield Access("write", opts.operands[0], below=True, if_exists=True)
-    yield from accesses("write", opts.operands[1:], below=True)
+    yield from option_effects(name, rest)
+    handler = _COMMANDS.get(name)
+    if handler is not None:
+        yield from handler(rest)
+    yield GitCommand(
+        name,
+        tuple(map(plain, rest)),
+        options=tuple(map(plain, options)),
+        stdin=call.stdin,
+        piped=call.piped,
+        unknown=tuple(plain(word) for word in (*rest, *options) if is_unknown(word)),
+    )
 
 
-def _restore(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args, "s", "source conflict pathspec-from-file")
-    only_index = opts.has("S", "staged") and not opts.has("W", "worktree")
-    return iter([] if only_index else accesses("write", opts.operands, below=True))
+# -- files that the command line names -----------------------------------------------------------------
 
 
-def _remove(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args)
-    keeps_files = opts.has("cached", "n", "dry-run")
-    return iter([] if keeps_files else accesses("delete", opts.operands, below=opts.has("r")))
+def _diff(args: Words) -> Iterator[Effect]:
+    opts = parse_git(tuple(args), "SGnUOl", "output format pretty author since until")
+    yield from accesses("write", opts.values("output"))
+    if opts.has("no-index"):
+        yield from accesses("read", opts.words, below=True)
+    yield from accesses("read", opts.values("O"))
 
 
-def _move(call: ProgramCall) -> Iterator[Effect]:
-    operands = parse_options(call.args).operands
+def _blame(args: Words) -> Iterator[Effect]:
+    opts = parse_git(tuple(args), "LSMC", "contents ignore-rev ignore-revs-file since date")
+    yield from accesses("read", [*opts.values("contents"), *opts.words])
+
+
+def _move(args: Words) -> Iterator[Effect]:
+    operands = parse_git(tuple(args)).words
     yield from accesses("move", operands[:-1], below=True)
     for target in operands[-1:]:
         yield Access("write", target)
@@ -109,66 +167,141 @@ def _move(call: ProgramCall) -> Iterator[Effect]:
             yield Access("write", f"{target.rstrip('/')}/{basename(source)}", if_folder=target)
 
 
-def _apply(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args, "pC", "directory exclude include whitespace")
-    if opts.has("stat", "numstat", "summary", "check", "cached"):
-        return
-    if call.stdin is None or [word for word in opts.operands if word != "-"]:
-        yield from accesses("read", opts.operands)
-        yield UnknownEffect("git apply writes the files that the patch names")
-        return
-    for old, new in _PATCHED.findall(call.stdin):
-        yield from accesses("write", {quote(old or new)} - {"/dev/null"})
+def _clone(args: Words) -> Iterator[Effect]:
+    opts = parse_git(
+        tuple(args),
+        "bocju",
+        "branch origin config depth jobs reference template separate-git-dir filter upload-pack shallow-since "
+        "shallow-exclude server-option reference-if-able bundle-uri",
+    )
+    yield from accesses("create", [*opts.words[1:2], *opts.values("separate-git-dir")])
+    yield from _settings(opts.values("c", "config"))
+    yield from _template(opts.values("template"))
 
 
-def _clean(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args, "e", "exclude")
-    if opts.has("f", "force") and not opts.has("n", "dry-run"):
-        yield from accesses("delete", opts.operands or ["."], below=True)
+def _settings(words: Iterable[str]) -> Iterator[Effect]:
+    for word in words:
+        key, _, value = word.partition("=")
+        yield from setting_effects(plain(key), value)
 
 
-def _stash(call: ProgramCall) -> Iterator[Effect]:
-    if call.args[:1] in (["push"], ["save"]):
-        opts = parse_options(call.args[1:], "m", "message")
-        yield from accesses("write", opts.operands if call.args[0] == "push" else (), below=True)
+def _template(values: Iterable[str]) -> Iterator[Effect]:
+    yield from (UnknownEffect(f"which hooks git runs from {plain(value)}") for value in values if value)
 
 
-def _clone(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args, "bocju", "branch origin config depth jobs reference template")
-    yield from accesses("create", opts.operands[1:])
+def _init(args: Words) -> Iterator[Effect]:
+    opts = parse_git(tuple(args), "b", "template separate-git-dir initial-branch object-format shared=")
+    yield from accesses("create", [*opts.words, *opts.values("separate-git-dir")])
+    yield from _template(opts.values("template"))
 
 
-def _worktree(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args, "bB", "reason")
-    if opts.operands[:1] == ["add"]:
-        yield from accesses("create", opts.operands[1:2])
-    elif opts.operands[:1] == ["remove"]:
-        yield from accesses("delete", opts.operands[1:2], below=True)
+def _worktree(args: Words) -> Iterator[Effect]:
+    opts = parse_git(tuple(args[1:]), "bB", "reason expire")
+    action = args[0] if args else ""
+    if action == "add":
+        yield from accesses("create", opts.words[:1])
+    elif action == "remove":
+        yield from accesses("delete", opts.words[:1], below=True)
+    elif action == "move":
+        yield from accesses("move", opts.words[:1], below=True)
+        yield from accesses("create", opts.words[1:2])
 
 
-def _config(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args, "f", "file")
-    yield from accesses("write", opts.values("f", "file"))
-    for word in opts.operands[1:]:
-        if plain(word).startswith("!"):
-            yield RunScript(plain(word)[1:])
+_GETS: Final = {"get", "get-all", "get-regexp", "get-urlmatch", "get-color", "get-colorbool", "list", "l", "unset",
+                "unset-all", "remove-section", "rename-section"}  # fmt: skip
+_CONFIG_ACTIONS: Final = {"list", "get", "set", "unset", "edit", "rename-section", "remove-section"}
 
 
-def _checkout_index(call: ProgramCall) -> Iterator[Effect]:
-    opts = parse_options(call.args, "", "prefix stage")
-    yield from accesses("write", opts.operands or ["."], below=True)
+def _config(args: Words) -> Iterator[Effect]:
+    opts = parse_git(tuple(args), "f", "file blob type default value comment")
+    words = opts.words
+    action = words[0] if words and words[0] in _CONFIG_ACTIONS else None
+    words = words[1:] if action else words
+    reads = opts.has(*_GETS) or action in _GETS or (action is None and len(words) < 2)  # noqa: PLR2004 - a key alone
+    yield from accesses("read" if reads else "write", opts.values("f", "file"))
+    if not reads and words:
+        for value in words[1:2] or [""]:
+            yield from setting_effects(plain(words[0]), value)
 
 
-_COMMANDS: Final = {
-    "restore": _restore,
-    "rm": _remove,
+def _commit(args: Words) -> Iterator[Effect]:
+    opts = parse_git(
+        tuple(args),
+        "mFCct",
+        "message file author date template reuse-message reedit-message fixup squash trailer cleanup "
+        "pathspec-from-file",
+    )
+    yield from accesses("read", [*opts.values("F", "file", "t", "template", "pathspec-from-file")])
+
+
+def _message_file(args: Words) -> Iterator[Effect]:
+    opts = parse_git(tuple(args), "mFusX", "message file cleanup")
+    yield from accesses("read", opts.values("F", "file"))
+
+
+def _output(args: Words) -> Iterator[Effect]:
+    """Yield the files that `archive`, `format-patch` and `bundle` write."""
+    opts = parse_git(tuple(args), "o", "output output-directory prefix add-file add-virtual-file format remote exec")
+    yield from accesses("write", opts.values("o", "output", "output-directory"))
+    yield from accesses("read", opts.values("add-file"))
+
+
+def _bundle(args: Words) -> Iterator[Effect]:
+    if args[:1] == ["create"]:
+        yield from accesses("write", parse_git(tuple(args[1:])).words[:1])
+
+
+def _files(args: Words) -> Iterator[Effect]:
+    """Yield the files of `hash-object`, `interpret-trailers` and `mailinfo`."""
+    opts = parse_git(tuple(args), "t", "path trailer where if-exists if-missing")
+    in_place = opts.has("in-place")
+    yield from accesses("write" if in_place else "read", opts.words)
+
+
+def _merge_file(args: Words) -> Iterator[Effect]:
+    opts = parse_git(tuple(args), "L", "marker-size diff-algorithm")
+    yield from accesses("read", opts.words)
+    yield from accesses("write", [] if opts.has("p", "stdout") else opts.words[:1])
+
+
+def _remote(args: Words) -> Iterator[Effect]:
+    yield from url_effects(parse_git(tuple(args), "tm").words)
+
+
+def _submodule(args: Words) -> Iterator[Effect]:
+    words = [word for word in args if not word.startswith("-")]
+    if words[:1] == ["add"]:
+        yield from accesses("create", words[2:3])
+    elif words[:1] == ["deinit"]:
+        yield from accesses("delete", words[1:], below=True)
+
+
+def _checkout_index(args: Words) -> Iterator[Effect]:
+    opts = parse_git(tuple(args), "", "prefix stage")
+    yield from (Access("write", prefix.rstrip("/") or prefix) for prefix in opts.values("prefix") if prefix)
+
+
+def _external(args: Words) -> Iterator[Effect]:
+    del args
+    yield UnknownEffect("which files the tool changes that git opens")
+
+
+_COMMANDS: Final[dict[str, Callable[[Words], Iterator[Effect]]]] = {
+    **dict.fromkeys(("diff", "log", "show", "whatchanged", "diff-tree", "diff-index", "diff-files", "reflog"), _diff),
+    **dict.fromkeys(("blame", "annotate"), _blame),
+    **dict.fromkeys(("merge", "tag", "notes"), _message_file),
+    **dict.fromkeys(("archive", "format-patch"), _output),
+    **dict.fromkeys(("hash-object", "interpret-trailers"), _files),
     "mv": _move,
-    "apply": _apply,
-    "am": _apply,
-    "clean": _clean,
-    "stash": _stash,
     "clone": _clone,
+    "init": _init,
     "worktree": _worktree,
     "config": _config,
+    "commit": _commit,
+    "bundle": _bundle,
+    "merge-file": _merge_file,
+    "remote": _remote,
+    "submodule": _submodule,
     "checkout-index": _checkout_index,
+    "mergetool": _external,
 }

@@ -1,0 +1,91 @@
+"""Parses the arguments of git's subcommands as git does: long options may be abbreviated, `--` ends the revisions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class GitArguments(NamedTuple):
+    """The parsed arguments of a subcommand."""
+
+    given: dict[str, list[str]]
+    """The options, each with its values."""
+    operands: list[str]
+    """The words before `--`."""
+    paths: list[str] | None
+    """The words behind `--`; `None` without it."""
+
+    def has(self, *names: str) -> bool:
+        """Return whether one of the options is given."""
+        return not self.given.keys().isdisjoint(names)
+
+    def values(self, *names: str) -> list[str]:
+        """Return the values of the options."""
+        return [value for name in names for value in self.given.get(name, ())]
+
+    def value(self, *names: str) -> str | None:
+        """Return the last value of the options, or `None`."""
+        values = self.values(*names)
+        return values[-1] if values else None
+
+    @property
+    def words(self) -> list[str]:
+        """All words that are not options."""
+        return self.operands + (self.paths or [])
+
+
+def parse_git(args: tuple[str, ...], letters: str = "", valued: str = "", flags: str = "") -> GitArguments:
+    """Parse arguments. `letters` and the names in `valued` take a value; `flags` are names that may be abbreviated.
+
+    A name that ends with `=` in `valued` takes its value only behind an equals sign.
+    """
+    given: dict[str, list[str]] = {}
+    operands: list[str] = []
+    paths: list[str] | None = None
+    rest = list(args)
+    while rest:
+        arg = rest.pop(0)
+        if arg == "--":
+            paths = rest
+            break
+        if arg == "--end-of-options":
+            operands += rest
+            break
+        if arg.startswith("--"):
+            _long(arg[2:], valued, flags, rest, given)
+        elif arg.startswith("-") and len(arg) > 1:
+            _short(arg[1:], letters, rest, given)
+        else:
+            operands.append(arg)
+    return GitArguments(given, operands, paths)
+
+
+def _long(text: str, valued: str, flags: str, rest: list[str], given: dict[str, list[str]]) -> None:
+    name, equals, value = text.partition("=")
+    separate, known = _names(valued, flags)
+    if name not in known:
+        full = [other for other in known if other.startswith(name)]
+        name = full[0] if len(full) == 1 else name
+    if not equals and name in separate and rest:
+        value = rest.pop(0)
+    given.setdefault(name, []).append(value)
+
+
+@lru_cache(maxsize=128)
+def _names(valued: str, flags: str) -> tuple[frozenset[str], frozenset[str]]:
+    names = valued.split()
+    separate = frozenset(name for name in names if not name.endswith("="))
+    return separate, frozenset(name.rstrip("=") for name in (*names, *flags.split()))
+
+
+def _short(text: str, letters: str, rest: list[str], given: dict[str, list[str]]) -> None:
+    if text.isdigit():
+        given.setdefault("n", []).append(text)
+        return
+    for at, letter in enumerate(text, 1):
+        if letter in letters:
+            value = text[at:] or (rest.pop(0) if rest else "")
+            given.setdefault(letter, []).append(value)
+            return
+        given.setdefault(letter, []).append("")

@@ -1,0 +1,203 @@
+"""Checks the calls of git in one command, in their order. Imported with the first command that calls git.
+
+Git is asked in a process, so never in an event loop: there `NotCached` is raised, and a thread takes over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from shlex import quote
+from typing import TYPE_CHECKING, Final
+
+from msgspec import structs
+
+from fairlead.policy.bash._analysis import Analysis, analyse
+from fairlead.policy.config._files import NotCached
+from fairlead.policy.git._commands import OWN_COMMANDS, TREE_MOVERS, named_files
+from fairlead.policy.git._merges import MOVES
+from fairlead.policy.git._moves import Move
+from fairlead.policy.git._process import Deadline, GitProcess, NotKnown
+from fairlead.policy.git._reads import READS, shown_files
+from fairlead.policy.git._repository import Cache, has_repository, open_repository
+from fairlead.policy.git._sequence import Sequence
+from fairlead.policy.paths._resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fairlead.policy.bash.programs._calls import GitCommand
+    from fairlead.policy.git._repository import Repository
+    from fairlead.policy.guards._git_guard import GitGuard
+    from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.paths._resolve import ResolvedPath
+
+    CheckFile = Callable[[Evaluation, ResolvedPath], str | None]
+    Files = Callable[[Move], Iterator[str]]
+
+_PATCHES: Final = frozenset({"apply", "am"})
+_MAX_ALIASES: Final = 4
+_ALIAS: Final = re.compile(r"[\w-]+")
+
+
+class Caches:
+    """What git answered about the files of interest, of each kind."""
+
+    def __init__(self, guard: GitGuard) -> None:
+        self.edits = guard.is_protected, Cache()
+        self.patches = _any_file, Cache()
+        self.reads = guard.is_unreadable, Cache()
+
+
+def _any_file(_root: str, _path: str) -> bool:
+    return True
+
+
+class GitCheck:
+    """The check of one command."""
+
+    def __init__(self, guard: GitGuard, evaluation: Evaluation, analysis: Analysis, caches: Caches) -> None:
+        self._guard, self._evaluation, self._analysis, self._caches = guard, evaluation, analysis, caches
+        self._deadline = Deadline()
+        self._sequences: defaultdict[str, Sequence] = defaultdict(Sequence)
+        self._changes_git = any(
+            access.mode not in {"read", "list"} and "/.git/" in f"/{access.path}" for access in analysis.files
+        )
+        self._written = {
+            os.path.normpath(access.path) for access in analysis.files if access.mode in {"write", "create", "move"}
+        }
+
+    def run(self) -> str | None:
+        """Return why the command is blocked; what is not known is added to the evaluation."""
+        names = {command.name for command in self._analysis.git}
+        rules = self._guard.files
+        moves = not names.isdisjoint(TREE_MOVERS) and bool(rules.uneditable or self._guard.own)
+        reads = not names.isdisjoint(READS) and bool(rules.unreadable)
+        for command in self._analysis.git if moves or reads else ():
+            blocked = None
+            if moves and command.name in MOVES:
+                blocked = self._check_move(command)
+            if blocked is None and reads and command.name in READS:
+                blocked = self._check(command, "shows it", shown_files, rules.check_read, self._caches.reads)
+            if blocked is not None:
+                return blocked
+        return None
+
+    def _check_move(self, command: GitCommand) -> str | None:
+        files, is_patch = MOVES[command.name], command.name in _PATCHES
+        if is_patch and not self._written.isdisjoint(map(os.path.normpath, command.args)):
+            self._ask(command, f"which files the patch changes that the command gives to git {command.name}")
+            return None
+        caches = self._caches.patches if is_patch else self._caches.edits
+        check = self._guard.check_patch if is_patch else self._guard.check_change
+        return self._check(command, "would change it", files, check, caches)
+
+    def _check(
+        self,
+        command: GitCommand,
+        note: str,
+        files: Files,
+        check: CheckFile,
+        cache: tuple[Callable[[str, str], bool], Cache],
+    ) -> str | None:
+        reads = files is shown_files
+        try:
+            repository = self._open(command, *cache)
+            if repository is None:
+                return None
+            self._evaluation.paths.resolve(repository.root)  # the policies above it apply too
+            sequence = Sequence() if reads else self._sequences[repository.root]
+            sequence.is_opaque |= self._changes_git
+            for path in files(Move(command, repository, sequence)):
+                target = located(repository.root, path, f"git {command.name} {note}")
+                if blocked := check(self._evaluation, target):
+                    return blocked
+        except NotKnown as problem:
+            self._ask(command, str(problem), reads=reads)
+        return None
+
+    def _ask(self, command: GitCommand, problem: str, *, reads: bool = False) -> None:
+        """Add what is not known, if there are rules on files for which it matters."""
+        rules = self._guard.files.unreadable if reads else self._guard.files.uneditable
+        if rules and not command.tracked:
+            self._evaluation.unknowns.append(problem)
+
+    def _open(self, command: GitCommand, wanted: Callable[[str, str], bool], cache: Cache) -> Repository | None:
+        folder = folder_of(self._evaluation, command)
+        if folder is None:
+            if command.name in TREE_MOVERS or command.name in READS:
+                raise NotKnown(f"in which folder git {command.name} runs")
+            return None
+        return open_repository(start_process(self._evaluation, command, folder, self._deadline), wanted, cache)
+
+
+def located(root: str, path: str, note: str) -> ResolvedPath:
+    """Return a file of a working tree, with a note for the message."""
+    target = resolve(f"{root}/{path}", root)
+    target.given = f"{path} ({note})"
+    return target
+
+
+def folder_of(evaluation: Evaluation, command: GitCommand) -> str | None:
+    """Return the folder in which a call runs; `None` if it is only known when it runs."""
+    if command.folder is None:
+        return None
+    return os.path.normpath(os.path.join(evaluation.cwd, os.path.expanduser(command.folder)))
+
+
+def start_process(evaluation: Evaluation, command: GitCommand, folder: str, deadline: Deadline) -> GitProcess:
+    """Return what asks git in a folder. Raise `NotCached` in an event loop."""
+    if not evaluation.may_block:
+        raise NotCached
+    return GitProcess(folder, command.options, deadline)
+
+
+# -- aliases, and folders without a repository ---------------------------------------------------------
+
+
+def expand(evaluation: Evaluation, analysis: Analysis) -> Analysis:
+    """Return an analysis with what aliases stand for, and the files that calls outside of a repository name."""
+    pending = analysis.git
+    for _ in range(_MAX_ALIASES):
+        scripts = [script for command in pending if (script := _alias(evaluation, command))]
+        if not scripts:
+            break
+        pending = ()
+        for script in scripts:
+            inner = analyse(script)
+            pending += inner.git
+            analysis = _joined(analysis, inner)
+    files = [
+        access
+        for command in analysis.git
+        if (folder := folder_of(evaluation, command)) is not None and not has_repository(folder, command.options)
+        for access in named_files(command)
+    ]
+    return structs.replace(analysis, files=(*analysis.files, *files)) if files else analysis
+
+
+def _alias(evaluation: Evaluation, command: GitCommand) -> str | None:
+    """Return the script that an alias stands for; `None` if the name is git's own, or a program."""
+    if command.name in OWN_COMMANDS or not _ALIAS.fullmatch(command.name):
+        return None
+    folder = folder_of(evaluation, command)
+    if folder is None or not os.path.isdir(folder):
+        return None
+    try:
+        alias = start_process(evaluation, command, folder, Deadline()).ask(
+            "config", "--get", f"alias.{command.name}", may_fail=True
+        )
+    except NotKnown as problem:
+        evaluation.unknowns.append(f"what git {command.name} stands for: {problem}")
+        return None
+    text = os.fsdecode(alias or b"").strip()
+    words = "".join(f" {quote(word)}" for word in command.args)
+    script = text[1:] + words if text.startswith("!") else f"git {text}{words}"
+    return f"cd {quote(folder)} && {script}" if text else None
+
+
+def _joined(outer: Analysis, inner: Analysis) -> Analysis:
+    """Return both analyses as one."""
+    fields = structs.asdict(outer)
+    return Analysis(**{name: value + getattr(inner, name) for name, value in fields.items()})

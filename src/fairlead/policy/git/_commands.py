@@ -1,0 +1,69 @@
+"""The subcommands of git: which are its own, and which files they name where there is no repository."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fairlead.policy.bash._types import FileAccess
+from fairlead.policy.bash.programs._git_arguments import parse_git
+from fairlead.policy.git._merges import patched_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.policy.bash.programs._calls import GitCommand, Mode
+
+TREE_MOVERS: Final = frozenset(
+    """am apply bisect checkout checkout-index cherry-pick clean filter-branch filter-repo merge pull read-tree rebase
+    reset restore revert rm sparse-checkout stash submodule subtree switch""".split()  # noqa: SIM905 - a table
+)
+"""Commands that may change files of the working tree."""
+
+
+def named_files(command: GitCommand) -> Iterator[FileAccess]:
+    """Yield the files that a call names, in a folder that has no repository now: an earlier part may create one."""
+    for mode, path in _named(command):
+        if path and command.folder is not None:
+            joined = path if command.folder == "." or path.startswith(("/", "~")) else f"{command.folder}/{path}"
+            exists = command.name == "checkout" and "--" not in command.args
+            yield FileAccess(joined, mode, "git", below=True, folder=command.folder, if_exists=exists)
+
+
+def _named(command: GitCommand) -> Iterator[tuple[Mode, str]]:
+    opts = parse_git(command.args, "bBsmepC", "source message exclude orphan directory pathspec-from-file")
+    name = command.name
+    if name in {"checkout", "restore"}:
+        only_index = opts.has("S", "staged") and not opts.has("W", "worktree")
+        yield from (("write", path) for path in opts.words if not only_index)
+    elif name == "rm":
+        yield from (("delete", path) for path in opts.words if not opts.has("cached", "n", "dry-run"))
+    elif name == "clean":
+        if opts.has("f", "force") and not opts.has("n", "dry-run"):
+            yield from (("delete", path) for path in opts.words or ["."])
+    elif name == "stash":
+        yield from (("write", path) for path in opts.words[1:] if opts.words[0] == "push")
+    elif name == "checkout-index":
+        yield from (("write", path) for path in opts.words or ["."])
+    elif name in {"apply", "am"} and command.stdin is not None:
+        yield from (("write", path) for path in patched_names(command.stdin, 1))
+    elif name in {"diff", "log", "show", "grep", "archive", "cat-file", "whatchanged", "hash-object"}:
+        yield from (("read", path.partition(":")[2] or path) for path in opts.words)
+
+
+OWN_COMMANDS: Final = frozenset(
+    """add am annotate apply archive bisect blame branch bugreport bundle cat-file check-attr check-ignore
+    check-mailmap check-ref-format checkout checkout-index cherry cherry-pick citool clean clone column commit
+    commit-graph commit-tree config count-objects credential credential-cache credential-store daemon describe
+    diagnose diff diff-files diff-index diff-tree difftool fast-export fast-import fetch fetch-pack filter-branch
+    fmt-merge-msg for-each-ref for-each-repo format-patch fsck fsck-objects gc get-tar-commit-id grep gui hash-object
+    help history hook http-backend http-fetch http-push imap-send index-pack init init-db instaweb interpret-trailers
+    last-modified log ls-files ls-remote ls-tree mailinfo mailsplit maintenance merge merge-base merge-file
+    merge-index merge-one-file merge-recursive merge-tree mergetool mktag mktree multi-pack-index mv name-rev notes
+    pack-objects pack-redundant pack-refs patch-id prune prune-packed pull push quiltimport range-diff read-tree
+    rebase receive-pack reflog refs remote repack replace replay repo request-pull rerere reset restore rev-list
+    rev-parse revert rm scalar send-email send-pack shell shortlog show show-branch show-index show-ref
+    sparse-checkout stage stash status stripspace submodule subtree switch symbolic-ref tag unpack-file unpack-objects
+    update-index update-ref update-server-info upload-archive upload-pack var verify-commit verify-pack verify-tag
+    version whatchanged worktree write-tree""".split()  # noqa: SIM905 - a table
+)
+"""Git's own commands; an alias cannot replace one. Any other name is an alias or a program `git-NAME`."""

@@ -1,0 +1,337 @@
+"""Which protected files a command of git would change: checkouts, resets, stashes, removals."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from fairlead.policy.bash.programs._git_arguments import GitArguments, parse_git
+from fairlead.policy.git._process import NotKnown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from collections.abc import Sequence as Words
+
+    from fairlead.policy.bash.programs._calls import GitCommand
+    from fairlead.policy.git._repository import Change, Entry, Repository
+    from fairlead.policy.git._sequence import Sequence
+
+_EVERYTHING: Final = (":/",)
+
+
+class Move:
+    """One call of git that may move the working tree, in the state that earlier calls leave."""
+
+    def __init__(self, command: GitCommand, repository: Repository, sequence: Sequence) -> None:
+        self.command = command
+        self.repository = repository
+        self.sequence = sequence
+
+    def parse(self, letters: str = "", valued: str = "", flags: str = "", skip: int = 0) -> GitArguments:
+        """Parse the arguments, without the first ones. Paths that are not known may be any."""
+        opts = parse_git(self.command.args[skip:], letters, valued, flags)
+        if self.command.unknown and opts.paths and any(map(_is_unknown, opts.paths)):
+            return opts._replace(paths=list(_EVERYTHING))
+        return opts
+
+    # -- revisions -------------------------------------------------------------------------------------
+
+    def commits(self, revision: str) -> list[str]:
+        """Return the commits that a revision may be; empty if there is none."""
+        candidates = self._candidates(revision)
+        return [oid for oid in self.repository.resolve(candidates) if oid is not None]
+
+    def trees(self, revision: str) -> list[str]:
+        """Return the trees that a revision may be; empty if there is none."""
+        candidates = self._candidates(revision)
+        return [oid for oid in self.repository.resolve(candidates, "tree") if oid is not None]
+
+    def _candidates(self, revision: str) -> list[str]:
+        if revision == "*" or (self.command.unknown and _is_unknown(revision)):
+            raise NotKnown(f"which commit git {self.command.name} {revision} takes is only known when it runs")
+        return self.sequence.candidates(revision)
+
+    def head(self) -> str | None:
+        """Return the commit that is checked out; `None` before the first commit."""
+        return self.repository.resolve([self.sequence.head])[0]
+
+    def require_known(self, revision: str) -> None:
+        """Raise `NotKnown` if an earlier call fetches the revision."""
+        if self.sequence.needs_network(self.repository, revision):
+            raise NotKnown(f"what git fetches for {revision} is only known once it is fetched")
+
+    # -- what would change -----------------------------------------------------------------------------
+
+    def written(self, changes: Words[Change]) -> Iterator[str]:
+        """Yield the files that get the new content of a change."""
+        for path, _, new in changes:
+            if self.repository.differs(path, new):
+                yield path
+
+    def from_index(self, paths: Words[str] = ()) -> Iterator[str]:
+        """Yield the files that differ from the index."""
+        if self.sequence.is_opaque:
+            raise NotKnown("an earlier part of the command changes the index of git")
+        for path, entries in self.repository.index(paths).items():
+            if any(self.repository.differs(path, entry) for entry in entries):
+                yield path
+
+    def from_tree(self, tree: str, paths: Words[str] = (), *, deletes: bool) -> Iterator[str]:
+        """Yield the files that differ from a tree, and with `deletes` also tracked files that it does not have."""
+        targets: dict[str, Entry | None] = {
+            path: entries[0] for path, entries in self.repository.index(paths).items() if len(entries) == 1
+        }
+        targets |= {change.path: change.old for change in self.repository.compared(tree, paths or _EVERYTHING)}
+        for path, entry in targets.items():
+            if (deletes or entry is not None) and self.repository.differs(path, entry):
+                yield path
+        if deletes:
+            yield from self.just_added()
+
+    def just_added(self) -> Iterator[str]:
+        """Yield the files that an earlier call added to the index: a reset removes them."""
+        for ignored, paths in self.sequence.added:
+            yield from self.repository.untracked(() if ignored else ("--exclude-standard",), paths or _EVERYTHING)
+
+    def switch(self, revision: str, *, force: bool = False) -> Iterator[str]:
+        """Yield the files that differ in another commit, which is then checked out."""
+        targets = self.commits(revision)
+        head = None if self.sequence.commits else self.head()
+        for target in targets:
+            if force or self.sequence.changed or head is None:
+                yield from self.from_tree(target, deletes=True)
+            else:
+                yield from self.written(self.repository.between(head, target))
+        self.require_known(revision)
+        if targets:
+            self.sequence.move(targets[0])
+
+
+def _is_unknown(word: str) -> bool:
+    return "$" in word or "`" in word or word.startswith("(input")
+
+
+# -- checkout, switch, restore, reset ------------------------------------------------------------------
+
+_CHECKOUT_FLAGS: Final = (
+    "quiet progress force ours theirs detach track no-track guess no-guess merge patch overlay no-overlay "
+    "ignore-skip-worktree-bits recurse-submodules no-recurse-submodules overwrite-ignore ignore-other-worktrees "
+    "pathspec-file-nul"
+)
+
+
+def _checkout(move: Move) -> Iterator[str]:
+    opts = move.parse("bB", "orphan conflict pathspec-from-file", _CHECKOUT_FLAGS)
+    force = opts.has("f", "force")
+    created = opts.value("b", "B", "orphan")
+    if created is not None:
+        if opts.operands:
+            yield from move.switch(opts.operands[0], force=force)
+        move.sequence.point(created)
+    elif opts.has("pathspec-from-file"):
+        yield from _paths(move, opts.operands[:1], _EVERYTHING, opts)
+    elif opts.paths:
+        yield from _paths(move, opts.operands[:1], opts.paths, opts)
+    elif opts.operands:
+        yield from _branch_or_paths(move, opts, force=force)
+    elif force:
+        yield from move.switch("HEAD", force=True)
+
+
+def _paths(move: Move, source: Words[str], paths: Words[str], opts: GitArguments) -> Iterator[str]:
+    if not source:
+        yield from move.from_index(paths)
+    for revision in source:
+        for tree in move.trees(revision):
+            yield from move.from_tree(tree, paths, deletes=opts.has("no-overlay"))
+        move.require_known(revision)
+
+
+def _branch_or_paths(move: Move, opts: GitArguments, *, force: bool) -> Iterator[str]:
+    """Yield the files of `checkout NAME`, which is a commit, a path, or the branch of a remote."""
+    first, rest = opts.operands[0], opts.operands[1:]
+    if not move.trees(first):
+        yield from move.from_index([word for word in opts.operands if not word.startswith("@{")])
+        yield from _remote_branch(move, first)
+        move.require_known(first)
+        return
+    if not rest:
+        yield from move.switch(first, force=force)
+        return
+    yield from _paths(move, [first], rest, opts)
+    for other in rest:  # the words of a loop: `for b in a c; do git checkout $b; done`
+        if move.commits(other):
+            yield from move.switch(first)
+            yield from move.switch(other)
+
+
+def _remote_branch(move: Move, name: str) -> Iterator[str]:
+    """Yield the files that differ in the branch of a remote that git would create a branch for."""
+    refs = move.repository.process.ask("for-each-ref", "--format=%(refname)", f"refs/remotes/*/{name}") or b""
+    for ref in os.fsdecode(refs).split():
+        yield from move.switch(ref)
+
+
+def _switch(move: Move) -> Iterator[str]:
+    opts = move.parse("cC", "create force-create orphan conflict", _CHECKOUT_FLAGS + " discard-changes")
+    force = opts.has("f", "force", "discard-changes")
+    if opts.has("orphan"):
+        yield from move.from_tree(move.repository.empty_tree(move.head() or ""), deletes=True)
+        return
+    for name in opts.operands[:1]:
+        if move.commits(name):
+            yield from move.switch(name, force=force)
+        else:
+            yield from _remote_branch(move, name)
+            move.require_known(name)
+    created = opts.value("c", "C", "create", "force-create")
+    if created is not None:
+        move.sequence.point(created)
+
+
+def _restore(move: Move) -> Iterator[str]:
+    opts = move.parse(
+        "s", "source conflict pathspec-from-file", "staged worktree ours theirs merge patch " + _CHECKOUT_FLAGS
+    )
+    paths = _EVERYTHING if opts.has("pathspec-from-file") else opts.words
+    if opts.has("S", "staged"):
+        move.sequence.changed = True
+        if not opts.has("W", "worktree"):
+            return
+    source = opts.value("s", "source") or ("HEAD" if opts.has("S", "staged") else None)
+    if source is None:
+        yield from move.from_index(paths)
+        return
+    for tree in move.trees(source):
+        yield from move.from_tree(tree, paths, deletes=not opts.has("overlay"))
+    move.require_known(source)
+
+
+def _reset(move: Move) -> Iterator[str]:
+    opts = move.parse("", "pathspec-from-file", "hard soft mixed merge keep patch quiet no-refresh intent-to-add")
+    revision = opts.operands[0] if opts.operands else "HEAD"
+    if opts.has("hard", "merge"):
+        for target in move.commits(revision):
+            yield from move.from_tree(target, deletes=True)
+        move.require_known(revision)
+        for target in move.commits(revision)[:1]:
+            move.sequence.move(target)
+    elif opts.has("keep"):
+        yield from move.switch(revision)
+    else:
+        move.sequence.changed = True
+        if not opts.paths and len(opts.operands) == 1:
+            for target in move.commits(revision)[:1]:
+                move.sequence.move(target)
+
+
+# -- stash ---------------------------------------------------------------------------------------------
+
+
+def _stash(move: Move) -> Iterator[str]:
+    args = move.command.args
+    action = args[0] if args and not args[0].startswith("-") else "push"
+    if action in {"push", "save"}:
+        yield from _stash_push(move, skip=int(args[:1] == (action,)), has_paths=action == "push")
+    elif action in {"pop", "apply"}:
+        opts = move.parse(skip=1)
+        yield from _stash_apply(move, opts.words[0] if opts.words else "stash@{0}")
+    elif action == "branch":
+        stash = args[2] if len(args) > 2 else "stash@{0}"  # noqa: PLR2004 - branch NAME STASH
+        yield from move.switch(f"{_stash_name(stash)}^1")
+        yield from _stash_apply(move, stash)
+
+
+def _stash_push(move: Move, *, skip: int, has_paths: bool) -> Iterator[str]:
+    opts = move.parse("m", "message pathspec-from-file", "include-untracked all keep-index patch staged quiet", skip)
+    paths = opts.words if has_paths and not opts.has("pathspec-from-file") else []
+    head = move.trees("HEAD")
+    for tree in head[:1]:
+        yield from move.from_tree(tree, paths, deletes=True)
+    if opts.has("u", "include-untracked", "a", "all"):
+        excluded = () if opts.has("a", "all") else ("--exclude-standard",)
+        yield from move.repository.untracked(excluded, paths or _EVERYTHING)
+    move.sequence.stashed = True
+
+
+def _stash_name(word: str) -> str:
+    return f"stash@{{{word}}}" if word.isdigit() else word
+
+
+def _stash_apply(move: Move, word: str) -> Iterator[str]:
+    name = _stash_name(word)
+    stash, base, untracked = move.repository.resolve([name, f"{name}^1", f"{name}^3"])
+    if stash is None or base is None:
+        return  # there is none, or one that this command made from the files as they are
+    yield from move.written(move.repository.between(base, stash))
+    if untracked is not None:
+        empty = move.repository.empty_tree(untracked)
+        yield from move.written(move.repository.between(empty, untracked))
+
+
+# -- removal -------------------------------------------------------------------------------------------
+
+
+def _remove(move: Move) -> Iterator[str]:
+    opts = move.parse("", "pathspec-from-file", "cached dry-run force quiet ignore-unmatch sparse")
+    if opts.has("n", "dry-run"):
+        return
+    if opts.has("cached"):
+        move.sequence.is_opaque = True
+        return
+    for path in move.repository.index(_EVERYTHING if opts.has("pathspec-from-file") else opts.words):
+        if os.path.lexists(f"{move.repository.root}/{path}"):
+            yield path
+    yield from move.just_added()
+
+
+def _clean(move: Move) -> Iterator[str]:
+    opts = move.parse("e", "exclude", "dry-run force interactive quiet")
+    if opts.has("n", "dry-run"):
+        return
+    options = [] if opts.has("x") else ["--exclude-standard"]
+    if opts.has("X"):
+        options = ["--ignored", "--exclude-standard"]
+    options += [f"--exclude={pattern}" for pattern in opts.values("e", "exclude") if not opts.has("X")]
+    if not opts.has("d") and not opts.words:
+        options.append("--directory")
+    here = os.path.realpath(move.repository.process.folder)
+    for path in move.repository.untracked(options, opts.words):
+        if not path.endswith("/") and f"{move.repository.root}/{path}".startswith(here):
+            yield path
+    if move.sequence.is_opaque:
+        yield from move.repository.index(opts.words)
+
+
+def _checkout_index(move: Move) -> Iterator[str]:
+    opts = move.parse("", "prefix stage", "force all index stdin temp quiet no-create")
+    if opts.has("n", "no-create", "temp", "prefix"):
+        return
+    yield from move.from_index(_EVERYTHING if opts.has("a", "all", "stdin") else opts.words)
+
+
+def _read_tree(move: Move) -> Iterator[str]:
+    opts = move.parse("", "prefix index-output exclude-per-directory", "reset empty dry-run trivial aggressive")
+    if opts.has("n", "dry-run"):
+        return
+    if not opts.has("u"):
+        move.sequence.is_opaque = True
+        return
+    if opts.has("prefix"):
+        raise NotKnown(f"where git read-tree --prefix={opts.value('prefix')} writes")
+    for revision in opts.operands[-1:]:
+        for tree in move.trees(revision):
+            yield from move.from_tree(tree, deletes=True)
+
+
+CHECKOUTS: Final[dict[str, Callable[[Move], Iterator[str]]]] = {
+    "checkout": _checkout,
+    "switch": _switch,
+    "restore": _restore,
+    "reset": _reset,
+    "stash": _stash,
+    "rm": _remove,
+    "clean": _clean,
+    "checkout-index": _checkout_index,
+    "read-tree": _read_tree,
+}
