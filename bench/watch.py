@@ -40,20 +40,21 @@ _SORTS = ("state", "activity", "cost", "context", "start")
 def rows(effort: Effort) -> list[Row]:
     if not Path("/proc/self/stat").exists():
         return _table(None, None, None, None)
-    seconds = 4.0 if effort.process_rounds < 5 else 10.0
+    seconds, often = (1.0, 4) if effort.is_quick else (10.0, 20)
     with TemporaryDirectory(prefix="fl") as folder, fake_daemon(Path(folder)) as daemon, _view(folder) as view:
         view.wait_for(b"live", 60)
-        view.read_for(2.0)
+        view.read_for(seconds / 5)
         shares = []
         for number in range(max(2, min(5, effort.process_rounds))):
             effort.tick(f"round {number + 1}")
             cpu, start = view.cpu(), monotonic()
             view.read_for(seconds / 4)
             shares.append((view.cpu() - cpu) / (monotonic() - start))
-        keys = [view.answer(b"s", f"sorted by {_SORTS[number % len(_SORTS)]}") for number in range(20)]
-        characters = [view.filter() for _ in range(10)]
+        keys = [view.answer(b"s", f"sorted by {_SORTS[number % len(_SORTS)]}") for number in range(often)]
+        characters = [view.filter() for _ in range(often // 2)]
         changes = [
-            view.until(f"mark {number} ", partial(daemon.request_attention, f"mark {number} ")) for number in range(20)
+            view.until(f"mark {number} ", partial(daemon.request_attention, f"mark {number} "))
+            for number in range(often)
         ]
     return _table(Timing.of(shares), Timing.of(keys), Timing.of(characters), Timing.of(changes))
 

@@ -63,7 +63,7 @@ def alive_in(folder: Path) -> list[str]:
     return found
 
 
-def test_every_event_is_shown_with_its_verdict_and_its_time(folder: Path) -> None:
+def test_it_shows_every_event_sums_up_and_says_how_to_install(folder: Path) -> None:
     done = play(folder)
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -73,10 +73,6 @@ def test_every_event_is_shown_with_its_verdict_and_its_time(folder: Path) -> Non
     ]
     assert all(float(took) > 0 for *_, took in shown)
     assert done.stdout.count("Secrets are for a person to change.\n") >= 2
-
-
-def test_it_sums_up_shows_the_journal_and_says_how_to_install(folder: Path) -> None:
-    done = play(folder)
 
     assert f"{len(TEAM)} events, each as expected.\n" in done.stdout
     assert re.search(r"^ +\d+\.\d ms  an event that the daemon decides \(median\)$", done.stdout, re.MULTILINE)
@@ -90,13 +86,13 @@ def test_it_sums_up_shows_the_journal_and_says_how_to_install(folder: Path) -> N
     ]
     assert "$ fairlead install " in done.stdout
 
-
-def test_it_fits_into_80_columns_and_is_plain_text_where_there_is_no_terminal(folder: Path) -> None:
-    """The journal's lines are as long as they are: without a terminal, nothing is cut."""
-    own = play(folder).stdout.partition("$ fairlead events")[0]
-
+    own = done.stdout.partition("$ fairlead events")[0]  # the lines of the journal are not cut without a terminal
     assert "\x1b" not in own
     assert max(map(len, own.splitlines())) <= 80
+
+    with LAUNCHER.open("rb") as file:
+        native = file.read(2) != b"#!"
+    assert ("The launcher is the native one.\n" in done.stdout) == native
 
 
 def test_no_process_is_left_and_nothing_of_the_person_is_seen(folder: Path) -> None:
@@ -114,13 +110,6 @@ def test_it_works_with_the_launcher_in_python_and_says_so(folder: Path, tmp_path
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "The launcher is written in Python, about 10 ms slower; install a C compiler" in done.stdout
-
-
-def test_it_says_which_launcher_it_is(folder: Path) -> None:
-    with LAUNCHER.open("rb") as file:
-        native = file.read(2) != b"#!"
-
-    assert ("The launcher is the native one.\n" in play(folder).stdout) == native
 
 
 def installed(folder: Path, launcher: str) -> Path:
