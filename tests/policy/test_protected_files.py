@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from fairlead.policy import Layer, Policy, ProtectedFiles, integrity_mode
+from fairlead.policy import Layer, Policy, ProtectedFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,10 +74,24 @@ def test_the_rule_is_named_by_its_pattern_and_only_for_its_agent(tmp_path: Path)
     assert protected.rule_for(f"{tmp_path}/.fairlead.yaml", "main") == "preToolUse.protectOwnFiles"
 
 
+def mode(*layers: Layer) -> str:
+    return ProtectedFiles(layers).mode
+
+
 def test_the_nearest_file_says_what_is_done() -> None:
     near, far, silent = layer("/p", integrity="restore"), layer("/c", integrity="off"), layer("/s")
 
-    assert [integrity_mode(layers) for layers in ([near, far], [far, near], [silent, far], [silent], [])] == [
-        *("restore", "off", "off"),
-        *("report", "report"),
-    ]
+    assert (mode(near, far), mode(far, near), mode(silent, far), mode(silent)) == ("restore", "off", "off", "report")
+
+
+def test_a_file_that_is_not_trusted_can_only_switch_the_check_on() -> None:
+    trusted_off, silent = layer("/p", integrity="off"), layer("/s")
+    off, report, restore = (
+        msgspec.structs.replace(layer("/u", integrity=value), trusted=False) for value in ("off", "report", "restore")
+    )
+
+    assert (mode(off, silent), mode(restore, silent)) == ("report", "report")
+    assert (mode(off, trusted_off), mode(report, trusted_off), mode(restore, trusted_off)) == (
+        *("off", "report"),
+        "report",
+    )

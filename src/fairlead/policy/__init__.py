@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict
     from fairlead.policy.guards._hooks import register_guards
-    from fairlead.policy.guards._protected_files import ProtectedFiles, SearchRoot, integrity_mode
+    from fairlead.policy.guards._protected_files import ProtectedFiles, SearchRoot
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._template import render_policy, with_schema_header
     from fairlead.policy.paths._gitignore import PatternList
@@ -78,7 +78,6 @@ __all__ = [
     "find_layers",
     "find_policy_files",
     "has_decided_events",
-    "integrity_mode",
     "is_within_hours",
     "load_policy",
     "load_user_wide",
@@ -123,7 +122,7 @@ __getattr__ = lazy_exports(
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
         "guards._guards": ("Guards", "RuleCheck", "Verdict"),
         "guards._hooks": ("register_guards",),
-        "guards._protected_files": ("ProtectedFiles", "SearchRoot", "integrity_mode"),
+        "guards._protected_files": ("ProtectedFiles", "SearchRoot"),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._template": ("render_policy", "with_schema_header"),
         "paths._gitignore": ("PatternList",),

@@ -65,7 +65,7 @@ class RunningCalls:
     def begin(self, call: RunningCall, folders: Iterable[str]) -> list[RunningCall]:
         """Add a call and return those that run beside it below the folders."""
         with self._lock:
-            self._drop_stale(call)
+            self._drop_stale(call, folders)
             others = [one for one in self._running.values() if one.concerns(folders)]
             left = [one for one in self._left if one.concerns(folders) and not one.has_ended]
             call.beside += [one.summary for one in (*others, *left)][:_MAX_BESIDE]
@@ -130,12 +130,17 @@ class RunningCalls:
                 is_over = call.task == ended if running is None else call.task not in running
                 call.has_ended = call.has_ended or (call.session == session and is_over)
 
-    def _drop_stale(self, new: RunningCall) -> None:
+    def _drop_stale(self, new: RunningCall, folders: Iterable[str]) -> None:
         """End calls that a newer one of the same agent shows to be over, and those of clients that are gone."""
-        agent = new.session, new.agent_id
-        stale = [call for call in self._running.values() if call.is_stale and (call.session, call.agent_id) == agent]
-        gone = [call for call in self._running.values() if call.session != new.session and not is_alive(*call.process)]
-        self._give_up([*stale, *gone])
+        over = []
+        for call in self._running.values():
+            if call.session == new.session:
+                is_over = call.is_stale and call.agent_id == new.agent_id
+            else:
+                is_over = call.concerns(folders) and not is_alive(*call.process)
+            if is_over:
+                over.append(call)
+        self._give_up(over)
 
     def _give_up(self, calls: list[RunningCall]) -> None:
         for call in calls:

@@ -12,7 +12,7 @@ from fairlead.daemon.integrity._calls import RunningCall, RunningCalls, describe
 from fairlead.daemon.integrity._project import Project
 from fairlead.daemon.integrity._report import Finding
 from fairlead.daemon.integrity._restore import RestoreError, restore
-from fairlead.policy import ProtectedFiles, integrity_mode
+from fairlead.policy import ProtectedFiles, merge_layers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.events import PostToolUse, PostToolUseFailure, PreToolUse, ToolEvent
     from fairlead.policy import Layer
 
-_MAX_PROJECTS = 32
+_MAX_PROJECTS = 256
 _MAIN_AGENT = "main"
 
 
@@ -37,13 +37,13 @@ class IntegrityMonitor:
         """The same by the layers themselves, which are read again for a while after a policy file was changed."""
         self._lock = Lock()
 
-    def is_wanted(self, context: EventContext) -> bool:
-        """Return whether the policy of an event has the check on. Reads no file."""
+    def must_look(self, context: EventContext) -> bool:
+        """Return whether a call needs more than a glance at few files. Reads no file."""
         layers = context.policy.layers
         known = self._by_layers.get(tuple(map(id, layers)))
-        if known is not None:
-            return known[1] is not None
-        return bool(layers) and integrity_mode(layers) != "off"
+        if known is None:
+            return bool(layers) and merge_layers(layers).pre_tool_use.integrity != "off"
+        return known[1] is not None and not known[1].is_unchanged()
 
     def project(self, context: EventContext) -> Project | None:
         """Return the protected files of the policy of an event; the first call starts to look for them."""
@@ -133,7 +133,7 @@ def _rules_key(layers: Sequence[Layer]) -> bytes:
     """Return what the protected files depend on: a change of another rule does not make them be read again."""
     rules = [(layer.file, layer.folder, layer.policy.pre_tool_use) for layer in layers]
     settings = [(*place, section.uneditable_files, section.protect_own_files) for *place, section in rules]
-    return msgspec.json.encode([settings, integrity_mode(layers)])
+    return msgspec.json.encode([settings, merge_layers(layers).pre_tool_use.integrity])
 
 
 def _make_room(cache: dict[Any, Any]) -> None:

@@ -46,6 +46,15 @@ class Project:
             expected, self._expected = self._expected, set()
         return [change for change in changes if change.path not in expected] if expected else changes
 
+    def is_unchanged(self) -> bool:
+        """Return whether a look would find nothing, if that is known without waiting."""
+        if not self._is_ready.is_set() or not self._snapshot.is_small or not self._lock.acquire(blocking=False):
+            return False
+        try:
+            return self._snapshot.is_unchanged()
+        finally:
+            self._lock.release()
+
     def expect(self, path: str) -> None:
         """Take the next change of a file for one that was allowed."""
         self._expected.add(path)

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 _GUARDS = ("preventRootAdditions", "preventUpdateGitIgnored", "preventGeneratedFileEdits", "protectOwnFiles")
 """Settings of `preToolUse` that guard when they are true."""
 _LISTS = ("uneditableFiles", "unreadableFiles", "preventAdditions")
-_BY_STRICTNESS = {"integrity": ("off", "report", "restore")}
-"""Settings of `preToolUse` with several values, the strictest last."""
-_DEFAULTS = {"integrity": "report"}
 _UNPARSABLE = ("allow", "ask", "deny")
 
 
@@ -49,6 +46,8 @@ def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
     unparsable = (_pre_tool_use(_set_values(layer)).get("bash") or {}).get("unparsable")
     if unparsable and _UNPARSABLE.index(unparsable) < _UNPARSABLE.index(before.pre_tool_use.bash.unparsable):
         names.append("preToolUse.bash.unparsable")
+    if _pre_tool_use(_set_values(layer)).get("integrity") in {"off", "restore"} - {before.pre_tool_use.integrity}:
+        names.append("preToolUse.integrity")
     return tuple(names)
 
 
@@ -67,9 +66,8 @@ def _tightened(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
     for name in _LISTS:
         if theirs.get(name):
             section[name] = [*ours.get(name, ()), *theirs[name]]
-    for name, values in _BY_STRICTNESS.items():
-        if name in theirs:
-            section[name] = max(ours.get(name, _DEFAULTS[name]), theirs[name], key=values.index)
+    if ours.get("integrity") == "off" and theirs.get("integrity", "off") != "off":
+        section["integrity"] = "report"  # to restore files is an action, which only a trusted file can ask for
     unparsable = (theirs.get("bash") or {}).get("unparsable")
     if unparsable is not None:
         bash = ours.get("bash") or {}

@@ -18,13 +18,12 @@ from fairlead.policy.paths._resolve import ResolvedPath, is_case_insensitive, nf
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fairlead.policy.config._types import IntegrityMode, Layer
+    from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._file_rules import ListedRule
     from fairlead.policy.paths._gitignore import Pattern
 
 _GLOB_CHARACTERS = frozenset("*?[{\\")
 _OWN_FILE = "preToolUse.protectOwnFiles"
-_DEFAULT: IntegrityMode = "report"
 
 
 class SearchRoot(msgspec.Struct, frozen=True):
@@ -47,7 +46,8 @@ class ProtectedFiles:
     def __init__(self, layers: Sequence[Layer]) -> None:
         settings = merge_layers(layers).pre_tool_use
         rules = FileRules(layers).uneditable.rules
-        self.mode = integrity_mode(layers)
+        self.mode = settings.integrity
+        """What is done about a changed file."""
         self.files = tuple(os.path.realpath(layer.file) for layer in layers) if settings.protect_own_files else ()
         """The files of the policy itself."""
         self._rules = tuple(rule for rule in rules if rule.action == "block")
@@ -74,25 +74,6 @@ class ProtectedFiles:
             if (agent is None or rule.is_for(agent)) and rule.matches(target, agent or MAIN_AGENT):
                 return rule
         return None
-
-
-def integrity_mode(layers: Sequence[Layer]) -> IntegrityMode:
-    """Return what is done about a changed file: as the nearest trusted file says, else `report`.
-
-    A file that is not trusted can switch the check on, and cannot have files restored or switch it off.
-    """
-    trusted = (_given(layer) for layer in layers if getattr(layer, "trusted", True))
-    mode = next((mode for mode in trusted if mode is not None), _DEFAULT)
-    others = {_given(layer) for layer in layers if not getattr(layer, "trusted", True)}
-    return _DEFAULT if mode == "off" and others & {"report", "restore"} else mode
-
-
-def _given(layer: Layer) -> IntegrityMode | None:
-    mode = layer.policy.pre_tool_use.integrity
-    if layer.given is None:
-        return None if mode == _DEFAULT else mode
-    section = layer.given.get("preToolUse")
-    return mode if isinstance(section, dict) and "integrity" in section else None
 
 
 def _search_roots(patterns: Iterable[Pattern]) -> tuple[SearchRoot, ...]:

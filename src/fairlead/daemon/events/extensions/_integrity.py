@@ -55,10 +55,10 @@ class IntegrityCheck(EventExtension):
         """By event: what was told in its reply, which may not be delivered."""
 
     def may_block(self, context: EventContext) -> bool:
-        """Return whether files are looked at."""
+        """Return whether files have to be read, or many of them to be looked at."""
         event = context.event
         if isinstance(event, ToolEvent):
-            return _is_checked(context.client, event.tool_name) and self._monitor.is_wanted(context)
+            return _is_checked(context.client, event.tool_name) and self._monitor.must_look(context)
         return isinstance(event, SessionStart)
 
     def before_reply(self, context: EventContext) -> Reaction | None:
