@@ -544,7 +544,7 @@ def test_its_line_ends_and_marks_stay_as_they_are(folder: Path, init: Callable[.
 def test_mistakes_in_it_are_all_told_at_their_place_and_nothing_is_written(
     folder: Path, init: Callable[..., Said]
 ) -> None:
-    (folder / ".conclaude.yaml").write_text("stop:\n  comands: []\nrules: {}\npreToolUse:\n  uneditableFiles: 3\n")
+    (folder / ".conclaude.yaml").write_text("stop:\n  comands: []\nruless: {}\npreToolUse:\n  uneditableFiles: 3\n")
 
     said = init("--from-conclaude")
 

@@ -28,7 +28,7 @@ userPromptSubmit:
 """
 GUARDS = ["protectOwnFiles", "preventRootAdditions", "preventGeneratedFileEdits", "bash.unparsable: ask"]
 IN_FORCE = f"in force beside the rules: {', '.join(GUARDS)}\n"
-BROKEN = "stop:\n  rounds: 3\n  infinite: 1\n"
+BROKEN = "stop:\n  rounds: many\n  infinite: 1\n"
 
 
 @pytest.fixture(autouse=True)

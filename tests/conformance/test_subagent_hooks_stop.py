@@ -456,5 +456,5 @@ def test_invalid_maxoutputlines_value(project: Project, value: int) -> None:
 
 def test_pattern_is_empty_string(project: Project) -> None:
     assert refusal(project, 'subagentStop:\n  commands:\n    "":\n      - run: a\n') == (
-        ':3:5: an empty text for `subagentStop.commands[""]`; expected text that is not empty'
+        ':3:5: `subagentStop.commands[""]` is an invalid pattern: it is empty; write `*` for everything'
     )

@@ -23,7 +23,7 @@ from fairlead.policy.config._reader import policy_from, read_document
 from fairlead.policy.config._types import Command, Layer, PermissionRequest, Policy, PreToolUse, Stop
 
 ENDLESS = "stop: {infinite: true}\n"
-BROKEN = "stop: {infinite: maybe, rounds: 3}\n"
+BROKEN = "stop: {infinite: maybe, rounds: many}\n"
 
 
 def in_an_hour() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,6 +19,7 @@ from fairlead.policy.config._reader import read_hints, read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 FILE = ".fairlead.yaml"
 
@@ -156,7 +158,7 @@ def test_a_file_of_one_megabyte_is_read() -> None:
 
 FIVE_MISTAKES = """\
 stop:
-  rounds: 3
+  rounds: many
   commands:
     - run: make test
       timeout: 0
@@ -403,7 +405,7 @@ NO_URL = (
         ("? [a]\n: 1", "1:3: a list as a key; expected text"),
         (
             'subagentStop: {commands: {"": []}}',
-            ('1:27: an empty text for `subagentStop.commands[""]`; expected text that is not empty'),
+            '1:27: `subagentStop.commands[""]` is an invalid pattern: it is empty; write `*` for everything',
         ),
         (
             'subagentStop: {commands: {"a[": []}}',
@@ -565,6 +567,136 @@ def test_a_rule_that_does_not_check_what_it_seems_to_gets_a_hint(rule: dict[str,
 def test_a_clear_rule_gets_no_hint(rule: dict[str, str]) -> None:
     text = json.dumps({"preToolUse": {"toolUsageValidation": [{**rule, "action": "block"}]}})
     assert read_hints(text, FILE) == ()
+
+
+def hints_of(text: str) -> list[str]:
+    read_policy(text, FILE)
+    return [hint.message for hint in read_hints(text, FILE)]
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        ("notifications: {hooks: [stop]}", "`notifications.hooks[0]` is 'stop'; the event is written `Stop`"),
+        (
+            "preToolUse: {toolUsageValidation: [{tool: Wirte, action: block}]}",
+            "`preToolUse.toolUsageValidation[0].tool` is 'Wirte', a tool that no client has; did you mean `Write`?",
+        ),
+        (
+            "permissionRequest: {default: deny, allow: [read]}",
+            "`permissionRequest.allow[0]` is 'read', a tool that no client has; did you mean `Read`?",
+        ),
+        (
+            "preToolUse: {toolUsageValidation: [{tool: Bash, action: block, commandPattern: rm}]}",
+            (
+                "`preToolUse.toolUsageValidation[0]` matches `rm` without arguments only; "
+                "write `rm *`, or `matchMode: prefix` for both"
+            ),
+        ),
+        (
+            "preToolUse: {uneditableFiles: [../other/.env]}",
+            (
+                "`preToolUse.uneditableFiles[0]` never matches, as it has `..`; "
+                "for files outside of the folder write `//` and the absolute path"
+            ),
+        ),
+        (
+            "preToolUse: {unreadableFiles: [{pattern: $HOME/.ssh/*}]}",
+            "`preToolUse.unreadableFiles[0].pattern` has a variable, which is not expanded; write `~/.ssh/*`",
+        ),
+        (
+            "preToolUse: {preventAdditions: ['~ann/x']}",
+            (
+                "`preToolUse.preventAdditions[0]` is a name that begins with `~`; "
+                "for what is in your home folder write `~/` before it"
+            ),
+        ),
+        (
+            r"preToolUse: {preventAdditions: ['src\main.py']}",
+            r"`preToolUse.preventAdditions[0]` has a `\`, which escapes the next character; write `/` between folders",
+        ),
+    ],
+)
+def test_what_is_valid_but_hardly_meant_gets_a_hint(text: str, expected: str) -> None:
+    assert hints_of(text) == [expected]
+
+
+@for_each(
+    "text",
+    [
+        "notifications: {hooks: [Stop, '*']}",
+        "preToolUse: {toolUsageValidation: [{tool: Write, action: block}, {tool: SomethingNewer, action: block}]}",
+        "preToolUse: {toolUsageValidation: [{tool: Bash, action: block, commandPattern: rm, matchMode: prefix}]}",
+        "preToolUse: {toolUsageValidation: [{tool: mcp__x__wirte, action: block}]}",
+        "preToolUse: {uneditableFiles: [./.env, '*.{lock,pem}', '~/.ssh/**', //etc/**, '!./a', 'a..b', '\\#x']}",
+    ],
+)
+def test_what_works_gets_no_hint(text: str) -> None:
+    assert hints_of(text) == []
+
+
+# -- keys of older versions of conclaude ----------------------------------------------------------------
+
+
+def test_keys_of_older_versions_of_conclaude_are_read_as_those_of_today() -> None:
+    text = """\
+rules:
+  preventRootAdditions: false
+  uneditableFiles: [.env]
+preToolUse:
+  uneditableFiles: [a.lock]
+  grepRules: [{filePattern: "src/**/*.ts", forbiddenPattern: "it's", description: Say it otherwise}]
+stop:
+  run: make check
+  rounds: 3
+  commands: [{run: make test}]
+gitWorktree: {enabled: true}
+"""
+    policy = read_policy(text, FILE)
+
+    assert policy.pre_tool_use.uneditable_files == ["a.lock", ".env"]
+    assert policy.pre_tool_use.prevent_root_additions is False
+    assert (policy.stop.infinite, policy.stop.max_blocks) == (True, 3)
+    grep = """git grep -nE --untracked -e 'it'"'"'s' -- ':(glob)src/**/*.ts'; test $? -eq 1"""
+    found = [(command.run, command.message) for command in policy.stop.commands]
+    assert sorted(found, key=str) == sorted(
+        [(grep, "Say it otherwise"), ("make check", None), ("make test", None)], key=str
+    )
+    old = "is a key of older versions of conclaude;"
+    assert [f"{hint.line}:{hint.column} {hint.message}" for hint in read_hints(text, FILE)] == [
+        f"1:1 `rules` {old} its keys are read as keys of `preToolUse`: move them there",
+        f"6:3 `preToolUse.grepRules` {old} it is read as `git grep` at the stop: write the check in `stop.commands`",
+        f"8:3 `stop.run` {old} it is read as a command: write it as an entry of `stop.commands`",
+        f"9:3 `stop.rounds` {old} it is read as `stop.infinite: true` and `stop.maxBlocks: 3`: write these",
+        f"11:1 `gitWorktree` {old} it has no effect: write what creates a worktree in `worktreeCreate`",
+    ]
+
+
+@for_each(
+    ("text", "mistake"),
+    [
+        ("rules: 3", "1:1: unknown key `rules`; its keys are in `preToolUse` now"),
+        ("rules: {uneditableFile: [a]}", "1:9: unknown key `uneditableFile` in `preToolUse`; did you mean"),
+        ("stop: {run: [a]}", "1:8: unknown key `run` in `stop`; write it as the `run` of an entry in `commands`"),
+        ("rules: {uneditableFiles: 3}", "1:26: the number 3 for `preToolUse.uneditableFiles`; expected a list"),
+    ],
+)
+def test_a_mistake_in_such_a_key_is_still_one(text: str, mistake: str) -> None:
+    assert mistakes(text)[0].startswith(f"{FILE}:{mistake}")
+
+
+def test_a_forbidden_text_of_an_older_rule_is_found(tmp_path: Path) -> None:
+    policy = read_policy('stop: {grepRules: [{filePattern: "**/*.ts", forbiddenPattern: "TODO|FIXME"}]}', FILE)
+    (command,) = policy.stop.commands
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["bash", "-c", command.run], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "a.js").write_text("TODO\n")
+    assert run().returncode == 0
+    (tmp_path / "a.ts").write_text("x\nFIXME\n")
+    assert (run().returncode, run().stdout) == (1, "a.ts:2:FIXME\n")
 
 
 def test_an_empty_file_gets_no_hint() -> None:

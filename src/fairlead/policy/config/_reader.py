@@ -12,8 +12,9 @@ from msgspec import inspect
 
 from fairlead.policy.config._errors import Diagnostic, DiagnosticCollector, PolicyError, TooManyMistakes
 from fairlead.policy.config._messages import describe_type, describe_value, format_path, unknown_key
+from fairlead.policy.config._old_keys import map_old_keys
 from fairlead.policy.config._types import Policy, ToolRule
-from fairlead.policy.config._validators import HINTS, find_check
+from fairlead.policy.config._validators import HINTS, Advice, find_check
 from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES, Node, compose
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def _parse(text: str | bytes, file: str) -> tuple[Document, tuple[Diagnostic, ..
     if root is None or root.kind == "null":
         return {}, ()
     walker = _Walker(file)
+    root = map_old_keys(root, walker.hints.add)
     try:
         document: Any = walker.value(root, _policy_type(), None, None)
     except TooManyMistakes:
@@ -110,6 +112,10 @@ def _is_collection(kind: inspect.Type) -> bool:
     return isinstance(kind, inspect.StructType | inspect.DictType | inspect.ListType)
 
 
+def _must_be_pattern(kind: inspect.DictType) -> bool:
+    return isinstance(kind.key_type, inspect.StrType) and bool(kind.key_type.min_length)
+
+
 # -- the walk ------------------------------------------------------------------------------------------
 
 
@@ -161,7 +167,10 @@ class _Walker:
         document = {}
         for key, value in self._pairs(node, path):
             at = (path, key.text)
-            self.read_str(key, kind.key_type, at, check)
+            if key.text or not _must_be_pattern(kind):
+                self.read_str(key, kind.key_type, at, check)
+            else:
+                self._add(key, f"{format_path(at)} is an invalid pattern: it is empty; write `*` for everything")
             document[key.text] = self.value(value, kind.value_type, at, None)
         return document
 
@@ -191,7 +200,9 @@ class _Walker:
         if len(node.text) < (min_length or 0):
             return self._add_wrong_value(node, kind, path)
         problem = "contains a NUL character; remove it" if "\0" in node.text else check and check(node.text)
-        if problem:
+        if isinstance(problem, Advice):
+            self.hints.add(node.line, node.column, f"{format_path(path)} {problem}")
+        elif problem:
             self._add(node, f"{format_path(path)} {problem}")
         return node.text
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     Hint = Callable[[dict[str, Any], str], str | None]
 
 
+class Advice(str):
+    """What a check returns about a text that is valid, but probably not what was meant: a hint, not a mistake."""
+
+    __slots__ = ()
+
+
 def glob(text: str) -> str | None:
     """Check a glob on a name or a command."""
     if not text.strip():
@@ -33,7 +39,27 @@ def file_pattern(text: str) -> str | None:
         return "is a comment in gitignore, so it matches nothing; write `\\#` for the character itself"
     if not text.strip("!/ "):
         return "matches nothing; write `*` for every file"
-    return glob(text) or _gitignore_error(text)
+    return glob(text) or _gitignore_error(text) or _pattern_advice(text.removeprefix("!"))
+
+
+def _pattern_advice(text: str) -> str | None:
+    """Return a hint on a pattern that never matches as it is written."""
+    if text.startswith("../") or "/../" in text or text.endswith("/.."):
+        return Advice("never matches, as it has `..`; for files outside of the folder write `//` and the absolute path")
+    if text.startswith("~") and not text.startswith("~/"):
+        return Advice("is a name that begins with `~`; for what is in your home folder write `~/` before it")
+    if text.startswith(("$HOME/", "${HOME}/")):
+        return Advice(f"has a variable, which is not expanded; write `~/{text.partition('/')[2]}`")
+    if text.startswith("$"):
+        return Advice("has a variable, which is not expanded; write the path itself, `//` before an absolute one")
+    if _has_folder_behind_backslash(text):
+        return Advice("has a `\\`, which escapes the next character; write `/` between folders")
+    return None
+
+
+def _has_folder_behind_backslash(text: str) -> bool:
+    at = text.find("\\")
+    return 0 < at < len(text) - 1 and text[at - 1].isalnum() and text[at + 1].isalnum()
 
 
 def _gitignore_error(text: str) -> str | None:
@@ -67,6 +93,25 @@ def regex(text: str) -> str | None:
     return None
 
 
+def tool_name(text: str) -> str | None:
+    """Check a glob on the name of a tool."""
+    return glob(text) or _tool_advice(text)
+
+
+def _tool_advice(text: str) -> str | None:
+    """Return a hint on a name that no client's tool has, but nearly."""
+    if any(char in text for char in "*?[") or "__" in text:
+        return None
+    known = {tool for client in known_clients() for tool in client.tool_kinds}
+    if text in known:
+        return None
+    from difflib import get_close_matches
+
+    folded = {tool.lower(): tool for tool in known}
+    near = get_close_matches(text.lower(), folded, n=1, cutoff=0.75)
+    return Advice(f"is {text!r}, a tool that no client has; did you mean `{folded[near[0]]}`?") if near else None
+
+
 def permission(text: str) -> str | None:
     """Check the default answer."""
     return None if text.lower() in {"allow", "deny"} else f"is {text!r}; expected `allow` or `deny`"
@@ -76,8 +121,11 @@ def event_name(text: str) -> str | None:
     """Check the name of an event, or `*`."""
     from fairlead.events import HookEvent
 
-    if text == "*" or HookEvent.find(text) is not None:
+    event = HookEvent.find(text)
+    if text == "*" or (event is not None and event.value == text):
         return None
+    if event is not None:
+        return Advice(f"is {text!r}; the event is written `{event.value}`")
     near = HookEvent.nearest(text)
     return (
         f"is {text!r}, which is not an event; {f'did you mean {near.value}?' if near else 'write `*` for all of them'}"
@@ -127,13 +175,13 @@ CHECKS: dict[type, dict[str, Check]] = {
     t.SlashCommands: {"commands": glob},
     t.SubagentStart: {"context": glob, "deny": glob},
     t.FileRule: {"pattern": file_pattern, "agent": glob},
-    t.ToolRule: {"tool": glob, "pattern": file_pattern, "command_pattern": glob, "agent": glob},
+    t.ToolRule: {"tool": tool_name, "pattern": file_pattern, "command_pattern": glob, "agent": glob},
     t.PreToolUse: {
         "prevent_additions": file_pattern,
         "uneditable_files": file_pattern,
         "unreadable_files": file_pattern,
     },
-    t.PermissionRequest: {"default": permission, "allow": glob, "deny": glob},
+    t.PermissionRequest: {"default": permission, "allow": tool_name, "deny": tool_name},
     t.ContextRule: {"pattern": regex},
     t.PromptCommand: {"pattern": regex},
     t.Notifications: {"hooks": event_name, "channels": channel},
@@ -162,7 +210,13 @@ def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
             "checks the files that a command touches, not the command; "
             "to check the command, write `commandPattern` instead of `pattern`"
         )
+    if _is_bare_word(command) and rule.get("matchMode") != "prefix":
+        return f"matches `{command}` without arguments only; write `{command} *`, or `matchMode: prefix` for both"
     return None
+
+
+def _is_bare_word(command: str) -> bool:
+    return bool(command) and not any(char in command for char in " *?[")
 
 
 def _may_run_commands(tool: str) -> bool:
