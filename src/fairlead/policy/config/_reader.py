@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 from msgspec import inspect
 
+from fairlead.policy.config._conclaude import map_old_keys
 from fairlead.policy.config._errors import Diagnostic, DiagnosticCollector, PolicyError, TooManyMistakes
 from fairlead.policy.config._messages import describe_type, describe_value, format_path, unknown_key
-from fairlead.policy.config._old_keys import map_old_keys
 from fairlead.policy.config._types import Policy, ToolRule
 from fairlead.policy.config._validators import HINTS, Advice, find_check
 from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES, Node, compose
