@@ -34,7 +34,7 @@ from fairlead.errors import UsageError
 from fairlead.events import HookEvent, encode, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fairlead.clients._install_types import Installer
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
@@ -110,6 +110,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     """Options with which it runs other hooks than those installed, or none."""
     variables_without_hooks: frozenset[str] = frozenset()
     """Environment variables that do the same."""
+    off_switches: frozenset[str] = frozenset()
+    """Keys of its settings that turn hooks off, as one of its own commands may set them."""
     command_variables: tuple[str, ...] = ()
     """Variables that it sets for each command that it runs, beside the session's id."""
 
@@ -343,6 +345,11 @@ class Client:
         """Return the files that decide which hooks the client runs."""
         del environ
         return OwnFiles()
+
+    def hook_files(self, environ: Mapping[str, str], folders: Iterable[str]) -> tuple[str, ...]:
+        """Return the code files that hooks load (`--hooks`, `--rules`), by the user's settings and those of folders."""
+        del environ, folders
+        return ()
 
     @property
     def installer(self) -> Installer:

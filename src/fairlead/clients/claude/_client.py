@@ -9,6 +9,8 @@ from fairlead.clients.claude._environment import PROGRAM, VARIABLES, config_fold
 from fairlead.clients.protocol import Capabilities, Client
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from fairlead.clients._install_types import Installer
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
     from fairlead.events import Event, PostToolUse
@@ -138,6 +140,12 @@ class ClaudeCode(Client):
     # -- settings --------------------------------------------------------------------------------------
 
     own_files = staticmethod(own_files)
+
+    def hook_files(self, environ: Mapping[str, str], folders: Iterable[str]) -> tuple[str, ...]:
+        """Return the files of code that installed hooks load."""
+        from fairlead.clients.claude._hook_files import hook_files
+
+        return hook_files(environ, folders)
 
     @property
     def installer(self) -> Installer:

@@ -28,6 +28,14 @@ VARIABLES = Variables(
     while_waiting=(ENTRYPOINT, CONFIG_DIR),
 )
 
+CONFIG_FOLDER = ".claude"
+SETTINGS = ("settings.json", "settings.local.json")
+REMOTE_SETTINGS = "remote-settings.json"
+"""Where the client keeps settings that an administrator sends."""
+MOVED_SETTINGS = ("CLAUDE_CODE_MANAGED_SETTINGS_PATH", "CLAUDE_CODE_REMOTE_SETTINGS_PATH")
+MANAGED_FOLDERS = {"linux": "/etc/claude-code", "darwin": "/Library/Application Support/ClaudeCode"}
+"""Where an administrator puts settings."""
+
 PROGRAM = Program(
     names=("claude",),
     packages=("@anthropic-ai/claude-code", "claude/versions"),  # the second is where the native build is installed
@@ -40,18 +48,13 @@ PROGRAM = Program(
             "CLAUDE_CODE_SAFE_MODE",
             "CLAUDE_CODE_RESTRICTED",
             "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
-            "CLAUDE_CODE_MANAGED_SETTINGS_PATH",
-            "CLAUDE_CODE_REMOTE_SETTINGS_PATH",
+            *MOVED_SETTINGS,
         }
     ),
+    off_switches=frozenset({"disableAllHooks", "allowManagedHooksOnly"}),
     command_variables=("CLAUDECODE",),
 )
 """As of 2.1.325. `--dangerously-skip-permissions` is not among the options: hooks run under it."""
-
-CONFIG_FOLDER = ".claude"
-SETTINGS = ("settings.json", "settings.local.json")
-MANAGED_FOLDERS = {"linux": "/etc/claude-code", "darwin": "/Library/Application Support/ClaudeCode"}
-"""Where an administrator puts settings."""
 
 
 def config_folder(environ: Mapping[str, str], cwd: str = "/") -> str:
@@ -70,8 +73,15 @@ def own_files(environ: Mapping[str, str]) -> OwnFiles:
     home = environ.get("HOME") or os.path.expanduser("~")
     folders = (environ.get(CONFIG_DIR, ""), f"{home}/{CONFIG_FOLDER}")
     return OwnFiles(
-        files=tuple(f"{folder}/{name}" for folder in folders if folder for name in SETTINGS),
-        folders=tuple(f"{folder}/" for folder in MANAGED_FOLDERS.values()),
+        files=(
+            *(f"{folder}/{name}" for folder in folders if folder for name in (*SETTINGS, REMOTE_SETTINGS)),
+            *(path for name in MOVED_SETTINGS if (path := environ.get(name))),
+        ),
+        folders=(
+            *(f"{folder}/" for folder in MANAGED_FOLDERS.values()),
+            f"{home}/.local/share/claude/versions/",
+            f"{home}/{CONFIG_FOLDER}/local/",
+        ),
         project_files=tuple(f"{CONFIG_FOLDER}/{name}" for name in SETTINGS),
         hints=(CONFIG_FOLDER, *SETTINGS),
     )

@@ -125,6 +125,8 @@ class _Checks:
         if evaluation.has_command and call.kind != "shell":
             evaluation.also = client.default_tools.get("shell", tool)
         blocked = self._agents.check(evaluation, call) or self._calls.check(evaluation, call)
+        if blocked is None and self._own is not None:
+            blocked = self._own.check_input(evaluation, call, event.tool_input)
         return evaluation, evaluation.verdict(blocked, self._unparsable)
 
 

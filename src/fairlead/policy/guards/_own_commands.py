@@ -16,14 +16,17 @@ from fairlead.paths import FOLDER_VARIABLES
 from fairlead.policy.guards._own_findings import Finding, basename, is_open, operands
 from fairlead.policy.guards._own_packages import judge_packages
 from fairlead.policy.guards._own_processes import FINDERS, PROCESSES, sets_variables
+from fairlead.policy.guards._own_startup import is_startup_file
 from fairlead.policy.guards._verdict import RuleCheck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from fairlead.clients import Client
     from fairlead.policy.bash._analysis import Analysis
+    from fairlead.policy.guards._own_startup import StartupRules
     from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.paths._resolve import ResolvedPath
 
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it leaves the guards in force")
 _NAMES = frozenset({"fairlead", "fairlead-hook"})
@@ -53,6 +56,8 @@ _LOADER_VARIABLES = frozenset(
 )
 """Variables by which a program loads other code than its own."""
 _HARMLESS_VARIABLES = frozenset({"FAIRLEAD_DEBUG", "FAIRLEAD_COMPLETE", "FAIRLEAD_STAY", "FAIRLEAD_RULES"})
+_CLEARING = frozenset({"-i", "-", "--ignore-environment", "-u", "--unset"})
+"""Options of `env` that take variables away."""
 _OTHER_USERS = frozenset({"sudo", "doas", "su", "runuser", "chroot"})
 _TEXT_PROGRAMS = frozenset(
     {
@@ -92,9 +97,13 @@ _CODE = re.compile(
     r"(?:kill|uninstall|rmtree|unlink)[\s\S]{0,200}?fairlead",
     re.IGNORECASE,
 )
+_REMOVES = re.compile(
+    r"rmtree|rename|replace|move|remove|unlink|rmdir|rmSync|rm_r|FileUtils|\brm\b|delete", re.IGNORECASE
+)
 _MATTERS = re.compile(
     r"fairlead|kill|systemctl|launchctl|loginctl|service|pip|\buv|conda|mamba|poetry|pdm|rye|hatch|pixi|easy_install|"
-    r"venv|ensurepip|brew|apt|dnf|yum|pacman|apk|zypper|daemon\.sock|daemon\.lock|/v1/",
+    r"venv|ensurepip|brew|apt|dnf|yum|pacman|apk|zypper|daemon\.sock|daemon\.lock|/v1/|"
+    r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT|rmtree|rename|FileUtils|rmSync|\bmove",
     re.IGNORECASE,
 )
 _ASSIGNMENT = re.compile(r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?=")
@@ -103,12 +112,21 @@ _ASSIGNMENT = re.compile(r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?=")
 class OwnCommands:
     """Judges the commands of an analysis by whether they switch the guards off."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        startup: StartupRules,
+        holds_own: Callable[[ResolvedPath, str], bool],
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._startup = startup
+        self._holds_own = holds_own
+        """Returns whether a folder, with the agent's working directory, contains files that no agent may change."""
         self._clients = tuple(known_clients())
         names = {*OTHER_AGENTS, *OTHER_AGENT_PACKAGES, *_NAMES}
         variables = {"FAIRLEAD_"}
         for client in self._clients:
             names.update(client.program.names, client.program.packages, client.program.sdk_packages)
+            names |= client.program.off_switches
             variables |= client.program.variables_without_hooks
         words = "|".join(map(re.escape, sorted(names | variables)))
         self._mentioned = re.compile(f"{_MATTERS.pattern}|{words}", re.IGNORECASE)
@@ -119,40 +137,47 @@ class OwnCommands:
         text = " ".join([one.text for one in analysis.commands])
         if not self._mentioned.search(text) and not self._mentioned.search(command):
             return None
-        findings = list(dict.fromkeys(self._findings(analysis, text, command, evaluation.cwd)))
+        findings = list(dict.fromkeys(self._findings(analysis, text, command, evaluation)))
         certain = next((one for one in findings if one.is_certain), None)
         if certain is not None:
             evaluation.start_subject(command)
-            return evaluation.add_match(_RULE, certain.what, "block", _refusal(evaluation.tool, certain.what))
+            return evaluation.add_match(_RULE, certain.what, "block", refusal(evaluation.tool, certain.what))
         evaluation.unknowns += [f"it may be meant for {one.what}" for one in findings]
         return None
 
-    def _findings(self, analysis: Analysis, text: str, command: str, cwd: str) -> Iterator[Finding]:
+    def _findings(self, analysis: Analysis, text: str, command: str, evaluation: Evaluation) -> Iterator[Finding]:
+        cwd = evaluation.cwd
         commands = [one.words for one in analysis.commands if one.words]
         variables = _variables(commands, analysis.assigned)
         programs = {basename(words[0]) for words in commands}
         lower = f"{text} {command}".lower()
+        clears = any(basename(words[0]) == "env" and not _CLEARING.isdisjoint(words[1:]) for words in commands)
         for words in commands:
             yield from _judge_fairlead(words, variables)
             yield from judge_packages(words, cwd, lower, lambda path: _in_environment(path, cwd))
             yield from _judge_process(words, lower, programs)
-            yield from self._judge_client(words, variables, programs)
+            yield from self._judge_client(words, variables, programs, clears=clears)
             yield from _judge_other_agent(words)
         yield from self._judge_variables(commands, analysis.assigned)
         yield from _judge_text(commands, programs, f"{text}\n{command}")
         if any(map(_INTERPRETERS.fullmatch, programs)):
             yield from self._judge_code(command)
+            yield from self._judge_removal(command, analysis, evaluation)
+        if any(file.mode == "write" and is_startup_file(file.path) for file in analysis.files):
+            yield from self._startup.findings(command)
 
     # -- clients ---------------------------------------------------------------------------------------
 
-    def _judge_client(self, words: Sequence[str], variables: set[str], programs: set[str]) -> Iterator[Finding]:
+    def _judge_client(
+        self, words: Sequence[str], variables: set[str], programs: set[str], *, clears: bool
+    ) -> Iterator[Finding]:
         for client in self._clients:
             if not client.program.matches(words):
                 continue
             without = f"starting {client.title} without Fairlead's hooks"
             if _takes_hooks_off(client, words) or _turns_off(client, variables):
                 yield Finding(without)
-            elif any(map(is_open, words[1:])) and not _is_prompt(words):
+            elif (any(map(is_open, words[1:])) and not _is_prompt(words)) or clears:
                 yield Finding(without, is_certain=False)
             elif not _OTHER_USERS.isdisjoint(programs):
                 yield Finding(f"starting {client.title} as another user, who has other hooks", is_certain=False)
@@ -184,11 +209,26 @@ class OwnCommands:
         if _CODE.search(command):
             yield Finding("changing or stopping Fairlead from inline code", is_certain=False)
         for client in self._clients:
-            if any(package in command for package in client.program.sdk_packages):
+            program = client.program
+            nested = any(name in command for name in program.names) and any(
+                option in command for option in program.options_without_hooks
+            )
+            if nested or any(package in command for package in program.sdk_packages):
                 yield Finding(f"starting {client.title} from inline code", is_certain=False)
 
+    def _judge_removal(self, command: str, analysis: Analysis, evaluation: Evaluation) -> Iterator[Finding]:
+        """Judge a folder in inline code that removes or moves something."""
+        if not _REMOVES.search(command):
+            return
+        named = {file.path for file in analysis.files if file.mode == "write" and _INTERPRETERS.fullmatch(file.program)}
+        for path in named:
+            target = evaluation.paths.resolve(path)
+            if target.is_folder and self._holds_own(target, evaluation.cwd):
+                yield Finding(f"removing {path}, which contains files of Fairlead or its policy", is_certain=False)
 
-def _refusal(tool: str, what: str) -> str:
+
+def refusal(tool: str, what: str) -> str:
+    """Return the reason for blocking what would switch the guards off."""
     return (
         f"Blocked {tool} operation: preToolUse.protectOwnFiles keeps agents from {what}. "
         f"Only the user can do that, in a terminal of their own."
@@ -287,7 +327,10 @@ def _only_shows(args: Sequence[str]) -> bool:
 
 
 def _takes_hooks_off(client: Client, words: Sequence[str]) -> bool:
-    return any(word.partition("=")[0] in client.program.options_without_hooks for word in words[1:])
+    program = client.program
+    return any(
+        word.partition("=")[0] in program.options_without_hooks or word in program.off_switches for word in words
+    )
 
 
 def _turns_off(client: Client, variables: set[str]) -> bool:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import TYPE_CHECKING
-
-import msgspec
+from functools import cache
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from fairlead.clients import known_clients
-from fairlead.policy.guards._own_commands import OwnCommands
+from fairlead.policy.guards._own_commands import OwnCommands, refusal
+from fairlead.policy.guards._own_environment import environment_paths, library_prefixes
+from fairlead.policy.guards._own_startup import StartupRules, is_startup_file
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._resolve import BaseFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.paths._resolve import ResolvedPath
@@ -24,6 +26,12 @@ _ANYWHERE = (
     *("/.fairlead.yaml", "/.fairlead.yml", "/.conclaude.yaml", "/.conclaude.yml"),
     *("/fairlead-hook", "/bin/fairlead"),  # what the client's settings run, in any folder
 )
+_SERVICES = ("/systemd/", "/launchagents/", "/launchdaemons/", "/autostart/")
+"""In the path of a file that starts a service."""
+_HOOK_FILES_INTERVAL = 1.0
+"""Seconds after which the settings are looked at again for the files that hooks load."""
+_COMPILED = frozenset({"*.pyc", "*.pyo", "*.py[co]", "__pycache__"})
+"""What Python makes again by itself."""
 _HINTS = ("fairlead", "conclaude")
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
@@ -33,25 +41,31 @@ class OwnFiles:
 
     def __init__(self, layers: Iterable[Layer], environ: Mapping[str, str] = os.environ) -> None:
         layers = tuple(layers)
-        self.commands = OwnCommands(environ)
-        clients = [client.own_files(environ) for client in known_clients()]
+        self._environ = environ
+        self._clients = tuple(known_clients())
+        self._startup = StartupRules(self._clients)
+        self.commands = OwnCommands(self._startup, self._holds_own, environ)
+        clients = [client.own_files(environ) for client in self._clients]
+        programs = (f"/bin/{name}" for client in self._clients for name in client.program.names)
         self._project_files = tuple(name for own in clients for name in own.project_files)
-        self._anywhere = (*_ANYWHERE, *(f"/{name}".lower() for name in self._project_files))
+        self._anywhere = (*_ANYWHERE, *programs, *(f"/{name}".lower() for name in self._project_files))
         self._hints = (*_HINTS, *(hint.lower() for own in clients for hint in own.hints))
-        folders = tuple(prefix for folder in _folders(environ) for prefix in BaseFolder.at(folder).prefixes)
-        files = (*(layer.file for layer in layers), *(file for own in clients for file in own.files), *_programs())
-        exact = tuple(prefix for file in files for prefix in BaseFolder.at(file).prefixes)
-        managed = (folder for own in clients for folder in own.folders)
-        self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *managed))
+        managed = tuple(folder for own in clients for folder in own.folders)
+        folders = (*_prefixes(_folders(environ)), *managed)
+        files = (*(layer.file for layer in layers), *(file for own in clients for file in own.files))
+        exact = (*_prefixes(files), *_environment_prefixes())
+        self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *library_prefixes()))
         in_folders = (f"{layer.folder}/{name}" for layer in layers for name in self._project_files)
-        self._in_use = (*files, *folders, *in_folders)
+        self._in_use = (*files, *environment_paths(), *folders, *in_folders)
+        self._projects = tuple(layer.folder for layer in layers)
+        self._hook_files: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     def check(
         self, evaluation: Evaluation, target: ResolvedPath, *, whole: bool, among: Sequence[str] = ()
     ) -> str | None:
         """Return why a file may not be changed; with `whole`, also a folder that contains one of the files in use."""
         evaluation.start_subject(target.given)
-        names = list(filter(self._contains, target.names))
+        names = list(filter(self._contains, target.names)) or self._loaded_by_hooks(target, evaluation.cwd)
         if not names and whole and target.is_folder:
             names = [name for name in self._below(target, evaluation.cwd) if not among or _is_named(name, among)]
         elif not names and target.links > 1:
@@ -67,14 +81,40 @@ class OwnFiles:
         """Return whether a file is one of those that no agent may change."""
         return any(map(self._contains, target.names))
 
+    def check_input(self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]) -> str | None:
+        """Return why the input of a tool may not be written to its files: a shell reads one when it starts."""
+        written = [access.path for access in call.paths if access.mode == "write"]
+        if not any(is_startup_file(name) for path in written for name in evaluation.paths.resolve(path).names):
+            return None
+        finding = next((one for text in _strings(tool_input) for one in self._startup.findings(text)), None)
+        if finding is None:
+            return None
+        return evaluation.add_match(_RULE, finding.what, "block", refusal(evaluation.tool, finding.what))
+
     def _contains(self, name: str) -> bool:
-        lower = name.lower()  # on a evaluation-sensitive disk this protects a little more than needed
-        return lower.endswith(self._anywhere) or f"{lower}/".startswith(self._prefixes)
+        lower = name.lower()  # on a case-sensitive disk this protects a little more than needed
+        return (
+            lower.endswith(self._anywhere)
+            or f"{lower}/".startswith(self._prefixes)
+            or ("fairlead" in lower and any(part in lower for part in _SERVICES))
+        )
+
+    def _loaded_by_hooks(self, target: ResolvedPath, cwd: str) -> list[str]:
+        """Return the names of a file that are given to `--hooks` or `--rules` in the client's settings."""
+        until, files = self._hook_files.get(cwd, (0.0, ()))
+        if monotonic() >= until:
+            folders = (*self._projects, cwd)
+            files = _prefixes(file for one in self._clients for file in one.hook_files(self._environ, folders))
+            self._hook_files = {cwd: (monotonic() + _HOOK_FILES_INTERVAL, files)}
+        return [name for name in target.names if f"{name}/".startswith(files)] if files else []
 
     def is_mentioned(self, text: str) -> bool:
         """Return whether a command that cannot be parsed mentions such files."""
         lower = text.lower()
         return any(hint in lower for hint in self._hints)
+
+    def _holds_own(self, target: ResolvedPath, cwd: str) -> bool:
+        return any(self._below(target, cwd))
 
     def _below(self, target: ResolvedPath, cwd: str) -> Iterable[str]:
         above = tuple(name.rstrip("/") + "/" for name in target.names)
@@ -98,8 +138,11 @@ class OwnFiles:
 
 
 def _is_named(path: str, patterns: Sequence[str]) -> bool:
+    """Return whether a file has one of some names; of a folder, whether it may contain such a file."""
     from fnmatch import fnmatchcase
 
+    if os.path.isdir(path):
+        return not _COMPILED.issuperset(patterns)
     return any(fnmatchcase(path.rpartition("/")[2], pattern) for pattern in patterns)
 
 
@@ -130,11 +173,20 @@ def _folders(environ: Mapping[str, str]) -> Iterable[str]:
     yield f"{home}/Library/Caches/TemporaryItems/fairlead"
 
 
-def _programs() -> Iterable[str]:
-    """Yield the programs that decide: this Python and the code. Whoever changes them controls the answers."""
-    python = sys.executable
-    if python:
-        beside = os.path.dirname(python)
-        yield from (python, os.path.realpath(python), f"{beside}/fairlead-hook", f"{beside}/fairlead")
-    for module in (os, msgspec, sys.modules[__name__.partition(".")[0]]):
-        yield os.path.dirname(module.__file__ or "")
+@cache
+def _environment_prefixes() -> tuple[str, ...]:
+    return _prefixes(environment_paths())
+
+
+def _prefixes(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return every name of each path, with a slash at its end."""
+    return tuple(prefix for path in paths for prefix in BaseFolder.at(path).prefixes)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for inner in value.values() for text in _strings(inner))
+    elif isinstance(value, list):
+        yield from (text for inner in value for text in _strings(inner))

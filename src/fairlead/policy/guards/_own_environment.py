@@ -1,0 +1,63 @@
+"""The environment that decides: the interpreter, the libraries, and what Python loads when it starts.
+
+It is the environment of this process, in which the guards run. Environments of a project are not meant, unless Fairlead
+itself runs from one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SITE_FOLDERS = ("site-packages", "dist-packages", "lib-dynload")
+_CUSTOMIZING = ("sitecustomize.py", "usercustomize.py", "sitecustomize", "usercustomize")
+"""What Python imports when it starts, from any folder of its path."""
+_IN_VENV = ("bin", "Scripts", "lib", "lib64", "Lib", "pyvenv.cfg")
+
+
+@cache
+def environment_paths() -> tuple[str, ...]:
+    """Return the files and folders that no agent may change, each absolute."""
+    return tuple(dict.fromkeys(path for path in _paths() if path.startswith("/")))
+
+
+@cache
+def library_prefixes() -> tuple[str, ...]:
+    """Return how the paths of the interpreter's shared library begin."""
+    prefixes = {sys.base_prefix, os.path.realpath(sys.base_prefix)}
+    return tuple(f"{prefix}/{folder}/libpython" for prefix in prefixes for folder in ("lib", "lib64"))
+
+
+def _paths() -> Iterator[str]:
+    yield from _programs()
+    for module in (os, msgspec, sys.modules[__name__.partition(".")[0]]):
+        yield os.path.dirname(module.__file__ or "")
+    if sys.prefix != sys.base_prefix:
+        yield from (f"{sys.prefix}/{name}" for name in _IN_VENV)
+    for folder in sys.path:
+        if folder.endswith((*_SITE_FOLDERS, ".zip")):
+            yield folder
+        elif folder:
+            yield from (f"{folder}/{name}" for name in _CUSTOMIZING)
+    yield from _user_site()
+
+
+def _programs() -> Iterator[str]:
+    python = sys.executable
+    if python:
+        beside = os.path.dirname(python)
+        yield from (python, os.path.realpath(python), f"{beside}/fairlead-hook", f"{beside}/fairlead")
+
+
+def _user_site() -> Iterator[str]:
+    """Yield the user's own libraries if Python looks there: not in a virtual environment."""
+    site = sys.modules.get("site")
+    if site is not None and site.ENABLE_USER_SITE and site.USER_SITE:
+        yield site.USER_SITE

@@ -1,0 +1,52 @@
+"""Files that a shell or a login reads when it starts: there a name can be given to another program for good.
+
+An agent may edit them, but not so that `fairlead` or a client's program becomes another one, or runs with variables
+that switch the hooks off.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fairlead.policy.guards._own_findings import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fairlead.clients import Client
+
+_NAMES = (
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv"),
+    *(".zlogin", ".kshrc", ".cshrc", ".tcshrc", ".pam_environment", ".xprofile", ".xsessionrc", "config.fish"),
+    *("/etc/environment", "/etc/profile", "/etc/bash.bashrc", "/etc/zsh/zshenv", "/etc/zsh/zshrc"),
+)
+_FOLDERS = ("/profile.d/", "/environment.d/", "/fish/conf.d/", "/fish/functions/")
+_LOADERS = r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES"
+
+
+def is_startup_file(path: str) -> bool:
+    """Return whether a shell or a login reads a file when it starts."""
+    return path.endswith(_NAMES) or any(folder in path for folder in _FOLDERS)
+
+
+class StartupRules:
+    """What may not be written into such a file."""
+
+    def __init__(self, clients: Iterable[Client]) -> None:
+        clients = tuple(clients)
+        programs = "|".join(
+            ["fairlead-hook", "fairlead", *(re.escape(n) for one in clients for n in one.program.names)]
+        )
+        names = "|".join(sorted(name for one in clients for name in one.program.variables_without_hooks))
+        self._program = re.compile(
+            rf"\b(?:alias|function)\s+(?:-\S+\s+)*({programs})\b|(?<![\w./-])({programs})\s*\(\)"
+        )
+        self._variable = re.compile(rf"(?:^|[\s;'\"])({names}|FAIRLEAD_\w+|{_LOADERS})(?:=|\s+\S)", re.MULTILINE)
+
+    def findings(self, text: str) -> Iterator[Finding]:
+        """Yield what a text would do in a start-up file."""
+        if found := self._program.search(text):
+            yield Finding(f"putting another program in the place of {found[1] or found[2]} at the start of a shell")
+        if found := self._variable.search(text):
+            yield Finding(f"setting {found[1]} for every later session")
