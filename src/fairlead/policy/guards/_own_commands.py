@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
 from fairlead.paths import FOLDER_VARIABLES
-from fairlead.policy.guards._own_findings import Finding, basename, is_open, operands
-from fairlead.policy.guards._own_packages import judge_packages
+from fairlead.policy.guards._own_findings import Finding, basename, is_open, operands, refusal
+from fairlead.policy.guards._own_packages import PACKAGE_MANAGERS, judge_packages
 from fairlead.policy.guards._own_processes import FINDERS, PROCESSES, sets_variables
 from fairlead.policy.guards._own_startup import is_startup_file
 from fairlead.policy.guards._verdict import RuleCheck
@@ -85,28 +85,25 @@ _TEXT_PROGRAMS = frozenset(
     }
 )
 """Programs that do not run what stands in their arguments, or whose commands are analysed elsewhere."""
-_INTERPRETERS = re.compile(r"(?:python|pypy|node|deno|bun|perl|ruby|php|lua|osascript|tclsh|Rscript)[\d.]*")
+_INTERPRETERS = r"(?:python|pypy|node|deno|bun|perl|ruby|php|lua|osascript|tclsh|Rscript)[\d.]*"
 _SCHEDULERS = frozenset({"at", "batch", "crontab", "systemd-run", "tmux", "screen", "launchctl", "dtach", "expect"})
-_SWITCH_OFF = re.compile(
-    r"fairlead(?:-hook)?\W+(?:[\w.]+\W+){0,3}?(?:uninstall|install|stop|restart|untrust|trust|--force)\b|/v1/stop\b"
-    r"|/v1/events/SessionStart",
-    re.IGNORECASE,
+_SWITCH_OFF = (
+    r"(?i)fairlead(?:-hook)?\W+(?:[\w.]+\W+){0,3}?(?:uninstall|install|stop|restart|untrust|trust|--force)\b|/v1/stop\b"
+    r"|/v1/events/SessionStart"
 )
-_CODE = re.compile(
-    r"fairlead[\s\S]{0,400}?\b(?:uninstall|untrust|trust|stop|kill|terminate|unlink|rmtree|main)\b|"
-    r"(?:kill|uninstall|rmtree|unlink)[\s\S]{0,200}?fairlead",
-    re.IGNORECASE,
+_CODE = (
+    r"(?i)fairlead[\s\S]{0,400}?\b(?:uninstall|untrust|trust|stop|kill|terminate|unlink|rmtree|main)\b|"
+    r"(?:kill|uninstall|rmtree|unlink)[\s\S]{0,200}?fairlead"
 )
-_REMOVES = re.compile(
-    r"rmtree|rename|replace|move|remove|unlink|rmdir|rmSync|rm_r|FileUtils|\brm\b|delete", re.IGNORECASE
+_REMOVES = r"(?i)rmtree|rename|replace|move|remove|unlink|rmdir|rmSync|rm_r|FileUtils|\brm\b|delete"
+_ASSIGNMENT = r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?="
+# These patterns are compiled when they are first used: an event without a daemon pays for each.
+_MARKS = (
+    *("fairlead", "/v1/", "daemon.sock", "daemon.lock", "ld_preload", "ld_audit", "dyld_insert", "-m pip", "-mpip"),
+    *("-m venv", "-m virtualenv", "-m ensurepip", "-m uv", "-m pipx", "-m conda", "-m poetry", "rmtree", "rename("),
+    *("fileutils", "rmsync", "move("),
 )
-_MATTERS = re.compile(
-    r"fairlead|kill|systemctl|launchctl|loginctl|service|pip|\buv|conda|mamba|poetry|pdm|rye|hatch|pixi|easy_install|"
-    r"venv|ensurepip|brew|apt|dnf|yum|pacman|apk|zypper|daemon\.sock|daemon\.lock|/v1/|"
-    r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT|rmtree|rename|FileUtils|rmSync|\bmove",
-    re.IGNORECASE,
-)
-_ASSIGNMENT = re.compile(r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?=")
+"""A command that contains none of these, nor a client's words, and calls no program that is judged, is harmless."""
 
 
 class OwnCommands:
@@ -122,20 +119,19 @@ class OwnCommands:
         self._holds_own = holds_own
         """Returns whether a folder, with the agent's working directory, contains files that no agent may change."""
         self._clients = tuple(known_clients())
-        names = {*OTHER_AGENTS, *OTHER_AGENT_PACKAGES, *_NAMES}
-        variables = {"FAIRLEAD_"}
+        programs = {*PROCESSES, *FINDERS, *PACKAGE_MANAGERS, *OTHER_AGENTS, *map(_program_name, OTHER_AGENT_PACKAGES)}
+        marks = {*_MARKS}
         for client in self._clients:
-            names.update(client.program.names, client.program.packages, client.program.sdk_packages)
-            names |= client.program.off_switches
-            variables |= client.program.variables_without_hooks
-        words = "|".join(map(re.escape, sorted(names | variables)))
-        self._mentioned = re.compile(f"{_MATTERS.pattern}|{words}", re.IGNORECASE)
+            program = client.program
+            marks.update(program.names, program.sdk_packages, program.off_switches, program.variables_without_hooks)
+        self._programs = frozenset(programs)
+        self._marks = tuple(dict.fromkeys(mark.lower() for mark in marks))
         self._environ = environ
 
     def check(self, evaluation: Evaluation, analysis: Analysis, command: str) -> str | None:
         """Return why a command may not run; what may as well be harmless is added to the evaluation as a question."""
         text = " ".join([one.text for one in analysis.commands])
-        if not self._mentioned.search(text) and not self._mentioned.search(command):
+        if not self._may_matter(analysis, f"{text}\n{command}".lower()):
             return None
         findings = list(dict.fromkeys(self._findings(analysis, text, command, evaluation)))
         certain = next((one for one in findings if one.is_certain), None)
@@ -144,6 +140,12 @@ class OwnCommands:
             return evaluation.add_match(_RULE, certain.what, "block", refusal(evaluation.tool, certain.what))
         evaluation.unknowns += [f"it may be meant for {one.what}" for one in findings]
         return None
+
+    def _may_matter(self, analysis: Analysis, text: str) -> bool:
+        for command in analysis.commands:
+            if command.words and _program_name(command.words[0]) in self._programs:
+                return True
+        return any(mark in text for mark in self._marks)
 
     def _findings(self, analysis: Analysis, text: str, command: str, evaluation: Evaluation) -> Iterator[Finding]:
         cwd = evaluation.cwd
@@ -160,7 +162,7 @@ class OwnCommands:
             yield from _judge_other_agent(words)
         yield from self._judge_variables(commands, analysis.assigned)
         yield from _judge_text(commands, programs, f"{text}\n{command}")
-        if any(map(_INTERPRETERS.fullmatch, programs)):
+        if any(re.fullmatch(_INTERPRETERS, program) for program in programs):
             yield from self._judge_code(command)
             yield from self._judge_removal(command, analysis, evaluation)
         if any(file.mode == "write" and is_startup_file(file.path) for file in analysis.files):
@@ -206,7 +208,7 @@ class OwnCommands:
 
     def _judge_code(self, command: str) -> Iterator[Finding]:
         """Judge inline code by what it mentions."""
-        if _CODE.search(command):
+        if re.search(_CODE, command):
             yield Finding("changing or stopping Fairlead from inline code", is_certain=False)
         for client in self._clients:
             program = client.program
@@ -218,21 +220,15 @@ class OwnCommands:
 
     def _judge_removal(self, command: str, analysis: Analysis, evaluation: Evaluation) -> Iterator[Finding]:
         """Judge a folder in inline code that removes or moves something."""
-        if not _REMOVES.search(command):
+        if not re.search(_REMOVES, command):
             return
-        named = {file.path for file in analysis.files if file.mode == "write" and _INTERPRETERS.fullmatch(file.program)}
+        named = {
+            file.path for file in analysis.files if file.mode == "write" and re.fullmatch(_INTERPRETERS, file.program)
+        }
         for path in named:
             target = evaluation.paths.resolve(path)
             if target.is_folder and self._holds_own(target, evaluation.cwd):
                 yield Finding(f"removing {path}, which contains files of Fairlead or its policy", is_certain=False)
-
-
-def refusal(tool: str, what: str) -> str:
-    """Return the reason for blocking what would switch the guards off."""
-    return (
-        f"Blocked {tool} operation: preToolUse.protectOwnFiles keeps agents from {what}. "
-        f"Only the user can do that, in a terminal of their own."
-    )
 
 
 # -- Fairlead's own commands ---------------------------------------------------------------------------
@@ -282,13 +278,13 @@ def _is_fairlead(word: str) -> bool:
 
 def _judge_text(commands: Sequence[Sequence[str]], programs: set[str], text: str) -> Iterator[Finding]:
     """Judge a command line in an argument, which a program may run at once, or later and outside of the session."""
-    if not _SCHEDULERS.isdisjoint(programs) and (found := _SWITCH_OFF.search(text)):
+    if not _SCHEDULERS.isdisjoint(programs) and (found := re.search(_SWITCH_OFF, text)):
         yield Finding(f"running `{_shortened(found[0])}`")
     for words in commands:
         if basename(words[0]) in _TEXT_PROGRAMS or basename(words[0]) in _NAMES:
             continue
         for word in words[1:]:
-            if found := _SWITCH_OFF.search(word):
+            if found := re.search(_SWITCH_OFF, word):
                 yield Finding(f"running `{_shortened(found[0])}`", is_certain="/v1/" in found[0])
 
 
@@ -357,10 +353,15 @@ def _variables(commands: Iterable[Sequence[str]], assigned: Iterable[str]) -> se
         match[1]
         for words in commands
         if basename(words[0]) not in _TEXT_PROGRAMS
-        for match in map(_ASSIGNMENT.match, words)
-        if match
+        for word in words
+        if (match := re.match(_ASSIGNMENT, word))
     }
     return names.union(assigned)
+
+
+def _program_name(word: str) -> str:
+    """Return the name of a program without its folder and its version: `pip` for `/usr/bin/pip3.11`."""
+    return basename(word).partition("@")[0].rstrip("0123456789.")
 
 
 def _in_environment(path: str, cwd: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fairlead.clients import known_clients
-from fairlead.policy.guards._own_commands import OwnCommands, refusal
 from fairlead.policy.guards._own_environment import environment_paths, library_prefixes
+from fairlead.policy.guards._own_findings import refusal
 from fairlead.policy.guards._own_startup import StartupRules, is_startup_file
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._resolve import BaseFolder
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
+    from fairlead.policy.guards._own_commands import OwnCommands
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.paths._resolve import ResolvedPath
 
@@ -43,8 +44,6 @@ class OwnFiles:
         layers = tuple(layers)
         self._environ = environ
         self._clients = tuple(known_clients())
-        self._startup = StartupRules(self._clients)
-        self.commands = OwnCommands(self._startup, self._holds_own, environ)
         clients = [client.own_files(environ) for client in self._clients]
         programs = (f"/bin/{name}" for client in self._clients for name in client.program.names)
         self._project_files = tuple(name for own in clients for name in own.project_files)
@@ -59,6 +58,17 @@ class OwnFiles:
         self._in_use = (*files, *environment_paths(), *folders, *in_folders)
         self._projects = tuple(layer.folder for layer in layers)
         self._hook_files: dict[str, tuple[float, tuple[str, ...]]] = {}
+
+    @cached_property
+    def commands(self) -> OwnCommands:
+        """What judges commands; made with the first command, because its patterns take milliseconds to compile."""
+        from fairlead.policy.guards._own_commands import OwnCommands
+
+        return OwnCommands(self._startup, self._holds_own, self._environ)
+
+    @cached_property
+    def _startup(self) -> StartupRules:
+        return StartupRules(self._clients)
 
     def check(
         self, evaluation: Evaluation, target: ResolvedPath, *, whole: bool, among: Sequence[str] = ()

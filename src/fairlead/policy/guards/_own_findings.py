@@ -59,3 +59,11 @@ def distribution(word: str) -> str:
     else:
         name = _REQUIREMENT.split(word)[0]
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def refusal(tool: str, what: str) -> str:
+    """Return the reason for blocking what would switch the guards off."""
+    return (
+        f"Blocked {tool} operation: preToolUse.protectOwnFiles keeps agents from {what}. "
+        f"Only the user can do that, in a terminal of their own."
+    )

@@ -25,6 +25,7 @@ _ADDS = frozenset({"install", "reinstall", "add", "upgrade", "update", "sync", "
 _EVERY = frozenset({"uninstall-all", "reinstall-all", "upgrade-all"})
 _TOOL_MANAGERS = frozenset({"pipx", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk", "zypper", "port", "snap"})
 _ENVIRONMENT_MANAGERS = frozenset({"conda", "mamba", "micromamba", "poetry", "pdm", "rye", "hatch", "pixi", "pipenv"})
+PACKAGE_MANAGERS = _TOOL_MANAGERS | _ENVIRONMENT_MANAGERS | {"pip", "easy_install", "uv", "virtualenv"}
 _HARMLESS = frozenset({"run", "list", "show", "search", "info", "dir", "--version", "--help", "-h", "--dry-run"})
 _INTO = ("--target", "-t", "--prefix", "--root", "--python", "-p", "--user-base", "--path")
 _MODULES = {
