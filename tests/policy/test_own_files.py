@@ -16,8 +16,8 @@ from policy.cases import for_each
 import fairlead
 from fairlead.events import HookOutput, PreToolUse
 from fairlead.policy.config._types import Layer, Policy
-from fairlead.policy.guards import _own_environment
 from fairlead.policy.guards._guards import Guards
+from fairlead.policy.guards.own import _environment as _own_environment
 
 SITE = next(path for path in sys.path if path.endswith("site-packages") and path.startswith(sys.prefix))
 STANDARD_LIBRARY = str(Path(os.__file__).parent)

@@ -15,9 +15,9 @@ from fairlead.policy.paths._search import TooManyFiles, expand
 if TYPE_CHECKING:
     from fairlead.policy.bash._analysis import Analysis, FileAccess
     from fairlead.policy.guards._file_rules import FileRules
-    from fairlead.policy.guards._own_files import OwnFiles
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards.own._files import OwnFiles
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
 
 _MAKES_FILES = frozenset({"mkfifo", "mknod"})

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from fairlead.clients import InlineCode, PathAccess, ToolCall
     from fairlead.policy.guards._bash_guard import BashGuard
     from fairlead.policy.guards._file_rules import FileRules
-    from fairlead.policy.guards._own_files import OwnFiles
     from fairlead.policy.guards._tool_rules import ToolRules
+    from fairlead.policy.guards.own._files import OwnFiles
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _INTERPRETERS: Final = {

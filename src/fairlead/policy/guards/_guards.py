@@ -17,8 +17,8 @@ from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
 from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
-from fairlead.policy.guards._own_files import OwnFiles
 from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
+from fairlead.policy.guards.own._files import OwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
 from fairlead.policy.layers._permissions import Permissions
 from fairlead.policy.layers._tool_groups import tool_rules

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from fairlead.policy.bash._analysis import FileAccess
     from fairlead.policy.guards._file_rules import FileRules
-    from fairlead.policy.guards._own_files import OwnFiles
     from fairlead.policy.guards._verdict import RuleCheck
+    from fairlead.policy.guards.own._files import OwnFiles
     from fairlead.policy.paths._resolve import ResolvedPath
 
 

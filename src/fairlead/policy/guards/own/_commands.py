@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
 from fairlead.paths import FOLDER_VARIABLES
-from fairlead.policy.guards._own_findings import Finding, basename, is_open, operands, refusal
-from fairlead.policy.guards._own_packages import PACKAGE_MANAGERS, judge_packages
-from fairlead.policy.guards._own_processes import FINDERS, PROCESSES, sets_variables
-from fairlead.policy.guards._own_startup import is_startup_file
 from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.guards.own._findings import Finding, basename, is_open, operands, refusal
+from fairlead.policy.guards.own._packages import PACKAGE_MANAGERS, judge_packages
+from fairlead.policy.guards.own._processes import FINDERS, PROCESSES, sets_variables
+from fairlead.policy.guards.own._startup import is_startup_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from fairlead.clients import Client
     from fairlead.policy.bash._analysis import Analysis
-    from fairlead.policy.guards._own_startup import StartupRules
     from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards.own._startup import StartupRules
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it leaves the guards in force")

@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fairlead.policy.guards._own_findings import Finding, basename, distribution, is_open, operands, option_values
+from fairlead.policy.guards.own._findings import Finding, basename, distribution, is_open, operands, option_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

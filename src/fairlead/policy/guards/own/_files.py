@@ -8,10 +8,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fairlead.clients import known_clients
-from fairlead.policy.guards._own_environment import environment_paths, library_prefixes
-from fairlead.policy.guards._own_findings import refusal
-from fairlead.policy.guards._own_startup import StartupRules, is_startup_file
 from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.guards.own._environment import environment_paths, library_prefixes
+from fairlead.policy.guards.own._findings import refusal
+from fairlead.policy.guards.own._startup import StartupRules, is_startup_file
 from fairlead.policy.paths._resolve import BaseFolder
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
-    from fairlead.policy.guards._own_commands import OwnCommands
     from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards.own._commands import OwnCommands
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _ANYWHERE = (
@@ -62,7 +62,7 @@ class OwnFiles:
     @cached_property
     def commands(self) -> OwnCommands:
         """What judges commands; made with the first command, because its patterns take milliseconds to compile."""
-        from fairlead.policy.guards._own_commands import OwnCommands
+        from fairlead.policy.guards.own._commands import OwnCommands
 
         return OwnCommands(self._startup, self._holds_own, self._environ)
 

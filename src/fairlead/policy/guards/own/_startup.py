@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fairlead.policy.guards._own_findings import Finding
+from fairlead.policy.guards.own._findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
