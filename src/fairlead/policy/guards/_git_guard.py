@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from fairlead.policy.bash._analysis import Analysis
     from fairlead.policy.git._check import Caches
     from fairlead.policy.guards._file_rules import FileRules
-    from fairlead.policy.guards._own_files import OwnFiles
     from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards.own._files import OwnFiles
 
 _RUN_BY_GIT: Final = re.compile(
     r"/\.git/(?:.*/)?(?:hooks/[^/]+|config|config\.worktree|info/attributes|rebase-(?:merge|apply)/[^/]+)$"
