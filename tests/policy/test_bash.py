@@ -28,8 +28,8 @@ def accesses(analysis: Analysis, path: str, modes: set[str]) -> bool:
         and (
             file.path.rpartition("/")[2] == path
             or (file.glob and fnmatch(path, file.path.rpartition("/")[2]))
-            or (file.below and any(fnmatch(path, name) for name in file.among))
-            or (file.below and file.path == "." and not file.among)
+            or (file.below and any(fnmatch(path, name) for name in file.selection.among))
+            or (file.below and file.path == "." and not file.selection.among)
         )
         for file in (*analysis.files, *(file for command in analysis.git for file in named_files(command)))
     )

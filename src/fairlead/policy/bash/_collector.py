@@ -10,6 +10,7 @@ import msgspec
 from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
 from fairlead.policy.bash._words import DEEP, MAYBE, as_pattern, is_glob, is_unknown, plain
 from fairlead.policy.bash.programs._calls import Access
+from fairlead.policy.paths._selection import Selection
 
 if TYPE_CHECKING:
     from fairlead.policy.bash._context import AnalysisContext
@@ -128,7 +129,7 @@ class Collector:
             at = folder.path
             file = FileAccess(
                 join_folder(at, path), access.mode, program, is_glob(word) or folder.glob, access.below, at,
-                None if target is None else join_folder(at, target), folder.unless, access.if_exists, access.among,
+                None if target is None else join_folder(at, target), folder.unless, access.if_exists, access.selection,
                 access.makes_folder, None if source is None else join_folder(at, source),
             )  # fmt: skip
             collected[self._of_script(file) if self.running else file] = None
@@ -194,7 +195,7 @@ def _below(access: Access) -> Access:
     name = as_pattern(name.rpartition("/")[2])
     among = () if not name.strip("*") else (name,)
     root = root.rstrip("/") or root[:1] or "."
-    return Access(access.mode, root, below=True, if_folder=access.if_folder, if_exists=True, among=among)
+    return Access(access.mode, root, below=True, if_folder=access.if_folder, if_exists=True, selection=Selection(among))
 
 
 def word_path(word: str) -> str:

@@ -20,6 +20,7 @@ from fairlead.policy.bash.programs._calls import (
     RunCommand,
     RunFile,
     RunScript,
+    Unpack,
     basename,
     parse_options,
 )
@@ -86,6 +87,10 @@ class CommandAnalyser(Expander):
 
     def run_file(self, run: RunFile, program: str) -> None:
         """Analyse a script on the disk, or the tasks of a task file."""
+        raise NotImplementedError
+
+    def unpack(self, unpack: Unpack, program: str) -> None:
+        """Collect the files that an archive or a patch names."""
         raise NotImplementedError
 
     def note_input(self, args: list[str], text: str | None) -> None:
@@ -206,6 +211,8 @@ class CommandAnalyser(Expander):
                 self.output = None
             elif isinstance(effect, RunFile):
                 self.run_file(effect, program)
+            elif isinstance(effect, Unpack):
+                self.unpack(effect, program)
             elif isinstance(effect, RunCode):
                 self._code(effect, stdin)
             elif isinstance(effect, Mention):

@@ -62,6 +62,17 @@ class AnalysisContext:
         except OSError:
             return FileContents(path, None)
 
+    def size_of(self, path: str) -> int | None:
+        """Return the size of a regular file, which something else than `read_file` reads; `None` if there is none."""
+        path = self.absolute(path)
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            self.versions[path] = None
+            return None
+        self.versions[path] = _version(status)
+        return status.st_size if S_ISREG(status.st_mode) else None
+
     def is_tracked(self, path: str) -> bool:
         """Return whether git's index has the file as it is on the disk."""
         from fairlead.policy.paths._git_index import find_index, is_unchanged

@@ -14,7 +14,16 @@ from fairlead.policy.bash._commands import TooComplex
 from fairlead.policy.bash._expansion import WORDS
 from fairlead.policy.bash._redirects import RedirectAnalyser
 from fairlead.policy.bash._words import TooManyWords, as_value, is_unknown, plain, quote, unescape
-from fairlead.policy.bash.programs._calls import Effect, RunCode, RunFile, UnknownEffect, basename
+from fairlead.policy.bash.programs._calls import (
+    Access,
+    Effect,
+    Mention,
+    RunCode,
+    RunFile,
+    UnknownEffect,
+    Unpack,
+    basename,
+)
 from fairlead.policy.bash.programs._unknown_programs import mentions
 
 if TYPE_CHECKING:
@@ -218,6 +227,27 @@ class ScriptAnalyser(RedirectAnalyser):
             if contents is not None and contents.data is not None:
                 return contents.data.decode("utf-8", "surrogateescape")
         return None
+
+    def unpack(self, unpack: Unpack, program: str) -> None:
+        """Collect the files that an archive or a patch names; if they are not known, the folder that gets them."""
+        names = None if is_unknown(unpack.word) else self._members(unpack)
+        if names is None:
+            self.collector.add_mention(Mention(unpack.folder), program, self.scope.folders)
+            return
+        for name in names:
+            path = "/".join(name.split("/")[unpack.strip :])
+            if path:
+                word = quote(path) if unpack.folder == "." else f"{unpack.folder.rstrip('/')}/{quote(path)}"
+                self.collector.add_access(Access("write", word), program, self.scope.folders)
+
+    def _members(self, unpack: Unpack) -> list[str] | None:
+        from fairlead.policy.bash._archives import member_names
+
+        context = self.collector.context
+        if context is None:
+            return None
+        found = [member_names(unpack.kind, path, context) for path in self._paths(unpack.word)]
+        return next((names for names in found if names is not None), None)
 
     def note_output(self, body: Node, redirects: list[Node], stdin: Input) -> None:
         """Record the text that `cat`, `echo` or `printf` writes to a file, which a later command may run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fairlead.policy.bash.programs._calls import GitCommand, Mode  # msgspec reads the annotations
+from fairlead.policy.paths._selection import ALL_FILES, Selection
 
 
 class SimpleCommand(msgspec.Struct, frozen=True):
@@ -45,8 +46,8 @@ class FileAccess(msgspec.Struct, frozen=True):
     """The access only happens if this path is not a folder: `cd b; rm a` removes `a` in the first folder."""
     if_exists: bool = False
     """The access only happens if the path exists: the word may not be a path, as in `git checkout main`."""
-    among: tuple[str, ...] = ()
-    """With `below`: patterns of the names of the files that are accessed, if not all are."""
+    selection: Selection = ALL_FILES
+    """With `below`: which of the files are accessed."""
     makes_folder: bool = False
     """What is written is a folder, which is no new file."""
     copy_of: str | None = None

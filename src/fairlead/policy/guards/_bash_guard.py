@@ -128,14 +128,16 @@ class BashGuard:
             return None
         blocked = self._files.unreadable.check(evaluation, target)
         if blocked is None and target.is_folder and (access.below or access.mode == "move"):
-            return self._files.unreadable.check_below(evaluation, target, access.among)
+            return self._files.unreadable.check_below(evaluation, target, access.selection)
         return blocked
 
     def _check_edit(self, evaluation: Evaluation, access: FileAccess, target: ResolvedPath) -> str | None:
         whole = access.below or access.mode in {"delete", "move"}
         # a formatter does not change what our files say
         own_whole = whole and access.program not in FORMATTERS
-        if self._own and (blocked := self._own.check(evaluation, target, whole=own_whole, among=access.among)):
+        if self._own and (
+            blocked := self._own.check(evaluation, target, whole=own_whole, among=access.selection.among)
+        ):
             return blocked
         writes = access.mode in {"write", "create"}
         adds = writes and not self._makes_folder(evaluation, access)
@@ -144,7 +146,7 @@ class BashGuard:
         else:
             blocked = self._files.check_edit(evaluation, target, adds=adds, writes=writes)
         if blocked is None and target.is_folder and whole:
-            blocked = self._files.uneditable.check_below(evaluation, target, access.among)
+            blocked = self._files.uneditable.check_below(evaluation, target, access.selection)
         if blocked is None and access.mode == "move":
             return self._check_read(evaluation, access, target)
         return blocked

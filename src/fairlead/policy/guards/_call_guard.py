@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.guards._verdict import Evaluation
 from fairlead.policy.paths._search import TooManyFiles, expand
+from fairlead.policy.paths._selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -106,7 +107,7 @@ class CallGuard:
     def _check_read(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
         blocked = self._files.check_read(evaluation, target)
         if blocked is None and access.below and target.is_folder:
-            return self._files.unreadable.check_below(evaluation, target, access.among)
+            return self._files.unreadable.check_below(evaluation, target, Selection(access.among))
         return blocked
 
     def _check_change(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:

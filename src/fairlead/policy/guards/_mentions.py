@@ -62,9 +62,9 @@ def _protecting_rule(
         if blocked is None and not reads_only:
             blocked = files.uneditable.check(scratch, target) or _check_own(scratch, target, own)
         if blocked is None and mention.below and not mention.glob and target.is_folder:
-            blocked = None if reads_only else files.uneditable.check_below(scratch, target, mention.among)
+            blocked = None if reads_only else files.uneditable.check_below(scratch, target, mention.selection)
             if blocked is None and shows:
-                blocked = files.unreadable.check_below(scratch, target, mention.among)
+                blocked = files.unreadable.check_below(scratch, target, mention.selection)
         if blocked is not None:
             given = scratch.subjects[-1][1] if scratch.subjects else target.given
             return evaluation.paths.resolve(given), scratch.checks[-1]

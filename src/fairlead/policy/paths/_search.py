@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fairlead.policy.paths._resolve import ResolvedPath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from fairlead.policy.paths._resolve import PathResolver
 
@@ -95,9 +95,16 @@ class _Glob:
             yield entry.name, entry.is_dir()
 
 
-def files_below(folder: ResolvedPath) -> Iterator[ResolvedPath]:
-    """Yield all that is below a folder, under each name of the folder; what is inside `.git` is left out."""
-    for relative, is_folder, _ in _walk(folder):
+def files_below(folder: ResolvedPath, enters: Callable[[ResolvedPath], bool] | None = None) -> Iterator[ResolvedPath]:
+    """Yield all that is below a folder, under each name of the folder; what is inside `.git` is left out.
+
+    `enters` tells of a folder whether to look below it.
+    """
+
+    def below(relative: str) -> bool:
+        return enters is None or enters(_inside(folder, relative, is_folder=True))
+
+    for relative, is_folder, _ in _walk(folder, below):
         yield _inside(folder, relative, is_folder=is_folder)
 
 
@@ -127,7 +134,9 @@ def _inside(folder: ResolvedPath, relative: str, *, is_folder: bool) -> Resolved
     return ResolvedPath(given, names, names[-1], mode, case_insensitive=folder.case_insensitive)
 
 
-def _walk(folder: ResolvedPath) -> Iterator[tuple[str, bool, os.DirEntry[str]]]:
+def _walk(
+    folder: ResolvedPath, enters: Callable[[str], bool] | None = None
+) -> Iterator[tuple[str, bool, os.DirEntry[str]]]:
     left = MAX_ENTRIES
     waiting = [""]
     while waiting:
@@ -139,7 +148,7 @@ def _walk(folder: ResolvedPath) -> Iterator[tuple[str, bool, os.DirEntry[str]]]:
             is_folder = entry.is_dir(follow_symlinks=False)
             relative = above + entry.name
             yield relative, is_folder, entry
-            if is_folder and entry.name != ".git":
+            if is_folder and entry.name != ".git" and (enters is None or enters(relative)):
                 waiting.append(f"{relative}/")
 
 

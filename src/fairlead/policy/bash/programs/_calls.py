@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from fairlead.policy.bash._words import is_unknown, plain
+from fairlead.policy.paths._selection import ALL_FILES, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -43,8 +44,8 @@ class Access(msgspec.Struct, frozen=True):
     """The access only happens if this word names a folder."""
     if_exists: bool = False
     """The access only happens if the file exists: the word may name something else."""
-    among: tuple[str, ...] = ()
-    """With `below`: patterns of the names of the files that are accessed, if not all are."""
+    selection: Selection = ALL_FILES
+    """With `below`: which of the files are accessed."""
     makes_folder: bool = False
     """What is written is a folder, which is no new file."""
     copy_of: str | None = None
@@ -90,6 +91,17 @@ class RunFile(NamedTuple):
     """The arguments of the script, or the names of the tasks."""
 
 
+class Unpack(NamedTuple):
+    """The call writes the files that an archive or a patch names."""
+
+    word: str
+    folder: str
+    kind: str
+    """`tar`, `zip` or `patch`."""
+    strip: int
+    """How many folders are removed from the start of each name."""
+
+
 class Mention(NamedTuple):
     """The call is given a word that may name a file; what it does with the file is not known."""
 
@@ -128,7 +140,7 @@ class UnknownEffect(NamedTuple):
     """What is not known, for the user."""
 
 
-Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | RunFile | Mention | GitCommand | UnknownEffect
+Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | RunFile | Unpack | Mention | GitCommand | UnknownEffect
 Program: TypeAlias = "Callable[[ProgramCall], Iterable[Effect]]"
 
 

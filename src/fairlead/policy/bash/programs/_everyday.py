@@ -12,6 +12,7 @@ import msgspec
 
 from fairlead.policy.bash._words import plain
 from fairlead.policy.bash.programs._calls import Access, Effect, Program, ProgramCall
+from fairlead.policy.paths._selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,7 @@ class _Formatter(msgspec.Struct, frozen=True):
         for word in (operands or (["."] if self.default else [])) if writes else ():
             # such programs expand patterns that the shell leaves to them
             path = plain(word) if "*" in plain(word) else word
-            yield Access("write", path, below=True, if_exists=True, among=self.names)
+            yield Access("write", path, below=True, if_exists=True, selection=Selection(self.names))
 
 
 _PYTHON: Final = ("*.py", "*.pyi", "*.ipynb")

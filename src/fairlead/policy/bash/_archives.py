@@ -1,0 +1,60 @@
+"""The names in an archive or a patch on the disk. Nothing is unpacked; the work is bounded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fairlead.policy.bash._context import AnalysisContext
+
+_MAX_TAR_BYTES: Final = 8 * 1024 * 1024
+_MAX_UNPACKED_BYTES: Final = 64 * 1024 * 1024
+_MAX_ZIP_BYTES: Final = 512 * 1024 * 1024
+_MAX_MEMBERS: Final = 2_000
+
+
+def member_names(kind: str, path: str, context: AnalysisContext) -> list[str] | None:
+    """Return the files in an archive, or those that a patch changes; `None` if they are not known."""
+    if kind == "patch":
+        return _patched(path, context)
+    size = context.size_of(path)
+    if size is None or size > (_MAX_ZIP_BYTES if kind == "zip" else _MAX_TAR_BYTES):
+        return None
+    absolute = context.absolute(path)
+    names = _zip_names(absolute) if kind == "zip" else _tar_names(absolute)
+    return names if names is not None and len(names) <= _MAX_MEMBERS else None
+
+
+def _patched(path: str, context: AnalysisContext) -> list[str] | None:
+    from fairlead.policy.bash.programs.files._archives import patched_files
+
+    contents = context.read_file(path)
+    if contents is None or contents.data is None:
+        return None
+    return patched_files(contents.data.decode("utf-8", "surrogateescape"))
+
+
+def _zip_names(path: str) -> list[str] | None:
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(path) as archive:
+            return [name for name in archive.namelist()[: _MAX_MEMBERS + 1] if not name.endswith("/")]
+    except (OSError, BadZipFile, ValueError, NotImplementedError):
+        return None
+
+
+def _tar_names(path: str) -> list[str] | None:
+    import tarfile
+
+    names: list[str] = []
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if not member.isdir():
+                    names.append(member.name)
+                if len(names) > _MAX_MEMBERS or archive.offset > _MAX_UNPACKED_BYTES:
+                    return None
+    except Exception:  # noqa: BLE001 - each kind of compression has errors of its own for a damaged file
+        return None
+    return names

@@ -1,0 +1,1 @@
+"""Programs that read, search, write, pack and send files."""
