@@ -27,6 +27,8 @@ _QUESTIONS = {
     "move": _UNCERTAIN % "moves",
 }
 
+_REMOVES = frozenset({"delete", "move"})
+
 
 def add_mentions(
     evaluation: Evaluation, mentions: Sequence[FileAccess], files: FileRules, own: OwnFiles | None
@@ -63,6 +65,8 @@ def _protecting_rule(
             blocked = files.uneditable.check(scratch, target) or _check_own(scratch, target, own)
         if blocked is None and mention.below and not mention.glob and target.is_folder:
             blocked = None if reads_only else files.uneditable.check_below(scratch, target, mention.selection)
+            if blocked is None and own is not None and mention.mode in _REMOVES:
+                blocked = own.check(scratch, target, whole=True, among=mention.among)
             if blocked is None and shows:
                 blocked = files.unreadable.check_below(scratch, target, mention.selection)
         if blocked is not None:

@@ -31,8 +31,8 @@ _SERVICES = ("/systemd/", "/launchagents/", "/launchdaemons/", "/autostart/")
 """In the path of a file that starts a service."""
 _HOOK_FILES_INTERVAL = 1.0
 """Seconds after which the settings are looked at again for the files that hooks load."""
-_COMPILED = frozenset({"*.pyc", "*.pyo", "*.py[co]", "__pycache__"})
-"""What Python makes again by itself."""
+_CODE_SUFFIXES = frozenset({"", ".*", ".py", ".py*", ".p*", ".pth", ".so", ".s*", ".cfg", ".c*", ".dylib", ".zip"})
+"""Of patterns of file names: what Python loads. Without compiled files, which it makes again."""
 _HINTS = ("fairlead", "conclaude")
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
@@ -147,12 +147,19 @@ class OwnFiles:
         yield from (f"{folder}/{name}" for folder in _upward(cwd) for name in self._project_files)
 
 
+def _is_name_of_code(folder: str, pattern: str) -> bool:
+    """Return whether files with some name, below a folder of libraries and programs, may be code."""
+    if not any(character in pattern for character in "*?["):
+        return os.path.lexists(f"{folder}/{pattern}")
+    return os.path.splitext(pattern)[1] in _CODE_SUFFIXES
+
+
 def _is_named(path: str, patterns: Sequence[str]) -> bool:
     """Return whether a file has one of some names; of a folder, whether it may contain such a file."""
     from fnmatch import fnmatchcase
 
     if os.path.isdir(path):
-        return not _COMPILED.issuperset(patterns)
+        return any(_is_name_of_code(path, pattern) for pattern in patterns)
     return any(fnmatchcase(path.rpartition("/")[2], pattern) for pattern in patterns)
 
 
