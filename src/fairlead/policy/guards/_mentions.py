@@ -66,7 +66,7 @@ def _protecting_rule(
         if blocked is None and mention.below and not mention.glob and target.is_folder:
             blocked = None if reads_only else files.uneditable.check_below(scratch, target, mention.selection)
             if blocked is None and own is not None and mention.mode in _REMOVES:
-                blocked = own.check(scratch, target, whole=True, among=mention.among)
+                blocked = own.check(scratch, target, whole=True, among=mention.selection.among)
             if blocked is None and shows:
                 blocked = files.unreadable.check_below(scratch, target, mention.selection)
         if blocked is not None:
