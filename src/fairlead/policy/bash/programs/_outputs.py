@@ -281,7 +281,7 @@ def _mktemp(call: ProgramCall, _: Output | None) -> Output | None:
     template = next(iter(opts.operands), "")
     suffix = "".join(opts.values("suffix"))
     folder = next((word for word in opts.values("p", "tmpdir") if word), "/tmp")  # noqa: S108  # where mktemp puts it
-    name = re.sub("X{3,}", lambda match: "?" * len(match[0]), template) or "tmp.??????????"
+    name = template or "tmp.XXXXXXXXXX"  # a new name, so no pattern: that would match files that exist
     outside = opts.has("t", "p", "tmpdir") or not template
     return Output((f"{folder.rstrip('/')}/{name}{suffix}" if outside else name + suffix,))
 
