@@ -62,6 +62,8 @@ class Input(NamedTuple):
     words: tuple[Node, ...] = ()
     output: Output | None = None
     """What is known of the output that comes from another command."""
+    file: str | None = None
+    """The file that it comes from."""
 
 
 NO_INPUT: Final = Input()
@@ -167,8 +169,8 @@ class CommandAnalyser(Expander):
         if program in _BUILTINS:
             self._apply_builtin(program, args, stdin)
         if handler is None:
-            self._unknown_program(program)
-        call = ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin), self.scope.variables)
+            self._unknown_program(program, args)
+        call = ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin), self.scope.variables, stdin.file)
         self._known(call, handler or any_program, stdin)
 
     def _known(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
@@ -192,10 +194,17 @@ class CommandAnalyser(Expander):
         if not program.startswith(_SYSTEM_FOLDERS):
             self.run_file(RunFile(program, None, args), program)
 
-    def _unknown_program(self, program: str) -> None:
+    def _search_path(self, program: str, args: list[str]) -> None:
+        """Analyse a script in a folder that the command itself adds to `PATH`."""
+        for folder in self.scope.exported.get("PATH", "").split(":"):
+            if folder and not is_unknown(folder) and not folder.startswith(_SYSTEM_FOLDERS):
+                self.run_file(RunFile(f"{folder}/{program}", None, args), program)
+
+    def _unknown_program(self, program: str, args: list[str]) -> None:
         """Collect a program that is not in the table, and the files that variables name to it."""
         if is_unknown_program(program):
             self.collector.programs[program] = None
+            self._search_path(program, args)
             for effect in mentions(self.scope.exported.values()):
                 self.collector.add_mention(effect, program, self.scope.folders)
 

@@ -31,7 +31,7 @@ class RedirectAnalyser(CommandAnalyser):
 
     def input(self, redirects: Iterable[Node], stdin: Input) -> Input:
         """Return the input of a command after redirections, and the arguments behind them."""
-        text, piped, words, output = stdin.text, stdin.piped, list(stdin.words), stdin.output
+        text, piped, words, output, file = stdin.text, stdin.piped, list(stdin.words), stdin.output, stdin.file
         for redirect in redirects:
             kind = redirect.type
             if kind == "herestring_redirect":
@@ -45,8 +45,9 @@ class RedirectAnalyser(CommandAnalyser):
                 if any(child.type == "<" for child in redirect.children):
                     text, piped = None, any(node.type == "process_substitution" for node in target)
                     output = self.process_output if piped else None
+                    file = None if piped else next(iter(self.words(target)), None)
         self.process_output = None
-        return Input(text, piped, tuple(words), output)
+        return Input(text, piped, tuple(words), output, file)
 
     def heredoc(self, node: Node) -> str:
         """Return the text of a here-document; walk the commands in it."""

@@ -52,6 +52,8 @@ _LANGUAGES: Final = {
     "cjs": "node", "ts": "node", "mts": "node", "tsx": "node", "pl": "perl", "pm": "perl", "rb": "ruby", "php": "php",
     "lua": "lua", "R": "Rscript", "awk": "awk", "sed": "sed", "go": "go", "rs": "rust", "tcl": "tclsh",
 }  # fmt: skip
+_OWN_SYNTAX: Final = frozenset({"awk", "sed", "sqlite"})
+"""Languages that are followed exactly, and not only searched for names."""
 _TASK_FILES: Final = frozenset({"make", "npm", "just", "task"})
 _FOUND_ABOVE: Final = frozenset({"npm", "just", "task"})
 """Task files that are also looked for in the folders above."""
@@ -60,7 +62,7 @@ _SAME_SHELL: Final = frozenset({"source", "."})
 _KEEPS_TEXT: Final = frozenset({"chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "chcon", "mkdir"})
 """Programs that change a file, but not its text."""
 _WRITING_LINE: Final = re.compile(
-    r"write|remove|unlink|delete|rename|replace|truncate|open|\brm|copy|move|system|exec|run", re.IGNORECASE
+    r"write|remove|unlink|delete|rename|replace|truncate|open|read|\brm|copy|move|system|exec|run", re.IGNORECASE
 )
 
 
@@ -131,7 +133,9 @@ class ScriptAnalyser(RedirectAnalyser):
         if text is not None and writers <= {">", "tee"}:
             return [Script(path, text)]
         if writers and writers <= COPIES:
-            return [script for source in self.collector.copied() for script in self._on_disk(source, path, context)]
+            folder = path.rpartition("/")[0] or "."
+            sources = [name for source in self.collector.copied() for name in (source, f"{folder}/{source}")]
+            return [script for source in sources for script in self._on_disk(source, path, context)]
         return [Script(path, None)] if writers else self._on_disk(path, path, context)
 
     def _on_disk(self, path: str, name: str, context: AnalysisContext) -> Iterator[Script]:
@@ -206,7 +210,7 @@ class ScriptAnalyser(RedirectAnalyser):
 
     def _code_file(self, text: str, language: str, run: RunFile, *, tracked: bool) -> None:
         """Analyse a script in another language by the names in it; nobody could answer for all that is not known."""
-        if tracked:
+        if tracked and language not in _OWN_SYNTAX:
             text = "\n".join(line for line in text.splitlines() if _WRITING_LINE.search(line))
         self.apply_effects(_known(text, language, run.args), language)
 
@@ -231,10 +235,11 @@ class ScriptAnalyser(RedirectAnalyser):
     def unpack(self, unpack: Unpack, program: str) -> None:
         """Collect the files that an archive or a patch names; if they are not known, the folder that gets them."""
         names = None if is_unknown(unpack.word) else self._members(unpack)
-        if names is None:
+        if names is None and unpack.kind == "patch":
+            self.collector.add_unknown(f"{program} writes the files that the patch names")
+        elif names is None:
             self.collector.add_mention(Mention(unpack.folder), program, self.scope.folders)
-            return
-        for name in names:
+        for name in names or ():
             path = "/".join(name.split("/")[unpack.strip :])
             if path:
                 word = quote(path) if unpack.folder == "." else f"{unpack.folder.rstrip('/')}/{quote(path)}"

@@ -31,6 +31,8 @@ class ProgramCall(msgspec.Struct, frozen=True):
     """The words of which each line of its input is one; `None` if they are not known."""
     variables: dict[str, tuple[str, ...] | None] = {}
     """The variables of the shell with the values that each may have; `None` if they are not known."""
+    file: str | None = None
+    """The file that its input comes from."""
 
 
 class Access(msgspec.Struct, frozen=True):

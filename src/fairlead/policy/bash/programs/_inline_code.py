@@ -22,9 +22,10 @@ from fairlead.policy.bash.programs._calls import (
     accesses,
     parse_options,
 )
+from fairlead.policy.bash.programs._sqlite import sqlite_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _WRITES: Final = re.compile(
     r"""['"][rbt]*[wax]\+?[bt]*['"] | ['"]r[bt]*\+ | ['"]\s*\+?[>|] |
@@ -89,6 +90,8 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
     if not codes and not opts.has("m") and (not operands or operands[0] == "-"):
         if call.stdin is not None:
             codes, operands = [quote(call.stdin)], operands[1:]
+        elif call.file is not None:
+            yield RunFile(call.file, call.program, operands[1:])
         elif call.piped and not opts.has("version", "V", "v", "h", "help"):
             yield UnknownEffect(f"{call.program} runs code from another command")
     if not codes and operands and operands[0] != "-":
@@ -131,6 +134,9 @@ def _without_in_place(call: ProgramCall) -> tuple[list[str], bool]:
 def code_effects(run: RunCode) -> Iterator[Effect]:
     """Yield the effects of code, on a command line or in a file."""
     program, code, operands = run
+    if program in _OWN_SYNTAX:
+        yield from _OWN_SYNTAX[program](code)
+        return
     if _HIDES.search(code):
         yield UnknownEffect(f"{program} runs code that is built while it runs")
     runs, writes = _RUNS.search(code), _WRITES.search(code)
@@ -178,7 +184,7 @@ def _sed(call: ProgramCall) -> Iterator[Effect]:
     if not opts.has("e", "f", "expression", "file"):
         scripts, files = files[:1], files[1:]
     yield from accesses("write" if in_place else "read", files)
-    yield from accesses("read", opts.values("f", "file"))
+    yield from (effect for word in opts.values("f", "file") for effect in _script_file("sed", [word]))
     for word in scripts:
         yield from _sed_script(plain(word))
 
@@ -199,6 +205,7 @@ def _awk(call: ProgramCall) -> Iterator[Effect]:
     if not opts.has("f", "file", "e", "source"):
         codes, files = files[:1], files[1:]
     yield from accesses("write" if in_place else "read", [word for word in files if "=" not in word])
+    yield from (effect for word in opts.values("f", "file") for effect in _script_file("awk", [word]))
     for word in codes:
         yield from _awk_program(plain(word))
 
@@ -213,6 +220,13 @@ def _awk_program(code: str) -> Iterator[Effect]:
     for path in re.findall(r'ARGV\[\w+\]\s*=\s*"([^"]+)"', code):
         yield Access("read", quote(unescape(path)))
 
+
+_OWN_SYNTAX: Final[dict[str, Callable[[str], Iterator[Effect]]]] = {
+    "awk": _awk_program,
+    "sed": _sed_script,
+    "sqlite": sqlite_commands,
+}
+"""Languages whose code is not searched for literals."""
 
 INLINE_CODE: Final[dict[str, Program]] = {
     **dict.fromkeys(_INLINE, _interpreter),

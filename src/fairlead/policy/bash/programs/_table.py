@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash.programs._git import git
+from fairlead.policy.bash.programs._sqlite import sqlite
 from fairlead.policy.bash.programs._task_runners import TASK_RUNNERS
 from fairlead.policy.bash.programs._wrappers import WRAPPERS
 from fairlead.policy.bash.programs.files._archives import ARCHIVES
@@ -43,5 +44,6 @@ PROGRAMS: Final[dict[str, Program]] = {
     **WRAPPERS,
     **TASK_RUNNERS,
     "git": git,
+    **dict.fromkeys(("sqlite3", "sqlite"), sqlite),
 }
 """Program → its effects; `_unknown_programs` has those of all others."""

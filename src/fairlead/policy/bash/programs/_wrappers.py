@@ -131,6 +131,8 @@ def _as_user(args: list[str], *, code: bool) -> tuple[list[str], bool]:
 def _stdin_script(call: ProgramCall) -> Iterator[Effect]:
     if call.stdin is not None:
         yield RunScript(call.stdin)
+    elif call.file is not None:
+        yield RunFile(call.file, "sh", [])
     elif call.piped:
         yield UnknownEffect(f"{call.program} runs the output of another command")
 

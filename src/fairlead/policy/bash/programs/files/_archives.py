@@ -201,9 +201,10 @@ def _patch(call: ProgramCall) -> Iterator[Effect]:
     yield from accesses("read", patches)
     if opts.operands or opts.has("dry-run"):
         return
-    strip = next(iter(opts.values("p", "strip")), "0")
     if patches:
-        yield Unpack(patches[0], folder, "patch", int(strip) if strip.isdigit() else 0)
+        yield Unpack(patches[0], folder, "patch", 0)
+    elif call.file is not None:
+        yield Unpack(call.file, folder, "patch", 0)
     elif call.stdin is None:
         yield UnknownEffect("patch writes the files that the patch names")
     else:

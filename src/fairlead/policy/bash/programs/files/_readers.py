@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _READERS: Final = {
     "base32": "w", "base64": "w", "basenc": "w", "bat": "lHr", "batcat": "lHr", "cat": "", "cksum": "", "cmp": "n",
-    "column": "tsco", "comm": "", "cut": "bcdf", "expand": "t", "fmt": "wp", "fold": "w", "head": "nc",
+    "column": "scoNHRTEWO", "comm": "", "cut": "bcdf", "expand": "t", "fmt": "wp", "fold": "w", "head": "nc",
     "hexdump": "nsef", "hd": "ns", "hexyl": "ncs", "join": "12jtoae", "jless": "", "less": "pPjxy", "look": "t",
     "md5sum": "", "more": "n", "most": "", "nl": "bdfhilnsvw", "od": "AjNStw", "paste": "d", "pr": "lowh", "rev": "",
     "sha1sum": "", "sha224sum": "", "sha256sum": "", "sha384sum": "", "sha512sum": "", "b2sum": "l", "shasum": "a",
