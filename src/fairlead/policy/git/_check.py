@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from fairlead.policy.bash._analysis import Analysis, analyse
+from fairlead.policy.bash.programs._git_arguments import OWN_COMMANDS
 from fairlead.policy.config._files import NotCached
-from fairlead.policy.git._commands import OWN_COMMANDS, TREE_MOVERS, named_files
+from fairlead.policy.git._commands import TREE_MOVERS, named_files
 from fairlead.policy.git._merges import MOVES
 from fairlead.policy.git._moves import Move
 from fairlead.policy.git._process import Deadline, GitProcess, NotKnown
@@ -129,6 +130,8 @@ class GitCheck:
             if command.name in TREE_MOVERS or command.name in READS:
                 raise NotKnown(f"in which folder git {command.name} runs")
             return None
+        if not set(command.options).isdisjoint(command.unknown):
+            raise NotKnown(f"in which repository git {command.name} runs")
         return open_repository(start_process(self._evaluation, command, folder, self._deadline), wanted, cache)
 
 
@@ -160,14 +163,14 @@ def expand(evaluation: Evaluation, analysis: Analysis) -> Analysis:
     """Return an analysis with what aliases stand for, and the files that calls outside of a repository name."""
     pending = analysis.git
     for _ in range(_MAX_ALIASES):
-        scripts = [script for command in pending if (script := _alias(evaluation, command))]
-        if not scripts:
+        aliases = {command: script for command in pending if (script := _alias(evaluation, command))}
+        if not aliases:
             break
         pending = ()
-        for script in scripts:
+        for command, script in aliases.items():
             inner = analyse(script)
             pending += inner.git
-            analysis = _joined(analysis, inner)
+            analysis = _joined(_without_program(analysis, f"git-{command.name}"), inner)
     files = [
         access
         for command in analysis.git
@@ -195,6 +198,15 @@ def _alias(evaluation: Evaluation, command: GitCommand) -> str | None:
     words = "".join(f" {quote(word)}" for word in command.args)
     script = text[1:] + words if text.startswith("!") else f"git {text}{words}"
     return f"cd {quote(folder)} && {script}" if text else None
+
+
+def _without_program(analysis: Analysis, program: str) -> Analysis:
+    """Return an analysis without a program that was taken for unknown, and is an alias."""
+    return structs.replace(
+        analysis,
+        mentions=tuple(mention for mention in analysis.mentions if mention.program != program),
+        programs=tuple(name for name in analysis.programs if name != program),
+    )
 
 
 def _joined(outer: Analysis, inner: Analysis) -> Analysis:

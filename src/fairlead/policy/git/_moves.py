@@ -75,6 +75,8 @@ class Move:
         for path, entries in self.repository.index(paths).items():
             if any(self.repository.differs(path, entry) for entry in entries):
                 yield path
+        for tree in self.sequence.index:
+            yield from self.from_tree(tree, paths, deletes=False)
 
     def from_tree(self, tree: str, paths: Words[str] = (), *, deletes: bool) -> Iterator[str]:
         """Yield the files that differ from a tree, and with `deletes` also tracked files that it does not have."""
@@ -194,11 +196,12 @@ def _restore(move: Move) -> Iterator[str]:
         "s", "source conflict pathspec-from-file", "staged worktree ours theirs merge patch " + _CHECKOUT_FLAGS
     )
     paths = _EVERYTHING if opts.has("pathspec-from-file") else opts.words
+    source = opts.value("s", "source") or ("HEAD" if opts.has("S", "staged") else None)
     if opts.has("S", "staged"):
         move.sequence.changed = True
+        move.sequence.index += move.trees(source or "HEAD")
         if not opts.has("W", "worktree"):
             return
-    source = opts.value("s", "source") or ("HEAD" if opts.has("S", "staged") else None)
     if source is None:
         yield from move.from_index(paths)
         return
@@ -220,6 +223,8 @@ def _reset(move: Move) -> Iterator[str]:
         yield from move.switch(revision)
     else:
         move.sequence.changed = True
+        if not opts.has("soft"):
+            move.sequence.index += move.trees(revision) or move.trees("HEAD")
         if not opts.paths and len(opts.operands) == 1:
             for target in move.commits(revision)[:1]:
                 move.sequence.move(target)

@@ -8,6 +8,7 @@ compares contents with the working tree. Objects that a partial clone lacks are 
 from __future__ import annotations
 
 import os
+import re
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +42,8 @@ _ENVIRONMENT: Final = {
     "LC_ALL": "C",
 }
 _KEPT: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "TMPDIR")
+_MISSING: Final = re.compile(rb"unknown revision|bad revision|does not have any commits yet")
+"""What git says of a revision that does not exist: the command itself would fail."""
 _SYSTEM_PATH: Final = "/usr/bin:/bin:/usr/local/bin:/opt/homebrew/bin"
 
 
@@ -75,7 +78,10 @@ class GitProcess:
         self._deadline = deadline
 
     def ask(self, *args: str, stdin: bytes = b"", may_fail: bool = False) -> bytes | None:
-        """Return what git prints; `None` if it fails and that is expected. Raise `NotKnown` for any other failure."""
+        """Return what git prints; `None` if a revision does not exist, or if it fails and that is expected.
+
+        Raise `NotKnown` for any other failure.
+        """
         from fairlead.process import run_process
 
         argv = ["git", "--no-pager", *_OVERRIDES, *self.options, *args]
@@ -94,7 +100,7 @@ class GitProcess:
             raise NotKnown(f"git did not answer within {TIMEOUT:g} seconds")
         if result.exit_code == 0:
             return result.stdout
-        if may_fail:
+        if may_fail or _MISSING.search(result.stderr):
             return None
         problem = result.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         raise NotKnown(f"git cannot tell: {problem or f'it ended with {result.exit_code}'}")

@@ -156,7 +156,7 @@ def _split_revisions(move: Move, opts: GitArguments) -> tuple[list[str], list[st
     count = 0
     for word in opts.operands:
         parts = [part for part in word.removeprefix("^").replace("...", "..").split("..") if part] or ["HEAD"]
-        if _object_path(move, word) is None and None in move.repository.resolve(parts, "tree"):
+        if _object_path(move, word) is None and not move.repository.exist(parts):
             break
         count += 1
     return opts.operands[:count], opts.operands[count:]

@@ -139,12 +139,20 @@ class Repository:
 
     def resolve(self, revisions: Sequence[str], kind: str = "commit") -> list[str | None]:
         """Return the id of each revision; `None` if there is none."""
-        if any("\n" in revision for revision in revisions):
-            raise NotKnown("a revision of git contains a line break")
-        names = "".join(f"{revision}^{{{kind}}}\n" for revision in revisions)
-        output = self.process.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=os.fsencode(names))
-        found = [line.split(" ") for line in os.fsdecode(output or b"").splitlines()]
+        found = self._look_up([f"{revision}^{{{kind}}}" for revision in revisions])
         return [line[0] if len(line) > 1 and line[-1] == kind else None for line in found]
+
+    def exist(self, revisions: Sequence[str]) -> bool:
+        """Return whether all of some revisions name objects."""
+        return all(line[-1] in {"commit", "tree", "blob", "tag"} for line in self._look_up(revisions))
+
+    def _look_up(self, names: Sequence[str]) -> list[list[str]]:
+        """Return the id and the kind of each object; anything else for a name that there is no object of."""
+        if any("\n" in name for name in names):
+            raise NotKnown("a revision of git contains a line break")
+        stdin = os.fsencode("".join(f"{name}\n" for name in names))
+        output = self.process.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=stdin)
+        return [line.split(" ") for line in os.fsdecode(output or b"").splitlines()]
 
     def merge_bases(self, first: str, second: str) -> tuple[str, ...]:
         """Return the best common ancestors of two commits."""
@@ -209,7 +217,7 @@ class Repository:
     def in_history(self, options: Sequence[str], paths: Sequence[str] = ()) -> list[str]:
         """Return the wanted files that some commits changed."""
         formats = ("--format=", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "-m")
-        output = self.process.ask("log", *formats, *options, "--", *paths, may_fail=True) or b""
+        output = self.process.ask("log", *formats, *options, "--", *paths) or b""
         listed = dict.fromkeys(output.replace(b"\n", b"\0").split(b"\0"))
         return [path for path in map(os.fsdecode, listed) if path and self.wanted(path)]
 

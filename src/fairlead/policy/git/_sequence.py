@@ -31,6 +31,8 @@ class Sequence:
         """The commits that were made on top of it."""
         self.changed = False
         """Whether the index may differ from what it is now."""
+        self.index: list[str] = []
+        """The trees from which the index got entries."""
         self.added: list[tuple[bool, tuple[str, ...]]] = []
         """The pathspecs that were added to the index, and whether ignored files were."""
         self.fetched = False

@@ -34,7 +34,7 @@ class BashGuard:
         self._tools = tools
         self._files = files
         self._own = own
-        self._git = GitGuard(files, own)
+        self.git = GitGuard(files, own)
 
     def check(self, evaluation: Evaluation, command: str) -> str | None:
         """Check a command; what is not known before it runs is added to the evaluation."""
@@ -43,7 +43,7 @@ class BashGuard:
 
         analysis = analyse(command, AnalysisContext(evaluation.cwd))
         if analysis.git:
-            analysis = self._git.expand(evaluation, analysis)
+            analysis = self.git.expand(evaluation, analysis)
         commands = [
             CommandText(simple.text, simple.words, simple.program, implied=simple.implied)
             for simple in analysis.commands
@@ -52,7 +52,7 @@ class BashGuard:
         if blocked is None:
             blocked = self._check_files(evaluation, analysis)
         if blocked is None and analysis.git:
-            blocked = self._git.check(evaluation, analysis)
+            blocked = self.git.check(evaluation, analysis)
         if blocked is None and analysis.mentions:
             add_mentions(evaluation, analysis.mentions, self._files, self._own)
         if blocked is None and self._matters(command):
@@ -135,6 +135,8 @@ class BashGuard:
         whole = access.below or access.mode in {"delete", "move"}
         # a formatter does not change what our files say
         own_whole = whole and access.program not in FORMATTERS
+        if access.mode != "delete":
+            self.git.check_written(evaluation, target)
         if self._own and (
             blocked := self._own.check(evaluation, target, whole=own_whole, among=access.selection.among)
         ):

@@ -112,6 +112,8 @@ class CallGuard:
 
     def _check_change(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
         writes, moves = access.mode == "write", access.mode == "move"
+        if writes or moves:
+            self._bash.git.check_written(evaluation, target)
         blocked = self._files.check_edit(evaluation, target, adds=writes, writes=writes)
         if blocked is None and target.is_folder and (access.below or moves or access.mode == "delete"):
             blocked = self._files.uneditable.check_below(evaluation, target)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._words import is_unknown, plain, quote
+from fairlead.policy.bash._words import is_unknown, plain, quote, unknown
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -19,7 +19,7 @@ from fairlead.policy.bash.programs._calls import (
     accesses,
     basename,
 )
-from fairlead.policy.bash.programs._git_arguments import parse_git
+from fairlead.policy.bash.programs._git_arguments import OWN_COMMANDS, parse_git
 from fairlead.policy.bash.programs._git_runs import option_effects, setting_effects, url_effects, variable_effects
 
 if TYPE_CHECKING:
@@ -31,10 +31,11 @@ _GLOBAL_VALUES: Final = {
     *("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"),
 }
 _CHOOSES_REPOSITORY: Final = {
-    "GIT_DIR": "--git-dir",
-    "GIT_WORK_TREE": "--work-tree",
-    "GIT_INDEX_FILE": "--index-file",
+    "--git-dir": "GIT_DIR",
+    "--work-tree": "GIT_WORK_TREE",
+    "--index-file": "GIT_INDEX_FILE",
 }
+"""Options that choose the repository, and their variables; the last has a variable only."""
 _MAX_ALIASES: Final = 4
 
 
@@ -47,37 +48,34 @@ def git(call: ProgramCall) -> Iterable[Effect]:
 
 
 def _with_options(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of options and variables before the subcommand; then the call goes on without options."""
     folder, args = None, list(call.args)
-    kept: list[str] = []
     chosen: list[str] = []
     aliases: dict[str, str] = {}
     while args and args[0].startswith("-"):
-        given = args.pop(0)
-        option, equals, value = given.partition("=")
+        option, equals, value = args.pop(0).partition("=")
         if option in _GLOBAL_VALUES and not equals and args:
             value = args.pop(0)
         if option == "-C":
             folder = value if folder is None or value.startswith(("/", "~")) else f"{folder}/{value}"
-            continue
-        kept += [given, value] if option in _GLOBAL_VALUES and not equals else [given]
-        if option in {"--git-dir", "--work-tree"}:
-            chosen.append(f"{option}={value}")
-        elif folder is None:
+        elif option in _CHOOSES_REPOSITORY:
+            chosen.append(f"{_CHOOSES_REPOSITORY[option]}={value}")
+        else:
             yield from _global_option(option, value, aliases)
-    if folder is not None:
-        yield RunCommand(["git", *kept, *args], folder or ".")
+    if len(args) < len(call.args):
+        if args:
+            yield RunCommand(["git", *_expand_aliases(args, aliases)], folder or None, tuple(chosen), implied=True)
         return
-    chosen += _chosen_by_variables(call, chosen)
     yield from variable_effects(call.variables)
     if args:
-        yield from _command(call, _expand_aliases(args, aliases), tuple(chosen))
+        yield from _command(call, args, tuple(_chosen_by_variables(call)))
 
 
 def _global_option(option: str, value: str, aliases: dict[str, str]) -> Iterator[Effect]:
     if option in {"-c", "--config-env"}:
         key, equals, setting = plain(value).partition("=")
         if option == "--config-env" or is_unknown(value):
-            yield from _unknown_setting(key)
+            yield from _unknown_setting("" if is_unknown(value.partition("=")[0]) else key)
         elif key.lower().startswith("alias.") and not setting.startswith("!"):
             aliases[key[len("alias.") :]] = setting
         else:
@@ -112,15 +110,11 @@ def split_words(text: str) -> Words:
         return text.split()
 
 
-def _chosen_by_variables(call: ProgramCall, chosen: Words) -> Words:
-    """Return the options for the variables that choose a repository, unless an option does."""
-    added = []
-    for name, option in _CHOOSES_REPOSITORY.items():
+def _chosen_by_variables(call: ProgramCall) -> Iterator[str]:
+    """Yield the options for the variables that choose a repository."""
+    for option, name in _CHOOSES_REPOSITORY.items():
         values = call.variables.get(name, ())
-        if values == () or any(given.startswith(option) for given in chosen):
-            continue
-        added += [f"{option}={value}" for value in values or (f"${name}",)]
-    return added
+        yield from (f"{option}={value}" for value in ((unknown(f"${name}"),) if values is None else values))
 
 
 def _command(call: ProgramCall, args: Words, options: tuple[str, ...]) -> Iterator[Effect]:
@@ -128,6 +122,8 @@ def _command(call: ProgramCall, args: Words, options: tuple[str, ...]) -> Iterat
     if is_unknown(args[0]):
         yield UnknownEffect(f"which command of git runs is only known when it runs: {name}")
         return
+    if name not in OWN_COMMANDS:
+        yield RunCommand([f"git-{name}", *rest], implied=True)
     yield from option_effects(name, rest)
     handler = _COMMANDS.get(name)
     if handler is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class GitArguments(NamedTuple):
@@ -89,3 +89,22 @@ def _short(text: str, letters: str, rest: list[str], given: dict[str, list[str]]
             given.setdefault(letter, []).append(value)
             return
         given.setdefault(letter, []).append("")
+
+
+OWN_COMMANDS: Final = frozenset(
+    """add am annotate apply archive bisect blame branch bugreport bundle cat-file check-attr check-ignore
+    check-mailmap check-ref-format checkout checkout-index cherry cherry-pick citool clean clone column commit
+    commit-graph commit-tree config count-objects credential credential-cache credential-store daemon describe
+    diagnose diff diff-files diff-index diff-tree difftool fast-export fast-import fetch fetch-pack filter-branch
+    fmt-merge-msg for-each-ref for-each-repo format-patch fsck fsck-objects gc get-tar-commit-id grep gui hash-object
+    help history hook http-backend http-fetch http-push imap-send index-pack init init-db instaweb interpret-trailers
+    last-modified log ls-files ls-remote ls-tree mailinfo mailsplit maintenance merge merge-base merge-file
+    merge-index merge-one-file merge-recursive merge-tree mergetool mktag mktree multi-pack-index mv name-rev notes
+    pack-objects pack-redundant pack-refs patch-id prune prune-packed pull push quiltimport range-diff read-tree
+    rebase receive-pack reflog refs remote repack replace replay repo request-pull rerere reset restore rev-list
+    rev-parse revert rm scalar send-email send-pack shell shortlog show show-branch show-index show-ref
+    sparse-checkout stage stash status stripspace submodule subtree switch symbolic-ref tag unpack-file unpack-objects
+    update-index update-ref update-server-info upload-archive upload-pack var verify-commit verify-pack verify-tag
+    version whatchanged worktree write-tree""".split()  # noqa: SIM905 - a table
+)
+"""Git's own commands; an alias cannot replace one. Any other name is an alias or a program `git-NAME`."""
