@@ -65,6 +65,7 @@ ROWS = [
     ("daemon: CPU time per event", "bare uvicorn, answers nothing", ""),
     ("daemon: the same, 1000 sessions", "the same, 1 session", "≤ 1.2 x"),
     ("daemon: memory at the end", "", "≤ 90 MB"),
+    ("integrity: PostToolUse of Bash, 1000 protected files in 50 folders", "the same, off", "≤ 3 ms"),
     ("apply: one event, one session", "copy and change a dict", "≤ 3 µs"),
     ("registry: one event, 1 session", "copy and change a dict", "≤ 50 µs"),
     ("registry: one event, 1000 sessions of 10 subagents", "the same with 1 session", "≤ 50 µs"),
