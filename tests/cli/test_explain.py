@@ -265,3 +265,17 @@ def test_nothing_to_explain_is_told_with_what_to_do(shown: Shown, stdin: str) ->
 
 def test_a_tool_that_needs_no_file_is_explained(shown: Shown) -> None:
     assert shown("", "--tool", "WebFetch") == "verdict: no objection (exit code 0)\n"
+
+
+def test_what_is_checked_after_a_call_is_named(shown: Shown, project: Path) -> None:
+    rules = "preToolUse: {uneditableFiles: [.env], integrity: restore}\n"
+    (project / ".fairlead.yaml").write_text(rules)
+
+    assert shown("", "--command", "uptime").splitlines()[-1] == (
+        "  afterwards: if uneditableFiles have changed, the daemon reports them, and puts them back "
+        "(preToolUse.integrity: restore)"
+    )
+    assert "afterwards" not in shown("", "--command", "touch .env")
+    assert "afterwards" not in shown("", "--tool", "Read", "--file", "x")
+    (project / ".fairlead.yaml").write_text(rules.replace("restore", "'off'"))
+    assert "afterwards" not in shown("", "--command", "uptime")

@@ -88,7 +88,7 @@ def test_every_part_of_the_protocol_is_fulfilled() -> None:
     assert own <= parts
     assert parts - own == {
         *("event_names", "event_named", "parse", "own", "is_gate", "refuse", "kind_of", "command_keys", "tool_input"),
-        *("mcp_prefix", "agent_transcript"),
+        *("mcp_prefix", "agent_transcript", "may_change_files"),
     }
 
 

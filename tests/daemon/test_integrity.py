@@ -418,3 +418,18 @@ def test_a_file_that_changes_twice_within_a_tick_of_the_clock_is_noticed(home: D
             os.utime(env, (0, 0))
             assert "- .env was changed" in for_agent(event(home, "PostToolUse", f"t{number}").answer)
             assert env.read_text() == f"KEY={number}\n"
+
+
+def test_without_a_daemon_the_user_is_told_once_that_nothing_is_checked(home: DaemonHome, env: Path) -> None:
+    def answer(session: str, tool_name: str = "Bash") -> str:
+        call = {"tool_name": tool_name, "tool_input": {"command": COMMAND}, "tool_response": {}}
+        payload = home.payload(session_id=session, hook_event_name="PostToolUse", **call)
+        return for_user(home.hook("PostToolUse", payload).answer)
+
+    env.write_text("KEY=2\n")
+    assert answer("s1", "Read") == ""
+    assert answer("s1").startswith("preToolUse.integrity is restore, but this call was handled without the daemon: ")
+    assert answer("s1") == ""
+    assert answer("s2") != ""
+    home.policy(REPORT)
+    assert answer("s3") == ""

@@ -148,3 +148,23 @@ def test_a_status_line_whose_launcher_is_gone_is_reported() -> None:
         "the status line of /p/settings.json starts /gone/fairlead-hook, which does not exist: nothing is shown"
     )
     assert "fairlead hooks install --scope project" in finding.advice
+
+
+def test_protected_files_are_not_looked_at_without_a_daemon() -> None:
+    without = msgspec.structs.replace(HEALTHY.daemon, starts_on_demand=False)
+    checks = {
+        mode: "integrity.no_daemon" in findings(daemon=without, policy=Policy(integrity=mode))
+        for mode in ("restore", "report", "off")
+    }
+
+    assert checks == {"restore": True, "report": True, "off": False}
+    assert "integrity.no_daemon" not in findings(policy=Policy(integrity="restore"))
+
+
+def test_a_limit_of_the_integrity_check_is_told_with_its_project() -> None:
+    met = msgspec.structs.replace(HEALTHY.daemon, integrity_limits=("/project: more than 5000 protected files",))
+
+    finding = findings(daemon=met)["integrity.limit"]
+
+    assert finding.level == "warning"
+    assert "/project: more than 5000 protected files" in finding.found

@@ -23,7 +23,7 @@ from fairlead.process import CancellationToken
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairlead.decide import Decision
+    from fairlead.decide import Decision, PolicyContext
     from fairlead.events import Event
     from fairlead.journal import Verdict
     from fairlead.policy import Guards, Layer
@@ -202,7 +202,7 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
             policy = find_policy(event.cwd or ".")
             if not (options.launched or policy.layers or policy.broken):
                 print(_NOTHING_CAN_OBJECT, file=sys.stderr)
-            decision = decide(event, policy, _guards(event, policy.layers))
+            decision = _warned(event, policy, decide(event, policy, _guards(event, policy.layers)))
         stdin = client_named(options.client).command_payload(event, payload)
         return execute(event, stdin, decision, cancellation=token, deadline=deadline)
 
@@ -238,7 +238,16 @@ def _decide_with_hooks(
         from fairlead.policy import register_guards
 
         register_guards(manager, policy.layers)
-    return decide_with_hooks(event, policy, manager, context)
+    return _warned(event, policy, decide_with_hooks(event, policy, manager, context))
+
+
+def _warned(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
+    """Return the decision with a message about what only a daemon does."""
+    if not policy.layers or not event.event_name.startswith("PostToolUse"):
+        return decision
+    from fairlead.decide import warn_without_daemon
+
+    return warn_without_daemon(event, policy, decision)
 
 
 def _record(  # noqa: PLR0913, PLR0917 - all that is known of the event

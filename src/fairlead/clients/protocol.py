@@ -259,6 +259,10 @@ class Client:
         """Return whether calls of a tool can have a shell command."""
         return self.kind_of(tool) == "shell"
 
+    def may_change_files(self, tool: str) -> bool:
+        """Return whether a tool may change files that its call does not name: it runs commands, or is not known."""
+        return self.kind_of(tool) == "shell" or tool not in self.tool_kinds
+
     def mcp_prefix(self, server: str) -> str:
         """Return how the names of an MCP server's tools begin."""
         return f"mcp__{server}__"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         prepare_decoders,
     )
     from fairlead.decide._decision import GUARDED_EVENTS, Decision, decide, decide_with_hooks, read_event
+    from fairlead.decide._integrity import warn_without_daemon
     from fairlead.decide._record import event_record
     from fairlead.decide._results import StepResult, StepStatus, blocks
     from fairlead.decide._settle import Outcome, Settled, plan_outcome, settle, verdict_of
@@ -45,6 +46,7 @@ __all__ = [
     "read_event",
     "settle",
     "verdict_of",
+    "warn_without_daemon",
 ]
 
 __getattr__ = lazy_exports(
@@ -59,6 +61,7 @@ __getattr__ = lazy_exports(
             "prepare_decoders",
         ),
         "_decision": ("GUARDED_EVENTS", "Decision", "decide", "decide_with_hooks", "read_event"),
+        "_integrity": ("warn_without_daemon",),
         "_record": ("event_record",),
         "_results": ("StepResult", "StepStatus", "blocks"),
         "_settle": ("Outcome", "Settled", "plan_outcome", "settle", "verdict_of"),

@@ -96,6 +96,8 @@ class Daemon(msgspec.Struct, frozen=True):
     user: int = 0
     starts_on_demand: bool = True
     """Whether an event starts one."""
+    integrity_limits: tuple[str, ...] = ()
+    """Limits of the integrity check that were met, each with its project."""
 
 
 class Database(msgspec.Struct, frozen=True):
@@ -140,6 +142,8 @@ class Policy(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     is_unusable: bool = False
     """There is a file, and neither it nor an earlier version of it can be read."""
+    integrity: str = "off"
+    """What is done about protected files that a tool has changed; `off` also without such files."""
 
 
 class Run(msgspec.Struct, frozen=True):

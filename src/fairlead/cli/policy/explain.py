@@ -94,6 +94,7 @@ def to_text(explanation: Explanation) -> Iterator[str]:
         "the user is asked" if explanation.verdict == "ask" else "the agent is told": explanation.told,
         "shown to the user": explanation.message,
         "added to the context": explanation.context,
+        "afterwards": explanation.afterwards,
     }
     yield from (f"  {label}: {text}" for label, text in notes.items() if text)
 

@@ -47,6 +47,8 @@ class Explanation(msgspec.Struct, frozen=True):
     """A message to the user."""
     context: str | None = None
     """Text that is added to the model's context."""
+    afterwards: str | None = None
+    """What is checked once the tool has run."""
     looked: tuple[RuleCheck, ...] = ()
     commands: tuple[str, ...] = ()
 
@@ -75,6 +77,7 @@ def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
         exit_code=client_named(event.client).render(event, output).exit_code,
         message=output.system_message,
         context=planned.context,
+        afterwards=None if output.blocked else _afterwards(event, layers),
         looked=checks,
         commands=tuple(_command(step, planned) for step in planned.steps),
     )
@@ -85,6 +88,16 @@ def _describe(event: Event) -> str:
     fields = getattr(event, "tool_input", {})
     detail = client_named(event.client).summary_of(fields) or getattr(event, "prompt", None) or ""
     return one_line(f"{event.event_name} {event.subject} {detail}", _MAX_EVENT_LENGTH)
+
+
+def _afterwards(event: Event, layers: tuple[Layer, ...]) -> str | None:
+    """Return what the integrity check does after a call whose effects on files are not known."""
+    settings = merge_layers(layers).pre_tool_use
+    is_checked = isinstance(event, PreToolUse) and client_named(event.client).may_change_files(event.tool_name)
+    if not is_checked or not settings.uneditable_files or settings.integrity == "off":
+        return None
+    does = "reports them, and puts them back" if settings.integrity == "restore" else "reports them"
+    return f"if uneditableFiles have changed, the daemon {does} (preToolUse.integrity: {settings.integrity})"
 
 
 # -- rules ---------------------------------------------------------------------------------------------

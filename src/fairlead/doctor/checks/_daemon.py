@@ -25,6 +25,7 @@ def check_daemon(facts: Facts) -> Iterator[Finding]:
     yield from _check_answer(daemon, facts.version)
     yield from _check_other_daemons(daemon)
     yield from _check_reach(facts)
+    yield from _check_integrity(facts)
 
 
 def _check_path(daemon: Daemon) -> Iterator[Finding]:
@@ -134,4 +135,22 @@ def _check_reach(facts: Facts) -> Iterator[Finding]:
             "daemon.not_reached",
             "a daemon is running, but it answered no hook: each was handled without it",
             _RESTART,
+        )
+
+
+def _check_integrity(facts: Facts) -> Iterator[Finding]:
+    """Yield what keeps protected files from being looked at after a tool has run."""
+    mode, daemon = facts.policy.integrity, facts.daemon
+    if mode != "off" and not daemon.starts_on_demand and daemon.state != "running":
+        yield warning(
+            "integrity.no_daemon",
+            f"preToolUse.integrity is {mode}, but protected files are only looked at by the daemon, "
+            "and FAIRLEAD_NO_DAEMON keeps it from starting",
+            "unset FAIRLEAD_NO_DAEMON where the client is started",
+        )
+    for limit in daemon.integrity_limits:
+        yield warning(
+            "integrity.limit",
+            f"the integrity check does not cover all protected files: {limit}",
+            "name fewer files in preToolUse.uneditableFiles, or the folders that they are in",
         )

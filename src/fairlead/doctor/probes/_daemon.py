@@ -52,7 +52,16 @@ def probe_daemon(environ: Mapping[str, str]) -> Daemon:
         max_socket_path=MAX_SOCKET_PATH,
         user=os.getuid(),
         starts_on_demand=not environ.get(NO_DAEMON_VARIABLE),
+        integrity_limits=tuple(_integrity_limits(status)),
     )
+
+
+def _integrity_limits(status: Mapping[str, Any]) -> Iterator[str]:
+    projects = status.get("integrity")
+    for project in projects if isinstance(projects, list) else ():
+        folders = ", ".join(map(str, project.get("folders", ())))
+        limits = [project.get("problem", ""), *project.get("limits", ())]
+        yield from (f"{folders}: {limit}" for limit in limits if limit)
 
 
 def entry(path: str) -> Entry:

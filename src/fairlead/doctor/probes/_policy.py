@@ -14,6 +14,7 @@ from fairlead.policy import (
     find_policy_files,
     has_decided_events,
     load_policy,
+    merge_layers,
     plan_commands,
 )
 
@@ -37,7 +38,12 @@ def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
         loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
         return Policy(files, errors or tuple(map(_place, error.mistakes)), is_unusable=True), ()
-    return Policy(files, errors, hints, loaded.warnings), loaded.layers
+    return Policy(files, errors, hints, loaded.warnings, integrity=_integrity(loaded.layers)), loaded.layers
+
+
+def _integrity(layers: tuple[Layer, ...]) -> str:
+    settings = merge_layers(layers).pre_tool_use
+    return settings.integrity if settings.uneditable_files else "off"
 
 
 def _place(mistake: Diagnostic) -> str:

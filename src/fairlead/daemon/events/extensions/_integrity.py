@@ -25,7 +25,6 @@ from fairlead.events import (
 from fairlead.journal import EventRecord
 
 if TYPE_CHECKING:
-    from fairlead.clients import Client
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
@@ -58,7 +57,7 @@ class IntegrityCheck(EventExtension):
         """Return whether files have to be read, or many of them to be looked at."""
         event = context.event
         if isinstance(event, ToolEvent):
-            return _is_checked(context.client, event.tool_name) and self._monitor.must_look(context)
+            return context.client.may_change_files(event.tool_name) and self._monitor.must_look(context)
         return isinstance(event, SessionStart)
 
     def before_reply(self, context: EventContext) -> Reaction | None:
@@ -106,7 +105,7 @@ class IntegrityCheck(EventExtension):
             self._monitor.project(context)
         elif isinstance(event, ToolEvent) and client.kind_of(event.tool_name) == "file_write":
             self._file_tool(context, event)
-        elif isinstance(event, ToolEvent) and _is_checked(client, event.tool_name):
+        elif isinstance(event, ToolEvent) and client.may_change_files(event.tool_name):
             return self._checked_tool(context, event)
         return None
 
@@ -131,11 +130,6 @@ class IntegrityCheck(EventExtension):
             del self._shown[next(iter(self._shown))]
         self._shown[context.request.id] = found
         return report(found[1])
-
-
-def _is_checked(client: Client, tool: str) -> bool:
-    """Return whether nobody knows what a tool does to files: it runs commands, or is not known at all."""
-    return client.kind_of(tool) == "shell" or tool not in client.tool_kinds
 
 
 def _task_ids(tasks: list[object] | None) -> frozenset[str] | None:

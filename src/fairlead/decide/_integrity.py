@@ -1,0 +1,64 @@
+"""The warning, once a session, that without a daemon nobody looks at the protected files."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from time import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.clients import client_or_default
+from fairlead.events import HookOutput, PostToolUse, PostToolUseFailure
+from fairlead.paths import state_folder
+
+if TYPE_CHECKING:
+    from fairlead.decide._context import PolicyContext
+    from fairlead.decide._decision import Decision
+    from fairlead.events import Event
+
+_MAX_AGE = 30 * 24 * 3600
+"""Seconds after which the file of a session is removed."""
+_MESSAGE = (
+    "preToolUse.integrity is restore, but this call was handled without the daemon: protected files that it may have "
+    "changed are not noticed and not put back. fairlead doctor says why there is no daemon."
+)
+
+
+def warn_without_daemon(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
+    """Return a decision that was made without a daemon, with a message to the user if files should be restored."""
+    if not isinstance(event, PostToolUse | PostToolUseFailure) or not _restores(policy):
+        return decision
+    if not client_or_default(event.client).may_change_files(event.tool_name) or not _is_first(event.session_id):
+        return decision
+    return msgspec.structs.replace(decision, output=HookOutput(system_message=_MESSAGE).merge(decision.output))
+
+
+def _restores(policy: PolicyContext) -> bool:
+    """Return whether the policy asks for it; most do not, and are not merged to find out."""
+    if not any(layer.policy.pre_tool_use.integrity == "restore" for layer in policy.layers):
+        return False
+    from fairlead.policy import merge_layers
+
+    return merge_layers(policy.layers).pre_tool_use.integrity == "restore"
+
+
+def _is_first(session_id: str) -> bool:
+    """Return whether this is the first time for a session. A file says so: each hook is a new process."""
+    from hashlib import sha256
+
+    folder = f"{state_folder()}/unchecked"
+    file = f"{folder}/{sha256(session_id.encode(errors='replace')).hexdigest()}"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    for entry in os.scandir(folder):
+        with suppress(OSError):
+            if entry.stat().st_mtime < time() - _MAX_AGE:
+                os.unlink(entry.path)
+    return True
