@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cli.command_line import error_of, run
 
-from fairlead.policy import load_policy
+from fairlead.cli.policy.validate import describe_count
+from fairlead.policy import find_layers, load_policy, matched_files
 from fairlead.policy.config._schema import policy_schema
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ userPromptSubmit:
   slashCommands: {commands: {"/deploy": [{run: echo deploy}]}}
 """
 GUARDS = ["protectOwnFiles", "preventRootAdditions", "preventGeneratedFileEdits", "bash.unparsable: ask"]
+PATTERNS = "  preToolUse.uneditableFiles[0]  .env: no file now\n  preToolUse.uneditableFiles[1]  *.lock: no file now\n"
 IN_FORCE = f"in force beside the rules: {', '.join(GUARDS)}\n"
 BROKEN = "stop:\n  rounds: many\n  infinite: 1\n"
 
@@ -48,7 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_valid_policy_is_summed_up(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".fairlead.yaml").write_text(VALID)
     assert run("validate") == 0
-    assert capsys.readouterr() == (f"{project}/.fairlead.yaml: valid: 5 rules, 4 commands\n{IN_FORCE}", "")
+    assert capsys.readouterr() == (f"{project}/.fairlead.yaml: valid: 5 rules, 4 commands\n{IN_FORCE}{PATTERNS}", "")
 
 
 def test_the_user_wide_policy_is_checked_too(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +81,7 @@ def test_a_file_is_checked_by_itself(project: Path, home: Path, capsys: pytest.C
     (home / "config.yaml").write_text(BROKEN)
     (project / "policy.yaml").write_text(VALID)
     assert run("validate", ["../policy.yaml"]) == 0
-    assert capsys.readouterr().out == f"../policy.yaml: valid: 5 rules, 4 commands\n{IN_FORCE}"
+    assert capsys.readouterr().out == f"../policy.yaml: valid: 5 rules, 4 commands\n{IN_FORCE}{PATTERNS}"
 
 
 def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,6 +95,16 @@ def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -
         "hints": [],
         "guards": GUARDS,
         "warnings": [],
+        "patterns": [
+            {
+                "setting": f"preToolUse.uneditableFiles[{at}]",
+                "pattern": pattern,
+                "policy": "../policy.yaml",
+                "count": 0,
+                "complete": True,
+            }
+            for at, pattern in enumerate([".env", "*.lock"])
+        ],
     }
 
     (project / "policy.yaml").write_text("stop: {infinite: 1}")
@@ -246,3 +258,91 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("schema") == 0
     assert json.loads(capsys.readouterr().out) == policy_schema()
     assert error_of(capsys, "schema", ["x"]) == "schema: unexpected argument 'x'; see fairlead schema --help"
+
+
+def test_each_pattern_is_counted_and_one_that_matches_nothing_gets_advice(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = '["*.{py,js}", "!keep.py", ./src, README/, /etc/hosts]'
+    (project / ".fairlead.yaml").write_text(f"preToolUse: {{uneditableFiles: {rules}}}\n")
+    for name in ("a.py", "keep.py", "src/b.js", "README", ".git/c.py"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).touch()
+
+    assert run("validate") == 0
+
+    lines = capsys.readouterr().out.splitlines()[2:]
+    name = "  preToolUse.uneditableFiles"
+    relative = f"it is relative to {project}"
+    assert lines == [
+        f"{name}[0]  *.{{py,js}}: 2 files now",
+        f"{name}[2]  ./src: 1 file now",
+        f"{name}[3]  README/: no file now; it matches folders only; for the file write `README`",
+        f"{name}[4]  /etc/hosts: no file now; {relative}; for the path on the disk write `//etc/hosts`",
+    ]
+
+
+def test_a_count_of_too_many_files_is_not_complete(project: Path) -> None:
+    (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: [.env]}\n")
+    layers = find_layers(str(project))
+
+    assert [found.complete for found in matched_files(layers)] == [True]
+    (found,) = matched_files(layers, seconds=-1)
+    assert (found.complete, describe_count(found)) == (False, "no file among the first that were looked at now")
+
+
+# -- visualize -----------------------------------------------------------------------------------------
+
+SHOWN = """\
+preToolUse:
+  uneditableFiles: ["*.py", {pattern: .env, action: warn, agent: coder}]
+  toolUsageValidation:
+    - {tool: Bash, action: block, commandPattern: "rm *"}
+    - {tool: Write, action: block, pattern: "src/**"}
+  preventRootAdditions: false
+  protectOwnFiles: false
+"""
+
+
+def test_visualize_shows_what_each_rule_matches(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / ".fairlead.yaml").write_text(SHOWN)
+    for at in range(7):
+        (project / f"src/{at}.py").touch()
+
+    assert run("visualize") == 0
+
+    name = "  preToolUse"
+    assert capsys.readouterr().out.splitlines() == [
+        f"{project}/.fairlead.yaml",
+        f"{name}.uneditableFiles[0]  *.py: 7 files now",
+        *(f"      src/{at}.py" for at in range(5)),
+        "      and 2 more; --show-matches lists them",
+        f"{name}.uneditableFiles[1]  .env (action: warn, agent: coder): no file now",
+        f"{name}.toolUsageValidation[0]  block Bash with the command rm *",
+        f"{name}.toolUsageValidation[1]  block Write on src/**: 7 files now",
+        *(f"      src/{at}.py" for at in range(5)),
+        "      and 2 more; --show-matches lists them",
+        f"{name}.preventGeneratedFileEdits  changes to files with the mark of a generator are blocked",
+    ]
+
+
+def test_visualize_shows_one_rule_with_all_files(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / ".fairlead.yaml").write_text(SHOWN)
+    for at in range(7):
+        (project / f"src/{at}.py").touch()
+
+    assert run("visualize", ["--rule", "toolUsageValidation", "--show-matches"]) == 0
+    assert capsys.readouterr().out.splitlines()[3:] == [f"      src/{at}.py" for at in range(7)]
+
+    assert run("visualize", ["-r", "uneditableFiles", "--json"]) == 0
+    rules = json.loads(capsys.readouterr().out)
+    assert [(rule["setting"], rule["count"]) for rule in rules] == [
+        ("preToolUse.uneditableFiles[0]", 7),
+        ("preToolUse.uneditableFiles[1]", 0),
+    ]
+
+
+def test_visualize_names_the_rules_and_the_mistakes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert error_of(capsys, "visualize", ["--rule", "rm"]).startswith("no such rule: rm; the rules are uneditableFiles")
+    (project / ".fairlead.yaml").write_text("stop: {infinite: 1}\n")
+    assert "the number 1 for `stop.infinite`" in error_of(capsys, "visualize", [])

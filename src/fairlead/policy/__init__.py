@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._protected_files import ProtectedFiles, SearchRoot
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._template import render_policy, with_schema_header
+    from fairlead.policy.layers._matched_files import PatternMatches, matched_files
     from fairlead.policy.paths._gitignore import PatternList
     from fairlead.policy.paths._translate import PatternError
 
@@ -57,6 +58,7 @@ __all__ = [
     "Notifications",
     "PatternError",
     "PatternList",
+    "PatternMatches",
     "Plan",
     "Policy",
     "PolicyError",
@@ -81,6 +83,7 @@ __all__ = [
     "is_within_hours",
     "load_policy",
     "load_user_wide",
+    "matched_files",
     "merge_layers",
     "plan_commands",
     "read_document",
@@ -125,6 +128,7 @@ __getattr__ = lazy_exports(
         "guards._protected_files": ("ProtectedFiles", "SearchRoot"),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._template": ("render_policy", "with_schema_header"),
+        "layers._matched_files": ("PatternMatches", "matched_files"),
         "paths._gitignore": ("PatternList",),
         "paths._translate": ("PatternError",),
     },

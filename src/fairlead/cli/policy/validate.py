@@ -14,11 +14,13 @@ from fairlead.cli.support.screen import print_lines
 from fairlead.policy import (
     MAX_MISTAKES,
     Diagnostic,
+    PatternMatches,
     PolicyError,
     find_hints,
     find_layers,
     find_policy_files,
     load_policy,
+    matched_files,
     merge_layers,
     read_layer,
 )
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fairlead.policy import Layer, Policy
+
+
+_MAX_PATTERNS = 40
+"""The most patterns that are listed for a person."""
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -49,12 +55,14 @@ class Result(msgspec.Struct, frozen=True):
     """The single settings of `preToolUse` that are in force, by the files or by default."""
     warnings: tuple[str, ...] = ()
     """What keeps the files from being applied to events."""
+    patterns: tuple[PatternMatches, ...] = ()
+    """How many files each pattern matches now."""
 
 
 def check(target: str) -> Result:
     """Check a policy file, or the files that apply in a folder."""
     try:
-        layers = _layers(target)
+        layers = find_checked_layers(target)
         hints = tuple(hint for layer in layers for hint in find_hints(layer.file))
     except PolicyError as error:
         return Result(valid=False, mistakes=error.mistakes)
@@ -64,10 +72,12 @@ def check(target: str) -> Result:
         hints=hints,
         guards=tuple(_guards(layers)),
         warnings=_keep_last_good(target),
+        patterns=matched_files(layers, max_listed=0),
     )
 
 
-def _layers(target: str) -> Sequence[Layer]:
+def find_checked_layers(target: str) -> Sequence[Layer]:
+    """Return the policy of a file, or those that apply in a folder. Raise `PolicyError` if one is not valid."""
     if not os.path.isdir(target):
         if not os.path.lexists(target):
             raise PolicyError((Diagnostic(target, 0, 0, "no such file or folder; `fairlead init` writes a policy"),))
@@ -155,6 +165,18 @@ def to_text(result: Result) -> Iterator[str]:
         yield f"{checked.file}: valid: {amount}"
     if result.guards:
         yield f"in force beside the rules: {', '.join(result.guards)}"
+    for pattern in result.patterns[:_MAX_PATTERNS]:
+        yield f"  {pattern.setting}  {pattern.pattern}: {describe_count(pattern)}"
+    if len(result.patterns) > _MAX_PATTERNS:
+        yield f"  and {len(result.patterns) - _MAX_PATTERNS} more patterns, see --json"
+
+
+def describe_count(pattern: PatternMatches) -> str:
+    """Return how many files a pattern matches, in words."""
+    number = _plural(pattern.count, "file") if pattern.count else "no file"
+    if not pattern.complete:
+        number = f"{number} or more" if pattern.count else "no file among the first that were looked at"
+    return f"{number} now" + (f"; {pattern.hint}" if pattern.hint else "")
 
 
 def to_error_text(result: Result) -> Iterator[str]:

@@ -52,7 +52,7 @@ class ProtectedFiles:
         """The files of the policy itself."""
         self._rules = tuple(rule for rule in rules if rule.action == "block")
         self._any = PatternSet(rule.pattern for rule in self._rules)
-        self.roots = _search_roots(rule.pattern for rule in self._rules)
+        self.roots = search_roots(rule.pattern for rule in self._rules)
 
     def rule_for(self, path: str, agent: str | None = None) -> str | None:
         """Return the rule that keeps an agent from changing a file, by default any agent; `None` if none does."""
@@ -76,7 +76,8 @@ class ProtectedFiles:
         return None
 
 
-def _search_roots(patterns: Iterable[Pattern]) -> tuple[SearchRoot, ...]:
+def search_roots(patterns: Iterable[Pattern]) -> tuple[SearchRoot, ...]:
+    """Return the folders below which files can match one of the patterns."""
     prefixes: dict[str, set[tuple[str, ...]]] = {}
     for pattern in patterns:
         prefixes.setdefault(os.path.realpath(pattern.base.folder), set()).add(_literal_prefix(pattern))
