@@ -139,7 +139,10 @@ class Repository:
 
     def resolve(self, revisions: Sequence[str], kind: str = "commit") -> list[str | None]:
         """Return the id of each revision; `None` if there is none."""
-        found = self._look_up([f"{revision}^{{{kind}}}" for revision in revisions])
+        # Without a third parent, git 2.39 reads `stash@{0}^3^{commit}` as a date in the reflog: the stash itself.
+        found = self._look_up(
+            [name if "@{" in name and kind == "commit" else f"{name}^{{{kind}}}" for name in revisions]
+        )
         return [line[0] if len(line) > 1 and line[-1] == kind else None for line in found]
 
     def exist(self, revisions: Sequence[str]) -> bool:
