@@ -6,6 +6,7 @@ to stop, what a failure means, how outputs merge.
 
 from __future__ import annotations
 
+from collections.abc import Sequence  # noqa: TC003 - msgspec reads the annotation
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -16,7 +17,7 @@ from fairlead.hooks._hook import PHASES, Registered
 from fairlead.hooks._read_only import ReadOnlyDict, read_only
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator
 
 Outcome = Literal["allowed", "blocked", "failed", "timed out", "cancelled", "skipped"]
 
@@ -37,7 +38,7 @@ class HookResult(msgspec.Struct, frozen=True):
 
     output: HookOutput
     event: Event
-    runs: tuple[HookRun, ...] = ()
+    runs: Sequence[HookRun] = ()
 
     @property
     def blocked(self) -> bool:
@@ -65,7 +66,7 @@ class Called(msgspec.Struct, frozen=True):
 
 def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Registered, Event], Called, HookResult]:
     """Call hooks, already matched and in order, with the event."""
-    _freeze(event)
+    freeze(event)
     output = HookOutput.allow()
     runs: list[HookRun] = []
     stops_at_block = event.can_block or event.keeps_going
@@ -102,7 +103,7 @@ def _match(hook: Registered, event: Event) -> Called | Literal[False] | None:
         return Called(error=error)
 
 
-def _freeze(event: Event) -> None:
+def freeze(event: Event) -> None:
     """Make the tool's input read-only; it stays equal to what it was."""
     tool_input = getattr(event, "tool_input", None)
     if tool_input is not None and type(tool_input) is not ReadOnlyDict:

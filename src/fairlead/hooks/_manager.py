@@ -9,14 +9,15 @@ import msgspec
 
 from fairlead.errors import PayloadError, RegistrationError
 from fairlead.events import Event, HookEvent, HookOutput
-from fairlead.hooks._call import OBSERVE, HookResult, HookRun, call_hooks, describe
+from fairlead.hooks._call import OBSERVE, Called, HookResult, HookRun, call_hooks, describe
 from fairlead.hooks._context import HookContext
 from fairlead.hooks._hook import DEFAULT_TIMEOUT, PHASES, Answer, Hook, Phase, Registered, checked, event_types, seconds
 from fairlead.hooks._limits import time_left
-from fairlead.hooks._sync import call_sync
+from fairlead.hooks._quick import Silence, call_quickly, is_quick
+from fairlead.hooks._sync import call_sync, settled
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
     from typing import Unpack
 
     from fairlead.hooks._match import Matcher
@@ -29,6 +30,7 @@ R = TypeVar("R", bound="Answer | Awaitable[Answer]")
 
 _MAX_PLANS = 4096
 _REWRITE = PHASES.index("rewrite")
+_NO_OPINION = HookOutput()
 
 
 class HookOptions(TypedDict, total=False):
@@ -85,6 +87,19 @@ class Decorator(Protocol[E]):
     def __call__(self, function: Callable[[E], R]) -> Callable[[E], R]: ...
 
 
+class _Plan:
+    """The hooks of an event, in order."""
+
+    __slots__ = ("calls", "hooks", "quick_timeout")
+
+    def __init__(self, hooks: Iterable[Registered]) -> None:
+        self.hooks = tuple(hooks)
+        self.calls = tuple(hook.call for hook in self.hooks)
+        timeouts = {hook.timeout for hook in self.hooks}
+        self.quick_timeout = timeouts.pop() if len(timeouts) == 1 and all(map(is_quick, self.hooks)) else None
+        """The timeout of each of them, if all are quick and have the same."""
+
+
 class _Plans:
     """The hooks in order, and a cache of those that match an event type and subject. Replaced at each registration."""
 
@@ -92,13 +107,13 @@ class _Plans:
 
     def __init__(self, hooks: tuple[Registered, ...]) -> None:
         self.hooks = hooks
-        self.known: dict[tuple[type[Event], str], tuple[Registered, ...]] = {}
+        self.known: dict[tuple[type[Event], str], _Plan] = {}
 
-    def for_event(self, event: Event) -> tuple[Registered, ...]:
+    def for_event(self, event: Event) -> _Plan:
         key = type(event), event.subject
         plan = self.known.get(key)
         if plan is None:
-            plan = tuple(h for h in self.hooks if isinstance(event, h.events) and _may_match(h, event))
+            plan = _Plan(h for h in self.hooks if isinstance(event, h.events) and _may_match(h, event))
             if len(self.known) >= _MAX_PLANS:
                 self.known = {}
             self.known[key] = plan
@@ -222,7 +237,7 @@ class HookManager:
 
     async def fire(self, event: Event, ctx: HookContext | None = None) -> HookResult:
         """Call every hook that matches the event, in order, and return the merged result."""
-        plan = self._plans.for_event(event)
+        plan = self._plans.for_event(event).hooks
         if not plan:
             return HookResult(HookOutput.allow(), event)
         from fairlead.hooks._async import call_async
@@ -240,15 +255,30 @@ class HookManager:
     def fire_sync(self, event: Event, ctx: HookContext | None = None) -> HookResult:
         """Fire an event as `fire` does, without an event loop; imports no asyncio unless a hook is async."""
         plan = self._plans.for_event(event)
-        if not plan:
-            return HookResult(HookOutput.allow(), event)
+        if not plan.hooks:
+            return HookResult(_NO_OPINION, event)
         ctx = ctx or _context_of(event)
+        if plan.quick_timeout is None or ctx.deadline is not None:
+            return self._call_rest(plan.hooks, event, ctx, None)
+        timeout = min(plan.quick_timeout, self.timeout)
+        times, called = call_quickly(plan.calls, event, ctx, timeout)
+        silent = Silence(plan.hooks, times)
+        if len(times) > len(plan.hooks):
+            return HookResult(_NO_OPINION, event, silent)
+        first = None if called is None else settled(called, ctx, timeout)
+        result = self._call_rest(plan.hooks[len(silent) :], event, ctx, first)
+        return msgspec.structs.replace(result, runs=(*silent, *result.runs))
+
+    def _call_rest(
+        self, plan: tuple[Registered, ...], event: Event, ctx: HookContext, called: Called | None
+    ) -> HookResult:
+        """Call the hooks that are left; `called` is what came of the first of them, if it was called."""
         calls = call_hooks(plan, event)
         try:
             hook, current = next(calls)
             while True:
-                called = call_sync(hook, current, ctx, time_left(hook, ctx, self.timeout))
-                hook, current = calls.send(called)
+                called = called or call_sync(hook, current, ctx, time_left(hook, ctx, self.timeout))
+                (hook, current), called = calls.send(called), None
         except StopIteration as stop:
             return _reported(stop.value, plan)
 

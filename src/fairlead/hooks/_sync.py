@@ -37,13 +37,31 @@ def call_sync(hook: Registered, event: Event, ctx: HookContext, timeout: float) 
     return Called(answer, error, perf_counter() - start)
 
 
+def settled(called: Called, ctx: HookContext, timeout: float) -> Called:
+    """Return the result of a call; if its answer is awaitable, await it first."""
+    if not hasattr(called.answer, "__await__"):
+        return called
+    start = perf_counter()
+    try:
+        answer, error = _await_in_worker(called.answer, with_deadline(ctx, timeout), timeout), None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        answer, error = None, as_failure(raised)
+    return Called(answer, error, called.seconds + perf_counter() - start)
+
+
 def _call(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
     if (hook.inline or hook.keeps_deadline) and not hook.is_async:
         answer: Any = hook.call(event, ctx)
         if not hasattr(answer, "__await__"):
             return answer
-        return _in_worker(lambda own: _awaited(answer, own, timeout), ctx, timeout)
+        return _await_in_worker(answer, ctx, timeout)
     return _in_worker(lambda own: _settled(hook.call(event, own), own, timeout), ctx, timeout)
+
+
+def _await_in_worker(answer: Any, ctx: HookContext, timeout: float) -> Any:
+    return _in_worker(lambda own: _awaited(answer, own, timeout), ctx, timeout)
 
 
 def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: float) -> Any:
