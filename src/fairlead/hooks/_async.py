@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.hooks._context import HookContext
     from fairlead.hooks._hook import Registered
+    from fairlead.hooks._quick import Stepped
 
 
 async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
@@ -37,16 +38,36 @@ async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: 
                     answer = await _bounded(_resumed(running, waits_for), ctx, timeout)
             else:
                 answer = await _call_sync(hook, event, ctx, timeout)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            error = HookFailure("it was cancelled by its own code")
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
-            error = as_failure(raised)
+            error = _as_failure(raised)
     return Called(answer, error, perf_counter() - start)
+
+
+async def finish_async(stepped: Stepped, ctx: HookContext, timeout: float) -> Called:
+    """Return the result of an async hook that the quick way has called, and that has not returned at once."""
+    if stepped.raised is not None:
+        return Called(None, _as_failure(stepped.raised), stepped.seconds)
+    if stepped.running is None:
+        return Called(stepped.answer, None, stepped.seconds)
+    start, answer, error = perf_counter(), None, None
+    try:
+        rest = _resumed(stepped.running, stepped.answer)
+        answer = await _bounded(rest, with_deadline(ctx, timeout), timeout)
+    except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        error = _as_failure(raised)
+    return Called(answer, error, stepped.seconds + perf_counter() - start)
+
+
+def _as_failure(raised: BaseException) -> Exception:
+    """Convert what a hook raised into an `Exception`; raise it again if it is meant for the caller."""
+    if isinstance(raised, asyncio.CancelledError):
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise raised
+        return HookFailure("it was cancelled by its own code")
+    if isinstance(raised, KeyboardInterrupt | GeneratorExit):
+        raise raised
+    return as_failure(raised)
 
 
 @coroutine

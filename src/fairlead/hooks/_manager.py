@@ -13,7 +13,7 @@ from fairlead.hooks._call import OBSERVE, Called, HookResult, HookRun, call_hook
 from fairlead.hooks._context import HookContext
 from fairlead.hooks._hook import DEFAULT_TIMEOUT, PHASES, Answer, Hook, Phase, Registered, checked, event_types, seconds
 from fairlead.hooks._limits import time_left
-from fairlead.hooks._quick import Silence, call_quickly, is_quick
+from fairlead.hooks._quick import Silence, call_quickly, is_quick, is_quick_async, step_quickly
 from fairlead.hooks._sync import call_sync, settled
 
 if TYPE_CHECKING:
@@ -90,14 +90,17 @@ class Decorator(Protocol[E]):
 class _Plan:
     """The hooks of an event, in order."""
 
-    __slots__ = ("calls", "hooks", "quick_timeout")
+    __slots__ = ("async_timeout", "calls", "hooks", "quick_timeout")
 
     def __init__(self, hooks: Iterable[Registered]) -> None:
         self.hooks = tuple(hooks)
         self.calls = tuple(hook.call for hook in self.hooks)
         timeouts = {hook.timeout for hook in self.hooks}
-        self.quick_timeout = timeouts.pop() if len(timeouts) == 1 and all(map(is_quick, self.hooks)) else None
+        shared = timeouts.pop() if len(timeouts) == 1 else None
+        self.quick_timeout = shared if all(map(is_quick, self.hooks)) else None
         """The timeout of each of them, if all are quick and have the same."""
+        self.async_timeout = shared if all(map(is_quick_async, self.hooks)) else None
+        """The same, if all are async."""
 
 
 class _Plans:
@@ -237,18 +240,35 @@ class HookManager:
 
     async def fire(self, event: Event, ctx: HookContext | None = None) -> HookResult:
         """Call every hook that matches the event, in order, and return the merged result."""
-        plan = self._plans.for_event(event).hooks
-        if not plan:
-            return HookResult(HookOutput.allow(), event)
+        plan = self._plans.for_event(event)
+        if not plan.hooks:
+            return HookResult(_NO_OPINION, event)
+        ctx = ctx or _context_of(event)
+        if plan.async_timeout is None or ctx.deadline is not None:
+            return await self._await_rest(plan.hooks, event, ctx, None)
+        timeout = min(plan.async_timeout, self.timeout)
+        times, stepped = step_quickly(plan.calls, event, ctx, timeout)
+        silent = Silence(plan.hooks, times)
+        if len(times) > len(plan.hooks):
+            return HookResult(_NO_OPINION, event, silent)
+        from fairlead.hooks._async import finish_async
+
+        first = None if stepped is None else await finish_async(stepped, ctx, timeout)
+        result = await self._await_rest(plan.hooks[len(silent) :], event, ctx, first)
+        return msgspec.structs.replace(result, runs=(*silent, *result.runs))
+
+    async def _await_rest(
+        self, plan: tuple[Registered, ...], event: Event, ctx: HookContext, called: Called | None
+    ) -> HookResult:
+        """Call the hooks that are left; `called` is what came of the first of them, if it was called."""
         from fairlead.hooks._async import call_async
 
-        ctx = ctx or _context_of(event)
         calls = call_hooks(plan, event)
         try:
             hook, current = next(calls)
             while True:
-                called = await call_async(hook, current, ctx, time_left(hook, ctx, self.timeout))
-                hook, current = calls.send(called)
+                called = called or await call_async(hook, current, ctx, time_left(hook, ctx, self.timeout))
+                (hook, current), called = calls.send(called), None
         except StopIteration as stop:
             return _reported(stop.value, plan)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
@@ -82,9 +82,32 @@ class QuickRun(NamedTuple):
     """What came of the next hook; `None` if it was not called."""
 
 
+class Stepped(NamedTuple):
+    """An async hook that was called: what it returned, raised, or waits for."""
+
+    running: Any = None
+    """Its coroutine, if it waits for `answer`."""
+    answer: Any = None
+    raised: BaseException | None = None
+    seconds: float = 0.0
+
+
+class QuickSteps(NamedTuple):
+    """How far the quick way through async hooks went."""
+
+    times: list[float]
+    stepped: Stepped | None = None
+    """What came of the next hook; `None` if it was not called."""
+
+
 def is_quick(hook: Registered) -> bool:
     """Return whether a hook can be called directly: it needs no thread, no event loop, and no test of the event."""
     return hook.on_subject and not hook.is_async and (hook.inline or hook.keeps_deadline)
+
+
+def is_quick_async(hook: Registered) -> bool:
+    """Return whether a hook can be called directly in an event loop: it is async, and needs no test of the event."""
+    return hook.on_subject and hook.is_async
 
 
 def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeout: float) -> QuickRun:
@@ -112,3 +135,37 @@ def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
             silence = answer  # many hooks return the same object
         times.append(now)
     return QuickRun(times)
+
+
+def step_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeout: float) -> QuickSteps:
+    """Call the functions of async hooks that have the same timeout, up to the first that waits or says something.
+
+    A coroutine that does not wait ends with its first step; it needs no timer.
+    """
+    freeze(event)
+    now = perf_counter()
+    times = [now]
+    computed, own = now, msgspec.structs.replace(ctx, deadline=monotonic() + timeout)
+    token, silence = ctx.cancellation, None
+    for call in calls:
+        if token.cancelled:
+            return QuickSteps(times)
+        if now - computed > _MAX_AGE:
+            computed, own = now, msgspec.structs.replace(ctx, deadline=monotonic() + timeout)
+        running: Any = None
+        try:
+            running = call(event, own)
+            waits_for = running.send(None)
+        except StopIteration as stop:
+            answer = stop.value
+        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+            return QuickSteps(times, Stepped(raised=raised, seconds=perf_counter() - now))
+        else:
+            return QuickSteps(times, Stepped(running, waits_for, None, perf_counter() - now))
+        last, now = now, perf_counter()
+        if answer is not None and answer is not silence:
+            if answer != _NO_OPINION:
+                return QuickSteps(times, Stepped(None, answer, None, now - last))
+            silence = answer
+        times.append(now)
+    return QuickSteps(times)
