@@ -130,7 +130,7 @@ class Collector:
             file = FileAccess(
                 join_folder(at, path), access.mode, program, is_glob(word) or folder.glob, access.below, at,
                 None if target is None else join_folder(at, target), folder.unless, access.if_exists, access.selection,
-                access.makes_folder, None if source is None else join_folder(at, source),
+                access.makes_folder, None if source is None else join_folder(at, source), access.literal,
             )  # fmt: skip
             collected[self._of_script(file) if self.running else file] = None
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._collector import UNKNOWN_FOLDERS, change_folder, join_folder, word_path
-from fairlead.policy.bash._expansion import WORDS, Expander, Scope
+from msgspec import structs
+
+from fairlead.policy.bash._builtins import BUILTINS, NO_INPUT, BuiltinAnalyser, Input
+from fairlead.policy.bash._collector import change_folder
+from fairlead.policy.bash._expansion import WORDS, Scope
 from fairlead.policy.bash._types import SimpleCommand
-from fairlead.policy.bash._words import as_value, is_glob, is_unknown, plain, quote
+from fairlead.policy.bash._words import is_glob, is_unknown, plain
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -22,7 +25,6 @@ from fairlead.policy.bash.programs._calls import (
     RunScript,
     Unpack,
     basename,
-    parse_options,
 )
 from fairlead.policy.bash.programs._outputs import PRODUCERS, Output, output_of
 from fairlead.policy.bash.programs._table import PROGRAMS
@@ -36,16 +38,10 @@ if TYPE_CHECKING:
     from fairlead.policy.bash._collector import Collector
 
 _VERSION: Final = re.compile(r"[\d.]+$")
-_ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)(?:\[[^]]*\])?(\+?)=(.*)", re.DOTALL)
-_SETTERS: Final = {"read", "shift", "set", "alias", "mapfile", "readarray", "getopts", "printf", "let", "unset", "wait"}
-_CHANGE_FOLDER: Final = frozenset({"cd", "pushd", "chdir"})
-_BUILTINS: Final = _CHANGE_FOLDER | _SETTERS | {"popd", "source", "."}
-"""Commands that change the shell itself."""
 _SAME_SHELL: Final = {"eval", "trap"}
 _SYSTEM_FOLDERS: Final = ("/bin/", "/usr/", "/sbin/", "/opt/", "/nix/", "/snap/", "/Library/")
-_MAX_VALUES: Final = 64
-_MAX_LENGTH: Final = 20_000
-"""Characters of all values of a variable: `x=$x$x` doubles them each time."""
+_RUN_INPUT: Final = frozenset({"git", "xargs", "parallel", "ed", "ex", "psql", "mysql", "gdb", "tclsh"})
+"""Programs whose input says what they do."""
 _MAX_RUN_DEPTH: Final = 12
 REDIRECTS: Final = {"file_redirect", "heredoc_redirect", "herestring_redirect"}
 
@@ -54,33 +50,23 @@ class TooComplex(Exception):
     """The command is too long or nested too deep."""
 
 
-class Input(NamedTuple):
-    """The input of a command, and arguments that the parser places behind a redirection."""
-
-    text: str | None = None
-    piped: bool = False
-    words: tuple[Node, ...] = ()
-    output: Output | None = None
-    """What is known of the output that comes from another command."""
-    file: str | None = None
-    """The file that it comes from."""
-
-
-NO_INPUT: Final = Input()
-
-
-class CommandAnalyser(Expander):
+class CommandAnalyser(BuiltinAnalyser):
     """Analyses simple commands; a subclass walks the scripts that they run."""
 
     def __init__(self, source: bytes, collector: Collector, scope: Scope) -> None:
-        super().__init__(source, scope)
-        self.collector = collector
+        super().__init__(source, collector, scope)
         self.runs = 0
+        self.calling: list[str] = []
+        """The functions whose bodies are walked."""
         self.output: Output | None = None
         """What is known of the output of the last command."""
 
     def script(self, text: str, *, same_shell: bool, args: tuple[str, ...] = ()) -> None:
         """Walk a script that the command runs."""
+        raise NotImplementedError
+
+    def file_text(self, word: str) -> str | None:
+        """Return the text of a file; `None` if it is not known."""
         raise NotImplementedError
 
     def statement(self, node: Node, stdin: Input = NO_INPUT) -> None:
@@ -154,7 +140,7 @@ class CommandAnalyser(Expander):
         texts = tuple(words if "".join(words).isascii() else map(plain, words))
         self.collector.add_command(SimpleCommand(texts, implied))
         self.output = None
-        if texts[0] in self.scope.functions:
+        if texts[0] in self.scope.functions and texts[0] not in self.calling:
             self.call_function(texts[0], words[1:], stdin)
             return
         if texts[0] in self.scope.aliases:
@@ -166,8 +152,8 @@ class CommandAnalyser(Expander):
         args = words[1:]
         if "/" in words[0]:
             self._run_program_file(words[0], args)
-        if program in _BUILTINS:
-            self._apply_builtin(program, args, stdin)
+        if program in BUILTINS:
+            self.apply_builtin(program, args, stdin)
         if handler is None:
             self._unknown_program(program, args)
         call = ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin), self.scope.variables, stdin.file)
@@ -175,6 +161,8 @@ class CommandAnalyser(Expander):
 
     def _known(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
         """Collect the effects of a call, and what is known of its output."""
+        if stdin.file is not None and call.program in _RUN_INPUT:
+            call = structs.replace(call, stdin=self.file_text(stdin.file))
         effects = handler(call)
         if effects:
             self.apply_effects(effects, call.program, stdin)
@@ -232,8 +220,10 @@ class CommandAnalyser(Expander):
                 self.collector.add_unknown(effect.text)
 
     def _code(self, code: RunCode, stdin: Input) -> None:
-        from fairlead.policy.bash.programs._inline_code import code_effects  # its expressions take time to compile
+        from fairlead.policy.bash.programs._code import code_effects, reads_environment  # takes time to compile
 
+        if self.scope.exported and reads_environment(code.text):
+            code = code._replace(operands=[*code.operands, *self.scope.exported.values()])
         self.apply_effects(code_effects(code), code.language, stdin)
 
     def _run(self, run: RunCommand, stdin: Input) -> None:
@@ -245,8 +235,8 @@ class CommandAnalyser(Expander):
             self.scope.folders = change_folder(self.scope.folders, run.folder)
         for variable in run.variables:
             name, _, value = variable.partition("=")
-            self.scope.exported[name] = value
-            self._assign(name, [value], added=False, indexed=False)
+            self.export(name, value)
+            self.assign(name, [value], added=False, indexed=False)
         self.call(run.words, stdin, implied=run.implied)
         self.scope.leave_subshell(saved)
         self.runs -= 1
@@ -254,125 +244,6 @@ class CommandAnalyser(Expander):
     def call_function(self, name: str, args: list[str], stdin: Input) -> None:
         """Walk the body of a function that the command defines."""
         raise NotImplementedError
-
-    def set_arguments(self, args: Iterable[str]) -> None:
-        """Set `$1` and the following, `$@` and `$*`."""
-        variables = self.scope.variables
-        values = [None if is_unknown(word) else as_value(word) for word in args]
-        for name in [name for name in variables if name.isdigit()]:
-            del variables[name]
-        variables.update({str(at): None if value is None else (value,) for at, value in enumerate(values, 1)})
-        known = tuple(value for value in values if value is not None)
-        variables["@"] = variables["*"] = known if len(known) == len(values) <= _MAX_VALUES else None
-
-    def _apply_builtin(self, program: str, args: list[str], stdin: Input) -> None:
-        """Apply a command that changes the shell itself."""
-        if program in _CHANGE_FOLDER:
-            self._change_folder(
-                [arg for arg in args if arg == "-" or not arg.startswith(("-", "+"))], pushed=program == "pushd"
-            )
-        elif program == "popd":
-            self.scope.folders = self.scope.stack.pop() if self.scope.stack else UNKNOWN_FOLDERS
-        elif program == "read":
-            self._read(args, stdin)
-        elif program == "shift":
-            self._shift()
-        elif program == "alias":
-            self._define_aliases(args)
-        elif program == "set":
-            self.set_arguments(args[args.index("--") + 1 :] if "--" in args else ())
-        elif program in _SETTERS:
-            self._set_unknown(args)
-        elif program in {"source", "."} and self.collector.context is None:
-            self._set_unknown(list(self.scope.variables))
-
-    def _change_folder(self, targets: list[str], *, pushed: bool) -> None:
-        scope, before = self.scope, self.scope.folders
-        if pushed:
-            scope.stack.append(before)
-        target = targets[0] if targets else "~"
-        if target == "-":
-            scope.folders = scope.previous or UNKNOWN_FOLDERS
-        else:
-            scope.folders = change_folder(before, target)
-            scope.entered = join_folder(before[0].path, word_path(target)) if len(before) == 1 else None
-        scope.previous = before
-
-    def _read(self, args: list[str], stdin: Input) -> None:
-        """Apply `read NAME`, whose value is known if its input is."""
-        names = parse_options(args, "adeinNptu").operands
-        self._set_unknown(names or ["REPLY"])
-        if stdin.text is not None:
-            values = tuple(quote(line.strip()) for line in stdin.text.splitlines() if line.strip())
-        else:
-            values = stdin.output.words if stdin.output and not stdin.output.only_first else ()
-        if len(names) <= 1 and 0 < len(values) <= _MAX_VALUES:
-            self.scope.variables[plain(names[0]) if names else "REPLY"] = tuple(map(as_value, values))
-
-    def _define_aliases(self, args: list[str]) -> None:
-        for name, equals, value in (arg.partition("=") for arg in args):
-            if equals and value:
-                self.scope.aliases[plain(name)] = [quote(part) for part in plain(value).split()]
-
-    def _shift(self) -> None:
-        """Apply `shift`: each argument may be any of them."""
-        variables = self.scope.variables
-        every = variables.get("@")
-        variables.update(dict.fromkeys([name for name in variables if name.isdigit()], every))
-
-    def _set_unknown(self, names: list[str]) -> None:
-        for name in names:
-            if plain(name).isidentifier():
-                self.scope.variables[plain(name)] = None
-
-    def assignment(self, node: Node, _: Input, *, exported: bool = False) -> None:
-        """Apply `NAME=value`."""
-        name = node.children[0]
-        self.walk_substitutions(name)
-        while name.type == "subscript":
-            name = name.children[0]
-        sign, rest = node.children[1].type, node.children[2:]
-        if rest and rest[0].type == "array":
-            values = self.words([child for child in rest[0].children if child.type in WORDS])
-            self._assign(self.text(name), values, added=True if sign == "+=" else None, indexed=True)
-        else:
-            value = self.joined(rest)
-            if exported:
-                self.scope.exported[self.text(name)] = value
-            self._assign(self.text(name), [value], added=sign == "+=", indexed=node.children[0] != name)
-
-    def _assign(self, name: str, words: list[str], *, added: bool | None, indexed: bool) -> None:
-        self.collector.assigned[name] = None
-        variables = self.scope.variables
-        old = variables.get(name, ())
-        new: tuple[str, ...] | None = tuple(map(as_value, words))
-        if any(map(is_unknown, words)) or (added and not indexed and not old):
-            new = None
-        elif added and not indexed:
-            new = tuple(value + text for value in old or () for text in new or ())
-        elif (indexed and added is not None) or not self.scope.certain:
-            new = None if old is None else tuple(dict.fromkeys(old + (new or ())))
-        too_much = new is None or len(new) > _MAX_VALUES or sum(map(len, new)) > _MAX_LENGTH
-        variables[name] = None if too_much else new
-
-    def declaration(self, node: Node, stdin: Input) -> None:
-        """Apply `export NAME=value`, `declare`, `local`, `readonly` or `unset`."""
-        words = [self.text(node.children[0])]
-        exports = words[0] in {"export", "declare", "typeset"}
-        for child in node.children[1:]:
-            if child.type == "variable_assignment":
-                self.assignment(child, stdin, exported=exports)
-                words.append(self.text(child))
-            elif child.type in WORDS:
-                words += self.words([child])
-            else:
-                words.append(self.text(child))
-        self.collector.add_command(SimpleCommand(tuple(map(plain, words))))
-        if words[0] == "unset" or any(word.startswith("-") and "n" in word for word in words):
-            self._set_unknown([word.partition("=")[0] for word in words[1:]])
-        for match in filter(None, map(_ASSIGNED.fullmatch, words[1:])):
-            if match[1] not in self.scope.variables:
-                self._assign(match[1], [match[3]], added=match[2] == "+", indexed=False)
 
 
 def _find_program(word: str) -> tuple[str, Program | None]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from tree_sitter import Language, Parser
 
+from fairlead.policy.bash._builtins import NO_INPUT, Input
 from fairlead.policy.bash._collector import Collector, merge_folders
-from fairlead.policy.bash._commands import NO_INPUT, REDIRECTS, Input, TooComplex
+from fairlead.policy.bash._commands import REDIRECTS, TooComplex
 from fairlead.policy.bash._expansion import WORDS, Scope
 from fairlead.policy.bash._scripts import PRIVATE, ScriptAnalyser, is_too_long
 from fairlead.policy.bash._words import TooManyWords, as_value, is_unknown
@@ -95,8 +96,6 @@ class Interpreter(ScriptAnalyser):
         super().__init__(command.encode("utf-8", "replace"), collector, scope)
         self.depth = depth
         self.level = 0
-        self.calling: list[str] = []
-        """The functions whose bodies are walked."""
 
     def run(self) -> None:
         """Walk the whole script."""
@@ -147,6 +146,7 @@ class Interpreter(ScriptAnalyser):
     def script(self, text: str, *, same_shell: bool, args: tuple[str, ...] = ()) -> None:
         """Walk a script that this one runs; only `eval` and `trap` run it in the same shell."""
         inner = Interpreter(text, self.collector, self.scope, self.depth + 1)
+        inner.calling = self.calling
         if same_shell:
             inner.run()
             return
@@ -223,7 +223,7 @@ class Interpreter(ScriptAnalyser):
 
     def call_function(self, name: str, args: list[str], stdin: Input) -> None:
         """Walk the body of a function that the command defines, with the arguments of the call."""
-        if name in self.calling or len(self.calling) >= _MAX_SCRIPT_DEPTH:
+        if len(self.calling) >= _MAX_SCRIPT_DEPTH:
             return
         analyser, body = self.scope.functions[name]
         variables = self.scope.variables
@@ -231,7 +231,9 @@ class Interpreter(ScriptAnalyser):
         self.set_arguments(args)
         self.calling.append(name)
         if isinstance(analyser, Interpreter):
+            saved_calling, analyser.calling = analyser.calling, self.calling
             analyser.statement(body, stdin)
+            analyser.calling = saved_calling
         self.calling.pop()
         for key in [key for key in variables if key.isdigit() or key in {"@", "*"}]:
             del variables[key]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._commands import NO_INPUT, CommandAnalyser, Input
+from fairlead.policy.bash._builtins import NO_INPUT, Input
+from fairlead.policy.bash._commands import CommandAnalyser
 from fairlead.policy.bash._expansion import WORDS
 from fairlead.policy.bash._words import plain
 from fairlead.policy.bash.programs._calls import Access

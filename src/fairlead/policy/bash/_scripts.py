@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from fairlead.policy.bash._commands import Input
+    from fairlead.policy.bash._builtins import Input
     from fairlead.policy.bash._context import AnalysisContext
 
 MAX_SCRIPT_LENGTH: Final = 64 * 1024
@@ -254,6 +254,14 @@ class ScriptAnalyser(RedirectAnalyser):
         found = [member_names(unpack.kind, path, context) for path in self._paths(unpack.word)]
         return next((names for names in found if names is not None), None)
 
+    def file_text(self, word: str) -> str | None:
+        """Return the text of a file that a command reads, from the disk or as the same command writes it."""
+        context = self.collector.context
+        if context is None or is_unknown(word):
+            return None
+        written = (self.collector.texts.get(context.absolute(path)) for path in self._paths(word))
+        return next((text for text in written if text is not None), None) or self._included(plain(word))
+
     def note_output(self, body: Node, redirects: list[Node], stdin: Input) -> None:
         """Record the text that `cat`, `echo` or `printf` writes to a file, which a later command may run."""
         name = self.text(body.children[0])
@@ -318,7 +326,7 @@ def _formatted(args: list[str]) -> str:
 
 def _known(text: str, language: str, args: list[str]) -> Iterator[Effect]:
     """Yield the effects of code in a file, without what is not known: it cannot be told from what any code does."""
-    from fairlead.policy.bash.programs._inline_code import code_effects  # its expressions take time to compile
+    from fairlead.policy.bash.programs._code import code_effects  # its expressions take time to compile
 
     for effect in code_effects(RunCode(language, text, args)):
         if not isinstance(effect, UnknownEffect):

@@ -52,6 +52,8 @@ class FileAccess(msgspec.Struct, frozen=True):
     """What is written is a folder, which is no new file."""
     copy_of: str | None = None
     """What is written is a copy of this: a folder, if this is one."""
+    literal: bool = False
+    """The path stands in code, and matters only if a rule protects it."""
     script: str | None = None
     """The script that accesses it; `None`: the command itself."""
     tracked: bool = False

@@ -143,7 +143,7 @@ class BashGuard:
             return blocked
         writes = access.mode in {"write", "create"}
         adds = writes and not self._makes_folder(evaluation, access)
-        if access.tracked:  # a build writes new and generated files; only those that a rule names are protected
+        if access.tracked or access.literal:  # a build writes new files, and most literals are none
             blocked = self._files.uneditable.check(evaluation, target)
         else:
             blocked = self._files.check_edit(evaluation, target, adds=adds, writes=writes)

@@ -48,6 +48,8 @@ class Access(msgspec.Struct, frozen=True):
     """The access only happens if the file exists: the word may name something else."""
     selection: Selection = ALL_FILES
     """With `below`: which of the files are accessed."""
+    literal: bool = False
+    """The word stands in code, and matters only if a rule protects the file that it names."""
     makes_folder: bool = False
     """What is written is a folder, which is no new file."""
     copy_of: str | None = None

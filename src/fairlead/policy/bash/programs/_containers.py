@@ -80,7 +80,8 @@ def _container(args: list[str]) -> Iterator[Effect]:
     entry = opts.values("entrypoint")
     folder = next((_on_host(word, mounts) for word in opts.values("w", "workdir")), None)
     if mounts and (command or entry):
-        yield RunCommand([*entry, *command], folder if folder in mounts else "/nonexistent")
+        # the image decides where the command starts: most likely in what is mounted
+        yield RunCommand([*entry, *command], folder if folder in mounts else next(iter(mounts)))
 
 
 def _mounts(opts: Options) -> Iterator[tuple[str, str]]:
@@ -103,7 +104,7 @@ def _on_host(word: str, mounts: dict[str, str]) -> str:
         at = inside.partition(":")[0].rstrip("/")
         if at:
             pattern = rf"(?<![\w./-]){re.escape(at)}(?=/|$|[^\w.-])"
-            word = re.sub(pattern, host.rstrip("/").replace("\\", r"\\"), word)
+            word = re.sub(pattern, (host.rstrip("/") or "/").replace("\\", r"\\"), word)
     return word
 
 

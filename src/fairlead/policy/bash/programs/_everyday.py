@@ -21,7 +21,20 @@ WITHOUT_FILES: Final = frozenset(
     {
         *(":", "[", "[[", "alias", "basename", "bg", "break", "cal", "caller", "cd", "chdir", "clear", "compgen"),
         *("continue", "declare", "df", "dig", "dirname", "dirs", "disown", "dmesg", "du", "echo", "exit", "export"),
-        *("expr", "factor", "false", "fg", "free", "getconf", "getopts", "groups", "help", "history", "host"),
+        *(
+            "expr",
+            "factor",
+            "fairlead",
+            "false",
+            "fg",
+            "free",
+            "getconf",
+            "getopts",
+            "groups",
+            "help",
+            "history",
+            "host",
+        ),
         *("hostname", "id", "jobs", "kill", "killall", "let", "local", "locale", "lscpu", "lsof", "man", "nproc"),
         *("nslookup", "pgrep", "ping", "pkill", "popd", "printenv", "printf", "ps", "pushd", "pwd", "read"),
         *("readlink", "readonly", "realpath", "return", "seq", "set", "shift", "sleep", "stty", "sync", "test"),
@@ -57,7 +70,7 @@ CHECKERS: Final = frozenset(
         *("nvm", "pyenv", "rbenv", "volta", "corepack", "asdf", "mise"),
         # servers
         *("uvicorn", "gunicorn", "hypercorn", "flask", "django-admin", "celery", "streamlit", "serve", "http-server"),
-        *("fairlead", "docker-compose"),
+        "docker-compose",
     }
 )  # fmt: skip
 """Programs that read or build what they are given, and write only their own outputs."""

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from fairlead.policy.bash.programs._calls import Effect, Program, ProgramCall
 
 INLINE_CODE_PROGRAMS: Final = (
-    *("python", "pypy", "perl", "ruby", "node", "nodejs", "bun", "php", "lua", "osascript", "Rscript"),
+    *("python", "pypy", "perl", "ruby", "node", "nodejs", "bun", "php", "lua", "osascript", "Rscript", "deno", "tclsh"),
+    *("expect", "guile", "julia", "luajit", "elixir", "raku", "groovy", "scala"),
+    *("psql", "mysql", "gdb", "lldb", "emacs"),
     *("sed", "gsed", "awk", "gawk", "mawk", "nawk"),
 )
 
