@@ -14,7 +14,13 @@ LONG = ("test_bench.py", "e2e/", "daemon/test_attention.py")
 
 
 def pytest_configure() -> None:
-    """Restore the default handlers of signals. In the background (`nohup make test &`) a shell ignores some of them."""
+    """Set up the process.
+
+    Commands that are left to a person would see the variables of an agent that runs the tests. In the background
+    (`nohup make test &`) a shell ignores some signals: their default handlers are restored.
+    """
+    for name in ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID"):
+        os.environ.pop(name, None)
     for number, handler in (
         (signal.SIGINT, signal.default_int_handler),
         (signal.SIGHUP, signal.SIG_DFL),

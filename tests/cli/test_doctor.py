@@ -134,7 +134,7 @@ def test_without_a_daemon_every_hook_still_answers(stopped: Installation) -> Non
 
 
 def test_nothing_is_installed(running: Installation) -> None:
-    running.home.fairlead("hooks", "uninstall")
+    running.home.fairlead("hooks", "uninstall", "--yes")
 
     done = running.home.fairlead("doctor")
 

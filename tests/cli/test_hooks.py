@@ -111,11 +111,11 @@ def test_uninstall_gives_back_the_file(home: Path, printed: Printed) -> None:
     user_file(home).write_text('{"model": "opus"}')
     run_hooks(["install", *NEWEST])
     assert "  the previous file is kept as ~/fairlead/installs/claude-" in printed()[0]
-    assert run_hooks(["uninstall"]) == 0
+    assert run_hooks(["uninstall", "--yes"]) == 0
     end = "29 events; the file is as it was before, byte for byte"
     assert printed()[0] == f"removed from ~/home/.claude/settings.json: {end}\n"
     assert user_file(home).read_text() == '{"model": "opus"}'
-    assert run_hooks(["uninstall"]) == 0
+    assert run_hooks(["uninstall", "--yes"]) == 0
     assert printed()[0] == "nothing to do: ~/home/.claude/settings.json contains nothing of Fairlead's\n"
 
 
@@ -124,7 +124,7 @@ def test_uninstall_of_an_edited_file_says_so(home: Path, printed: Printed) -> No
     run_hooks(["install", *NEWEST, "--replace", "conclaude"])
     assert "  replaced: 1 entry of conclaude, which uninstall restores\n" in printed()[0]
     user_file(home).write_text(user_file(home).read_text() + "\n")
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     end = "the file was changed since, so only the hooks were removed, and 1 entry restored"
     assert printed()[0] == f"removed from ~/home/.claude/settings.json: 29 events; {end}\n"
     assert "conclaude Stop" in user_file(home).read_text()
@@ -132,7 +132,7 @@ def test_uninstall_of_an_edited_file_says_so(home: Path, printed: Printed) -> No
 
 def test_a_file_that_came_with_us_goes_with_us(home: Path, printed: Printed) -> None:
     run_hooks(["install"])
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert printed()[0].endswith("26 events; the file is gone, as it was before\n")
     assert not (home / ".claude").exists()
 
@@ -226,7 +226,7 @@ def test_the_status_line_that_a_person_has_is_listened_to(home: Path, tmp_path: 
     assert run_hooks(["status", "--scope", "user", *NEWEST]) == 0
     assert "29 events: ~/home/.claude/settings.json\n  status line: yours; Fairlead reads it, too\n" in printed()[0]
 
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     end = "29 events and the status line; the file is as it was before, byte for byte"
     assert printed()[0] == f"removed from ~/home/.claude/settings.json: {end}\n"
     assert user_file(home).read_text() == before
@@ -249,7 +249,7 @@ def test_who_has_none_is_shown_ours_only_if_asked(home: Path, printed: Printed) 
     assert "  status line: Fairlead's\n" in printed()[0]
     assert set(line(user_file(home))) == {"type", "command"}
     run_hooks(["install", *NEWEST])
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert user_file(home).read_text() == "{}\n"
 
 
@@ -258,7 +258,7 @@ def test_who_wants_it_left_alone_has_it_left_alone(home: Path, printed: Printed)
     run_hooks(["install", "--no-status-line", *NEWEST])
     assert "  status line: yours; Fairlead does not read it\n" in printed()[0]
     assert line(user_file(home)) == MINE
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert "29 events; the file is as it was before" in printed()[0]
 
 
@@ -268,7 +268,7 @@ def test_in_a_project_only_what_stands_there_is_listened_to(scope: str, tmp_path
     run_hooks(["install", "--scope", scope, *NEWEST])
     assert "status line" not in printed()[0]
     assert line(file) is None
-    run_hooks(["uninstall", "--scope", scope])
+    run_hooks(["uninstall", "--yes", "--scope", scope])
     file.parent.mkdir()
     file.write_text(json.dumps({"statusLine": MINE}))
     run_hooks(["install", "--scope", scope, *NEWEST])
@@ -294,7 +294,7 @@ def test_a_launcher_that_moved_is_followed(home: Path, printed: Printed) -> None
     run_hooks(["install", *NEWEST])
     assert "  status line: updated\n" in printed()[0]
     assert user_file(home).read_text() == text
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert line(user_file(home)) == MINE
 
 
@@ -304,7 +304,7 @@ def test_a_status_line_that_is_left_alone_is_taken_out_too(home: Path, printed: 
     run_hooks(["install", *NEWEST])
     user_file(home).write_text(json.dumps({"statusLine": line(user_file(home))}))
     printed()
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert printed()[0].startswith("removed from ~/home/.claude/settings.json: 0 events and the status line; ")
     assert document(user_file(home)) == {"statusLine": MINE}
 
@@ -390,7 +390,7 @@ def test_agents_can_be_let_stay(home: Path, printed: Printed, words: list[str], 
     assert run_hooks(["install", "--stay", "no"]) == 0
     assert "  agents stay: no\n" in printed()[0]
     assert "env" not in json.loads((home / ".claude/settings.json").read_text())
-    assert run_hooks(["uninstall"]) == 0
+    assert run_hooks(["uninstall", "--yes"]) == 0
     assert not (home / ".claude/settings.json").exists()
 
 
@@ -467,7 +467,7 @@ def test_a_version_that_cannot_be_served_is_told(capsys: pytest.CaptureFixture[s
 def test_install_and_uninstall_are_commands_of_their_own(home: Path, printed: Printed) -> None:
     assert run("install", NEWEST) == 0
     assert printed()[0].startswith("installed in ~/home/.claude/settings.json: 29 events")
-    assert run("uninstall") == 0
+    assert run("uninstall --yes") == 0
     assert printed()[0].startswith("removed from ~/home/.claude/settings.json: 29 events")
 
 

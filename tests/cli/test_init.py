@@ -373,7 +373,7 @@ def test_with_force_it_is_kept_beside(folder: Path, init: Callable[..., Said], n
     (folder / name).write_text("stop: {}\n")
     (folder / name).chmod(0o600)
 
-    said = init("--force")
+    said = init("--force", "--yes")
 
     assert (said.code, said.err) == (0, "")
     assert f"\n  the previous file is kept as {name}.bak\n" in said.out
@@ -390,7 +390,7 @@ def test_no_link_is_followed(folder: Path, init: Callable[..., Said]) -> None:
     (folder / ".fairlead.yaml.bak").symlink_to("../outside")
 
     assert init().code == 1
-    assert init("--force").code == 0
+    assert init("--force", "--yes").code == 0
 
     assert outside.read_text() == "theirs"
     assert not (folder / ".fairlead.yaml").is_symlink()
@@ -421,7 +421,7 @@ def test_without_permission_nothing_changes(folder: Path, init: Callable[..., Sa
     (folder / ".fairlead.yaml").write_text("stop: {}\n")
 
     with as_one_who_may_not_write(folder):
-        said = init("--force")
+        said = init("--force", "--yes")
 
     assert said == Said(1, "", "fairlead: .fairlead.yaml.bak: Permission denied; nothing was changed\n")
     assert names(folder) == [".fairlead.yaml"]
@@ -450,7 +450,7 @@ def test_bad_usage_is_told_in_one_line(folder: Path, init: Callable[..., Said], 
 def test_a_folder_in_the_place_of_the_policy_is_left_alone(folder: Path, init: Callable[..., Said]) -> None:
     (folder / ".fairlead.yaml").mkdir()
 
-    assert init("--force") == Said(1, "", "fairlead: .fairlead.yaml: Is a directory; nothing was changed\n")
+    assert init("--force", "--yes") == Said(1, "", "fairlead: .fairlead.yaml: Is a directory; nothing was changed\n")
 
 
 # -- from conclaude ------------------------------------------------------------------------------------
@@ -577,7 +577,7 @@ def test_what_is_no_file_is_not_taken_over(folder: Path, init: Callable[..., Sai
 def test_beginning_anew_says_that_the_old_rules_no_longer_hold(folder: Path, init: Callable[..., Said]) -> None:
     (folder / ".conclaude.yaml").write_text(THEIRS)
 
-    said = init("--force")
+    said = init("--force", "--yes")
 
     assert said.code == 0
     assert "  .conclaude.yaml is no longer in force; its rules are not in .fairlead.yaml\n" in said.out

@@ -7,14 +7,11 @@ import os
 import pty
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fairlead.cli.support.person import client_above
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ASK = "from fairlead.cli.support.person import require_person; require_person('remove the hooks', assume_yes={})"
 BELOW = "only a person can remove the hooks, and this command runs below a session of Claude Code; run it in a terminal"
@@ -129,3 +126,107 @@ def test_at_a_terminal_a_person_types_the_word(tmp_path: Path, typed: bytes, sho
 
 def test_an_environment_without_a_session_is_of_no_client(tmp_path: Path) -> None:
     assert client_above({"HOME": str(tmp_path)}, 1) is None
+
+
+# -- the commands that need a person -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> dict[str, str]:
+    """The environment of a home in which the hooks are installed, and a policy is in its folder."""
+    env = environment(tmp_path, FAIRLEAD_HOME=str(tmp_path / "fairlead"))
+    (tmp_path / ".fairlead.yaml").write_text("{}\n")
+    done = fairlead(env, "hooks install --client-version 2.1.325")
+    assert done.returncode == 0, done.stderr
+    return env
+
+
+def fairlead(env: dict[str, str], line: str, *, below: bool = False) -> subprocess.CompletedProcess[str]:
+    home = Path(env["HOME"])
+    words = [sys.executable, "-m", "fairlead", *line.split()]
+    if below and not (home / "claude").exists():
+        (home / "claude").symlink_to("/bin/sh")
+    if below:
+        words = [str(home / "claude"), "-c", f"{' '.join(words)}; exit $?"]
+    return subprocess.run(
+        words, cwd=home, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+
+
+LEFT_TO_A_PERSON = [
+    ("hooks uninstall", "remove Fairlead's hooks from {home}/.claude/settings.json"),
+    ("uninstall --yes", "remove Fairlead's hooks from {home}/.claude/settings.json"),
+    ("hooks install --client-version 2.1.139", "change the hooks in {home}/.claude/settings.json"),
+    ("init --force --yes", "replace the policy in .fairlead.yaml"),
+    ("daemon stop --yes", "stop the daemon"),
+]
+
+
+@pytest.mark.parametrize(("line", "action"), LEFT_TO_A_PERSON)
+def test_such_a_command_is_refused_below_a_session(
+    installed: dict[str, str], tmp_path: Path, line: str, action: str
+) -> None:
+    before = (tmp_path / ".claude/settings.json").read_bytes()
+
+    done = fairlead(installed, line, below=True)
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"fairlead: only a person can {action.format(home=tmp_path)}, and this command runs below a session of "
+        "Claude Code; run it in a terminal of your own\n"
+    )
+    assert (tmp_path / ".claude/settings.json").read_bytes() == before
+    assert (tmp_path / ".fairlead.yaml").read_text() == "{}\n"
+
+
+@pytest.mark.parametrize("line", ["hooks uninstall", "init --force", "hooks install --client-version 2.1.139"])
+def test_a_script_needs_yes_where_something_is_taken_away(installed: dict[str, str], line: str) -> None:
+    refused = fairlead(installed, line)
+    assert refused.returncode == 1
+    assert "takes a confirmation, and there is no terminal to ask at; add --yes" in refused.stderr
+
+    done = fairlead(installed, f"{line} --yes")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_person_at_a_terminal_types_yes_to_uninstall(installed: dict[str, str], tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "fairlead", "uninstall"]
+
+    shown = at_terminal(words, installed, b"no\n")
+    assert "not confirmed, so nothing was changed" in shown
+    assert b"fairlead-hook" in (tmp_path / ".claude/settings.json").read_bytes()
+
+    shown = at_terminal(words, installed, b"yes\n")
+    assert f"This will remove Fairlead's hooks from {tmp_path}/.claude/settings.json. Type yes to confirm: " in shown
+    assert not (tmp_path / ".claude/settings.json").exists()
+
+
+@pytest.mark.parametrize("line", ["hooks install --client-version 2.1.325", "init"])
+def test_what_takes_nothing_away_needs_no_confirmation(tmp_path: Path, line: str) -> None:
+    env = environment(tmp_path, FAIRLEAD_HOME=str(tmp_path / "fairlead"))
+    assert fairlead(env, line).returncode == 0
+
+
+def test_a_first_install_works_below_a_session_too(tmp_path: Path) -> None:
+    env = environment(tmp_path, FAIRLEAD_HOME=str(tmp_path / "fairlead"))
+    assert fairlead(env, "hooks install --client-version 2.1.325", below=True).returncode == 0
+
+
+@pytest.mark.parametrize("line", ["hooks uninstall --dry-run", "hooks status", "init --dry-run --force", "validate"])
+def test_what_only_shows_something_runs_below_a_session(installed: dict[str, str], line: str) -> None:
+    assert "only a person" not in fairlead(installed, line, below=True).stderr
+
+
+def test_stopping_the_daemon_needs_a_confirmation_only_while_sessions_run(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    assert fairlead(installed, "daemon start").returncode == 0
+    sessions = tmp_path / ".claude/sessions"
+    sessions.mkdir()
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as session:
+        (sessions / f"{session.pid}.json").write_text(json.dumps({"pid": session.pid, "sessionId": "s1"}))
+        refused = fairlead(installed, "daemon stop")
+        session.communicate()
+    assert refused.stderr.startswith("fairlead: to stop the daemon while sessions run (1) takes a confirmation")
+
+    assert fairlead(installed, "daemon stop").stdout.startswith("stopped: pid ")

@@ -78,7 +78,7 @@ def test_it_is_put_there_only_if_asked_for(config: Path) -> None:
 
 def test_it_goes_with_the_hooks_and_leaves_no_folder(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_hooks(["install", "--skill", *NEWEST])
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert not config.exists()
     assert f"skill removed: {skill(config)}" in capsys.readouterr().out
 
@@ -91,7 +91,7 @@ def test_one_of_an_earlier_version_is_brought_up_to_date_and_taken_away(
         run_hooks(["install", "--skill", *NEWEST])
     run_hooks(["install", "--skill", *NEWEST])
     assert skill(config).read_bytes() == skill_text()
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert not config.exists()
 
 
@@ -99,7 +99,7 @@ def test_one_that_a_person_has_changed_is_left_alone(config: Path, capsys: pytes
     run_hooks(["install", "--skill", *NEWEST])
     skill(config).write_text("mine\n")
     run_hooks(["install", "--skill", *NEWEST])
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert skill(config).read_text() == "mine\n"
     assert capsys.readouterr().out.count("was changed by somebody, so it is left unchanged") == 2
 
@@ -109,7 +109,7 @@ def test_other_skills_stay(config: Path) -> None:
     other.parent.mkdir(parents=True)
     other.write_text("other\n")
     run_hooks(["install", "--skill", *NEWEST])
-    run_hooks(["uninstall"])
+    run_hooks(["uninstall", "--yes"])
     assert [str(path.relative_to(config)) for path in config.rglob("*")] == [
         "skills",
         "skills/other",

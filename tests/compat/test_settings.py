@@ -69,7 +69,7 @@ def test_uninstall_restores_the_original(home: Home, case: str) -> None:
     """With an old receipt, uninstall restores the original byte for byte, or removes the file and its folders."""
     put(home, case)
 
-    hooks(home, "uninstall")
+    hooks(home, "uninstall", "--yes")
 
     before = sample(case, "before.json")
     assert (settings_of(home).read_bytes() if settings_of(home).exists() else None) == before
@@ -84,7 +84,7 @@ def test_uninstall_after_a_change_removes_only_ours(home: Home, case: str) -> No
     document = json.loads(settings_of(home).read_bytes())
     settings_of(home).write_text(json.dumps({**document, "added": "since"}), encoding="utf-8")
 
-    hooks(home, "uninstall")
+    hooks(home, "uninstall", "--yes")
 
     left = json.loads(settings_of(home).read_bytes())
     before = json.loads(sample(case, "before.json") or b"{}")
@@ -96,7 +96,7 @@ def test_uninstall_works_without_a_receipt(home: Home, case: str) -> None:
     """Uninstall recognizes each old hook, the status line and the skill without a receipt."""
     put(home, case, receipts=False)
 
-    hooks(home, "uninstall")
+    hooks(home, "uninstall", "--yes")
 
     left = settings_of(home).read_text(encoding="utf-8") if settings_of(home).exists() else ""
     assert "fairlead" not in left
@@ -120,7 +120,7 @@ def test_install_updates_an_old_install(home: Home, case: str) -> None:
     assert "/opt/fairlead" not in json.dumps(new)
     assert "--wake" in json.dumps(new) or case != "wake"
 
-    hooks(home, "uninstall")
+    hooks(home, "uninstall", "--yes")
     assert (settings_of(home).read_bytes() if settings_of(home).exists() else None) == sample(case, "before.json")
 
 
@@ -149,7 +149,7 @@ def test_a_skill_that_was_edited_is_kept(home: Home) -> None:
     put(home, "wake")
     skill_of(home).write_text("mine\n", encoding="utf-8")
 
-    output = hooks(home, "uninstall")
+    output = hooks(home, "uninstall", "--yes")
 
     assert skill_of(home).read_text(encoding="utf-8") == "mine\n"
     assert str(skill_of(home)) in output

@@ -153,7 +153,7 @@ def installed(home: DaemonHome) -> Iterator[dict[str, Any]]:
     """The settings after an install."""
     assert home.fairlead("hooks", "install").exit_code == 0
     yield settings(home)
-    home.fairlead("hooks", "uninstall")
+    home.fairlead("hooks", "uninstall", "--yes")
 
 
 def test_hooks_install(installed: dict[str, Any]) -> None:
@@ -170,7 +170,7 @@ def test_hooks_status(home: DaemonHome, installed: dict[str, Any]) -> None:
 
 def test_hooks_uninstall(home: DaemonHome, installed: dict[str, Any]) -> None:
     assert installed
-    assert home.fairlead("hooks", "uninstall").exit_code == 0
+    assert home.fairlead("hooks", "uninstall", "--yes").exit_code == 0
     file = home.folder / ".claude/settings.json"
     assert not file.exists() or not json.loads(file.read_text()).get("hooks")
 

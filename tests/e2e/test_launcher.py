@@ -268,7 +268,7 @@ def test_the_installer_asks_the_client_for_its_version_and_uninstall_leaves_it_u
         assert installed.stdout.startswith(f"installed in {here.settings}: {events} events of Claude Code {version}\n")
         assert here.fairlead("hooks", "status", "--scope", "user").exit_code == 0
 
-        here.fairlead("hooks", "uninstall")
+        here.fairlead("hooks", "uninstall", "--yes")
         here.policy(POLICY)
         run = here.prompt([[here.write(".env")], "Done."])
 

@@ -56,7 +56,7 @@ def test_the_persons_own_line_is_shown_and_its_figures_are_known(client: Path) -
         environment = (made.folder / "home/environment").read_text()
         assert "FAIRLEAD_HOME=" in environment, "as the client gave it"
         assert [event.event for event in made.happened() if event.event == "StatusLine"] == []
-        assert made.fairlead("hooks", "uninstall").exit_code == 0
+        assert made.fairlead("hooks", "uninstall", "--yes").exit_code == 0
         assert made.settings.read_text() == before
 
 

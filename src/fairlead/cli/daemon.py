@@ -13,6 +13,7 @@ import click
 from fairlead import __version__
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.param_types import Duration, Number
+from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
 from fairlead.cli.support.screen import print_lines
 from fairlead.daemon import daemon_log_file, start_daemon
 from fairlead.errors import FairleadError
@@ -138,8 +139,15 @@ def start(*, idle: float | None, port: int | None) -> int:
     examples=("fairlead daemon stop",),
     exit_codes=((0, "stopped, or none was running"), (1, "it does not answer or stop; stderr says why")),
 )
-def stop() -> int:
-    """Stop the daemon after it has finished its current work."""
+@yes_option
+def stop(*, yes: bool) -> int:
+    """Stop the daemon after it has finished its current work.
+
+    Asks for a confirmation while sessions run, and refuses below an agent's session.
+    """
+    refuse_below_session("stop the daemon")
+    if daemon_pid(runtime_folder()) is not None and (running := _running_sessions()):
+        require_person(f"stop the daemon while sessions run ({running})", assume_yes=yes)
     try:
         pid = request("POST", "/v1/stop")["pid"]
     except DaemonNotResponding:
@@ -172,6 +180,15 @@ def status(*, as_json: bool) -> int:
     else:
         print_lines(status_lines(document, _python_launcher()))
     return 0
+
+
+def _running_sessions() -> int:
+    """Return how many sessions run, as the clients list them."""
+    from fairlead.clients import known_clients
+    from fairlead.process import is_alive
+
+    sessions = [session for client in known_clients() for session in client.find_sessions()]
+    return sum(is_alive(session.pid, session.start) for session in sessions)
 
 
 def _python_launcher() -> str:

@@ -20,6 +20,7 @@ from fairlead.cli.support.client_options import (
 )
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.param_types import OneOf
+from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
 from fairlead.cli.support.screen import print_lines
 from fairlead.clients import (
     DEFAULT_CLIENT,
@@ -39,7 +40,7 @@ from fairlead.paths import state_folder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairlead.clients import Client, Installer, Launcher, StatusLineChoice, Version
+    from fairlead.clients import Client, Installer, InstallPlan, Launcher, StatusLineChoice, Version
 
 _DEFAULT = client_named(DEFAULT_CLIENT)
 _EXIT_CODES = ((0, "done, or nothing to do"), (1, "nothing was changed; stderr says why"))
@@ -57,6 +58,7 @@ class InstallOptions(msgspec.Struct, frozen=True):
     no_status_line: bool = False
     stay: str | None = None
     persistent: bool = False
+    yes: bool = False
 
 
 def to_request(
@@ -142,6 +144,7 @@ def _parse_names(option: str, value: str, allowed: Sequence[str]) -> frozenset[s
     "--no-status-line", is_flag=True, help="Do not read your status line; the cost of sessions is then unknown."
 )
 @click.option("--skill", is_flag=True, help="Also install a skill that teaches agents to write to each other.")
+@yes_option
 def install(*, scope: str | None, client: str, client_version: str | None, **given: Any) -> int:
     """Add Fairlead's hooks to the client's settings.
 
@@ -173,6 +176,7 @@ def _install(client: Client, request: InstallRequest, options: InstallOptions) -
     skill_file = installer.skill_file(file)
     with install_lock(state):
         plan = installer.plan_install(file, request, state)
+        _require_person(plan, options)
         kept = installer.carry_out(plan, state)
         skill = put_skill(skill_file, state) if options.skill else None
     hook = request.launcher.hook
@@ -192,6 +196,18 @@ def _install(client: Client, request: InstallRequest, options: InstallOptions) -
     return 0
 
 
+def _require_person(plan: InstallPlan, options: InstallOptions) -> None:
+    """Raise `PersonRequired` if the install changes hooks that are there, and no person runs it.
+
+    A first install takes nothing away, and so needs no confirmation.
+    """
+    result = plan.result
+    if plan.changes and (result.updated or result.dropped or result.taken):
+        refuse_below_session(f"change the hooks in {plan.before.file}")
+    if plan.changes and result.dropped:
+        require_person(f"remove hooks from {plan.before.file}: {', '.join(result.dropped)}", assume_yes=options.yes)
+
+
 @click.command(
     "uninstall",
     cls=Command,
@@ -201,10 +217,12 @@ def _install(client: Client, request: InstallRequest, options: InstallOptions) -
 @scope_option()
 @client_option
 @click.option("--dry-run", is_flag=True, help="Print the change as a diff, and change nothing.")
-def uninstall(*, scope: str | None, client: str, dry_run: bool) -> int:
+@yes_option
+def uninstall(*, scope: str | None, client: str, dry_run: bool, yes: bool) -> int:
     """Remove Fairlead's hooks and restore the settings file.
 
-    If nobody has changed the file since, it is restored byte for byte.
+    If nobody has changed the file since, it is restored byte for byte. Asks for a confirmation, and refuses below an
+    agent's session.
     """
     installer = find_client(client, scope).installer
     file = installer.settings_file(scope or "user", Path.cwd(), os.environ)
@@ -217,6 +235,8 @@ def uninstall(*, scope: str | None, client: str, dry_run: bool) -> int:
         return 0
     with install_lock(state):
         plan = installer.plan_uninstall(file, state)
+        if plan.changes:
+            require_person(f"remove Fairlead's hooks from {file}", assume_yes=yes)
         skill = remove_skill(skill_file, state)  # first: its folder may be removed with the file
         installer.carry_out(plan, state)
     print_lines([text.uninstall_line(plan, "removed"), *text.skill_lines(skill_file, skill)])

@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.person import require_person, yes_option
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
     MAX_POLICY_BYTES,
@@ -42,6 +43,7 @@ class Options(msgspec.Struct, frozen=True):
     force: bool = False
     from_conclaude: bool = False
     dry_run: bool = False
+    yes: bool = False
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -190,6 +192,7 @@ def to_text(folder: Path, draft: Draft, *, kept: str | None = None, is_written: 
     "--from-conclaude", is_flag=True, help="Copy .conclaude.yaml with its comments, and list what behaves differently."
 )
 @click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+@yes_option
 def init(**given: Any) -> int:
     """Write a policy file to start from.
 
@@ -214,5 +217,7 @@ def _run(folder: Path, options: Options) -> int:
         sys.stdout.flush()
         print("\n".join(to_text(folder, draft, is_written=False)), file=sys.stderr)
         return 0
+    if options.force and (replaced := _first(folder, (*_OURS, *_CONCLAUDE))):
+        require_person(f"replace the policy in {replaced}", assume_yes=options.yes)
     print("\n".join(to_text(folder, draft, kept=_write(folder, draft.text))))
     return 0

@@ -11,6 +11,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import click
+
 from fairlead.clients import known_clients
 from fairlead.errors import FairleadError
 
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
     from fairlead.clients import Client
 
 CONFIRMATION = "yes"
+
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask for a confirmation; refused below an agent's session."
+)
+"""The option of commands that call `require_person`."""
 
 
 class PersonRequired(FairleadError):

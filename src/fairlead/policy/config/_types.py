@@ -161,7 +161,8 @@ class PreToolUse(Section, frozen=True, kw_only=True):
     """Replaces the message; `{file_path}` and `{marker}` are filled in."""
     tool_usage_validation: list[ToolRule] = []
     protect_own_files: bool = True
-    """New. Block changes to the policy, the client's settings and Fairlead's own files."""
+    """New. Block changes to the policy, the client's settings and Fairlead's own files, and commands that switch the
+    guards off."""
     integrity: IntegrityMode = "report"
     """New. What to do if a tool has changed a file of `uneditableFiles` after all. Needs the daemon.
 
