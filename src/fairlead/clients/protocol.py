@@ -237,6 +237,14 @@ class Client:
 
         return tool_call(self, tool, tool_input)
 
+    def without_files(self, tool: str, tool_input: Mapping[str, Any], globs: Sequence[str]) -> dict[str, Any] | None:
+        """Return the input of a search that also leaves out files; `None` if the tool cannot.
+
+        `globs` are as ripgrep has them: `**/.env*`, `**/secrets/`.
+        """
+        del tool, tool_input, globs
+        return None
+
     def tool_input(self, tool: str, *, command: str = "", path: str = "") -> dict[str, Any]:
         """Return an input by which a tool runs a command, or is used on a file: the reverse of `tool_call`."""
         del tool

@@ -54,6 +54,7 @@ class ClaudeCode(Client):
     path_keys = _tools.PATH_KEYS
     shell_mark = b'"Bash"'
     tool_call = staticmethod(_tools.tool_call)
+    without_files = staticmethod(_tools.without_files)
     file_of = staticmethod(_tools.file_of)
     path_of = staticmethod(_tools.path_of)
     summary_of = staticmethod(_tools.summary_of)

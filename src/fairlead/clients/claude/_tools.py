@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.clients._tool_calls import PathAccess, SubagentRequest, ToolCall, paths_in, shell_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fairlead.clients._tool_calls import ToolKind
 
@@ -114,6 +114,17 @@ def subagent_request(tool_input: Mapping[str, Any]) -> SubagentRequest:
         name if type(name) is str else "",
         description if type(description) is str else "",
     )
+
+
+def without_files(tool: str, tool_input: Mapping[str, Any], globs: Sequence[str]) -> dict[str, Any] | None:
+    """Return the input of Grep that also leaves out files; `None` for any other tool.
+
+    The client splits the value of `glob` at blanks and gives each part to ripgrep, where the last match decides.
+    """
+    given = tool_input.get("glob") or ""
+    if tool != "Grep" or not isinstance(given, str):
+        return None
+    return {**tool_input, "glob": " ".join([*given.split(), *(f"!{glob}" for glob in globs)])}
 
 
 def _search(tool: str, tool_input: Mapping[str, Any]) -> ToolCall:

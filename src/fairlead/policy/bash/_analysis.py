@@ -23,7 +23,10 @@ _cached: OrderedDict[tuple[str, str, str], tuple[dict[str, Version], Analysis]] 
 
 
 def analyse(command: str, context: AnalysisContext | None = None) -> Analysis:
-    """Analyse a command. Never raises, whatever the text. Without a context, no file is opened."""
+    """Analyse a command. Never raises, whatever the text; only a context may raise `NotCached`.
+
+    Without a context, no file is opened.
+    """
     from fairlead.policy.bash._interpreter import interpret  # importing the parser takes some milliseconds
 
     command = command.replace("\0", "")  # no program can receive one, and no path can hold one

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 MAX_FILE_BYTES: Final = 256 * 1024
 _MAX_FILES: Final = 48
 _MAX_TOTAL_BYTES: Final = 1024 * 1024
+_MAX_QUICK_BYTES: Final = 4 * 1024
 
 Version: TypeAlias = tuple[int, int, int, int] | None
 """Inode, size, and the times of the last changes of a file; `None` if there is none."""
@@ -29,10 +30,12 @@ class FileContents(NamedTuple):
 class AnalysisContext:
     """The disk, as far as the analysis of one command may look at it."""
 
-    __slots__ = ("_files_left", "_left", "cwd", "versions")
+    __slots__ = ("_files_left", "_left", "cwd", "may_block", "versions")
 
-    def __init__(self, cwd: str) -> None:
+    def __init__(self, cwd: str, *, may_block: bool = True) -> None:
         self.cwd = cwd
+        self.may_block = may_block
+        """Whether much may be read. If not, `NotCached` is raised rather than more than a small file."""
         self.versions: dict[str, Version] = {}
         """The files that were looked at."""
         self._files_left, self._left = _MAX_FILES, _MAX_TOTAL_BYTES
@@ -54,6 +57,7 @@ class AnalysisContext:
         self.versions[path] = _version(status)
         self._files_left -= 1
         self._left -= status.st_size
+        self._refuse_to_block(_MAX_TOTAL_BYTES - self._left)
         if status.st_size > limit or self._left < 0 or self._files_left < 0:
             return FileContents(path, None)
         try:
@@ -71,7 +75,14 @@ class AnalysisContext:
             self.versions[path] = None
             return None
         self.versions[path] = _version(status)
+        self._refuse_to_block(status.st_size)
         return status.st_size if S_ISREG(status.st_mode) else None
+
+    def _refuse_to_block(self, size: int) -> None:
+        if not self.may_block and size > _MAX_QUICK_BYTES:
+            from fairlead.policy.config._files import NotCached
+
+            raise NotCached
 
     def is_tracked(self, path: str) -> bool:
         """Return whether git's index has the file as it is on the disk."""

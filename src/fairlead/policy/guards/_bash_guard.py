@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from fairlead.policy.bash.programs._calls import basename
 from fairlead.policy.bash.programs._everyday import FORMATTERS
 from fairlead.policy.guards._git_guard import GitGuard
 from fairlead.policy.guards._mentions import add_mentions
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
 _MAKES_FILES = frozenset({"mkfifo", "mknod"})
 """Programs that create something else than a folder."""
+_LEAVE_OUT = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rgrep"), "--exclude='{}'"),
+    **dict.fromkeys(("rg", "ripgrep"), "-g '!{}'"),
+    "ag": "--ignore '{}'",
+    "tar": "--exclude='{}'",
+    "rsync": "--exclude='{}'",
+    "zip": "-x '*{}'",
+}
+"""How programs are told to leave a file out."""
 _SETS_VARIABLES = frozenset({"source", "."})
 """A script of the project that loads variables from a file does not show them."""
 
@@ -41,7 +51,7 @@ class BashGuard:
         from fairlead.policy.bash._analysis import analyse
         from fairlead.policy.bash._context import AnalysisContext
 
-        analysis = analyse(command, AnalysisContext(evaluation.cwd))
+        analysis = analyse(command, AnalysisContext(evaluation.cwd, may_block=evaluation.may_block))
         if analysis.git:
             analysis = self.git.expand(evaluation, analysis)
         commands = [
@@ -128,7 +138,10 @@ class BashGuard:
             return None
         blocked = self._files.unreadable.check(evaluation, target)
         if blocked is None and target.is_folder and (access.below or access.mode == "move"):
-            return self._files.unreadable.check_below(evaluation, target, access.selection)
+            blocked = self._files.unreadable.check_below(evaluation, target, access.selection)
+            how = _LEAVE_OUT.get(access.program)
+            if blocked is not None and how is not None:
+                return f"{blocked} To leave it out of the search: {how.format(basename(evaluation.subjects[-1][1]))}"
         return blocked
 
     def _check_edit(self, evaluation: Evaluation, access: FileAccess, target: ResolvedPath) -> str | None:

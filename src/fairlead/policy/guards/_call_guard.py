@@ -107,8 +107,21 @@ class CallGuard:
     def _check_read(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
         blocked = self._files.check_read(evaluation, target)
         if blocked is None and access.below and target.is_folder:
-            return self._files.unreadable.check_below(evaluation, target, Selection(access.among))
+            return self._check_below(evaluation, access, target)
         return blocked
+
+    def _check_below(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
+        """Check a search below a folder. A tool that can leave files out is told to, rather than refused."""
+        known = len(evaluation.unknowns)
+        blocked = self._files.unreadable.check_below(evaluation, target, Selection(access.among))
+        if blocked is None and len(evaluation.unknowns) == known:
+            return None
+        globs = self._files.unreadable.globs_below(evaluation, target) if evaluation.leaves_out is not None else None
+        if globs is None or evaluation.leaves_out is None:
+            return blocked
+        del evaluation.unknowns[known:]
+        evaluation.leaves_out.update(dict.fromkeys(globs))
+        return None
 
     def _check_change(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
         writes, moves = access.mode == "write", access.mode == "move"

@@ -37,7 +37,7 @@ _MARKERS = (
 _MARKERS_IN_BYTES = tuple((marker.lower().encode(), marker) for marker in _MARKERS)
 _HEAD_LINES, _HEAD_BYTES = 100, 65536
 _MAX_CACHED = 1024
-_NO_GLOB = re.compile(r"[\s,\\]|^[!~]|^//|\.\./")
+_NO_GLOB = re.compile(r"[\s\\]|^[!~]|^//|\.\./|^[^{]*,")
 """Patterns that cannot be given to a search tool as one glob."""
 
 
@@ -202,12 +202,12 @@ class RuleList:
         files = chain.from_iterable(files_below(at, selected.enters) for at in folders)
         return self._first_of(evaluation, files, near, selected)
 
-    def patterns_below(self, evaluation: Evaluation, folder: ResolvedPath) -> list[str] | None:
+    def globs_below(self, evaluation: Evaluation, folder: ResolvedPath) -> list[str] | None:
         """Return globs of all files below a folder that a rule blocks, as ripgrep has them; `None` if it has none."""
-        texts = [rule.pattern.text for rule in self._near(evaluation, folder) if rule.action == "block"]
-        if any(_NO_GLOB.search(text) for text in texts):
+        patterns = [rule.pattern for rule in self._near(evaluation, folder) if rule.action == "block"]
+        if any(pattern.loose or _NO_GLOB.search(pattern.text) for pattern in patterns):
             return None
-        return [f"**/{text.lstrip('/')}" for text in texts]
+        return [f"**/{pattern.text.removeprefix('./').lstrip('/')}" for pattern in patterns]
 
     def _near(self, evaluation: Evaluation, folder: ResolvedPath) -> list[ListedRule]:
         """Return the rules that can match a file below a folder."""

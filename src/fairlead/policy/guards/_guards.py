@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy.config._errors import PolicyError
@@ -24,7 +26,7 @@ from fairlead.policy.layers._permissions import Permissions
 from fairlead.policy.layers._tool_groups import tool_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fairlead.events import Event
     from fairlead.policy.config._types import Layer
@@ -122,12 +124,24 @@ class _Checks:
         evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also, may_block=may_block)
         call = client.tool_call(tool, event.tool_input)
         evaluation.has_command = call.command is not None
+        if call.kind == "search" and client.without_files(tool, event.tool_input, ()) is not None:
+            evaluation.leaves_out = {}
         if evaluation.has_command and call.kind != "shell":
             evaluation.also = client.default_tools.get("shell", tool)
         blocked = self._agents.check(evaluation, call) or self._calls.check(evaluation, call)
         if blocked is None and self._own is not None:
             blocked = self._own.check_input(evaluation, call, event.tool_input)
-        return evaluation, evaluation.verdict(blocked, self._unparsable)
+        verdict = evaluation.verdict(blocked, self._unparsable)
+        if evaluation.leaves_out and not verdict.output.blocked:
+            narrowed = client.without_files(tool, event.tool_input, [*evaluation.leaves_out])
+            output = verdict.output.with_updated_input(narrowed or {}).with_context(_left_out(evaluation.leaves_out))
+            verdict = structs.replace(verdict, output=output)
+        return evaluation, verdict
+
+
+def _left_out(globs: Iterable[str]) -> str:
+    names = ", ".join(glob.removeprefix("**/") for glob in globs)
+    return f"The search leaves out files whose contents preToolUse.unreadableFiles protects: {names}."
 
 
 def _restricts_agents(layer: Layer) -> bool:

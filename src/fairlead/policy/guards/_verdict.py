@@ -42,7 +42,19 @@ class Evaluation:
     """A tool call that is checked: its tool, agent and folder, and the result so far."""
 
     __slots__ = (
-        *("agent", "also", "checks", "cwd", "has_command", "may_block", "paths", "subjects", "tool", "unknowns"),
+        *(
+            "agent",
+            "also",
+            "checks",
+            "cwd",
+            "has_command",
+            "leaves_out",
+            "may_block",
+            "paths",
+            "subjects",
+            "tool",
+            "unknowns",
+        ),
         "warnings",
     )
 
@@ -53,6 +65,8 @@ class Evaluation:
         self.also = also or tool
         """Another name of the tool, which rules may have too."""
         self.has_command = False
+        self.leaves_out: dict[str, None] | None = None
+        """Globs of files that a search has to leave out; `None` if the tool cannot leave any out."""
         self.agent = agent or MAIN_AGENT
         self.cwd = cwd
         self.paths = PathResolver(cwd)
