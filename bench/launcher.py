@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING
 
 from bench._data import ROOT
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 LAUNCHER = Path(sys.executable).with_name("fairlead-hook")
 NOTHING = "int main(void) { return 0; }\n"
 COMMAND = "git status --short && npm test"
+CHECKED = 1
+"""The number of the project whose policy has a command."""
 
 
 def rows(effort: Effort) -> list[Row]:
@@ -32,7 +35,10 @@ def rows(effort: Effort) -> list[Row]:
         _check_answers(hook, home)
         cold = {**home.environment("cold"), "FAIRLEAD_NO_DAEMON": "1"}
         warm, edit = home.environment(), payloads["Edit"]
+        _add_check(home)
         variants: dict[str, Variant] = {
+            "Stop": wall_time([str(LAUNCHER), "Stop", "--python", PYTHON], stdin=payloads["Stop"], env=warm),
+            "shell": wall_time([which("bash") or "/bin/sh", "-c", "true"], stdin=payloads["Stop"], env=warm),
             "Edit": wall_time(hook, stdin=edit, env=warm),
             "Bash": wall_time(hook, stdin=payloads["Bash"], env=warm),
             "pass": wall_time([PYTHON, "-c", "pass"], stdin=edit, env=warm),
@@ -62,6 +68,15 @@ def _compared(times: dict[str, Timing]) -> list[Row]:
         Row("launcher", edit, "ms", times["Edit"], nothing, times.get("nothing"), target=twice, absent=NO_COMPILER),
         Row("launcher", bash, "ms", times["Bash"], nothing, times.get("nothing"), target=twice, absent=NO_COMPILER),
         *(Row("launcher", edit, "ms", times["Edit"], other, times.get(name)) for name, other in others.items()),
+        Row(
+            "launcher",
+            "fairlead-hook Stop, one command",
+            "ms",
+            times["Stop"],
+            "bash -c true",
+            times["shell"],
+            target=Target("time", 4.5),
+        ),
     ]
 
 
@@ -77,7 +92,14 @@ def _payloads(home: Home) -> dict[str, Path]:
         files[tool] = home.folder / f"{tool}.json"
         payload = make_payload("PreToolUse", cwd=str(project), tool_name=tool, tool_input=tool_input)
         files[tool].write_text(json.dumps(payload))
+    files["Stop"] = home.folder / "Stop.json"
+    files["Stop"].write_text(json.dumps(make_payload("Stop", cwd=str(home.project(CHECKED)))))
     return files
+
+
+def _add_check(home: Home) -> None:
+    """Write a policy with one command for the project that stops."""
+    (home.project(CHECKED) / ".fairlead.yaml").write_text('stop: {commands: [{run: "true"}]}\n')
 
 
 def _check_answers(hook: list[str], home: Home) -> None:

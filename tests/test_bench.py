@@ -56,6 +56,7 @@ ROWS = [
     ("launcher: fairlead-hook PreToolUse, Edit", "python -c pass", ""),
     ("launcher: fairlead-hook PreToolUse, Edit", "the launcher in Python", ""),
     ("launcher: fairlead-hook PreToolUse, Edit", "the launcher, no daemon", ""),
+    ("launcher: fairlead-hook Stop, one command", "bash -c true", "≤ 4.5 ms"),
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "static C program that does nothing", "≤ 1.3 x"),
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "hcom 0.7.31, native, no check", ""),
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "python -c pass", ""),
