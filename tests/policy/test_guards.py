@@ -406,8 +406,9 @@ def test_no_tool_reads_an_unreadable_file(
 
 
 @for_each(
-    ("tool_input", "blocked"),
+    ("tool_input", "narrowed"),
     [
+        ({}, True),
         ({"path": "."}, True),
         ({"path": "src"}, True),
         ({"path": "{p}/src/"}, True),
@@ -424,31 +425,52 @@ def test_no_tool_reads_an_unreadable_file(
         ({"path": "src", "glob": "{{,a}}"}, True),
     ],
 )
-def test_a_search_below_a_folder_reads_what_is_there(
-    tool_input: dict[str, str], *, blocked: bool, project: Path
+def test_a_search_leaves_out_what_may_not_be_read(tool_input: dict[str, str], *, narrowed: bool, project: Path) -> None:
+    given = {"pattern": "x", **{key: value.format(p=project) for key, value in tool_input.items()}}
+    output = Guards([layer(project, unreadableFiles=[".env", "*.pem"])]).check(call("Grep", project, **given)).output
+
+    globs = f"{given.get('glob', '')} !**/.env !**/*.pem".strip()
+    assert (output.blocked, output.permission) == (False, None)
+    assert output.updated_input == ({**given, "glob": globs} if narrowed else None)
+    note = "The search leaves out files whose contents preToolUse.unreadableFiles protects: .env, *.pem."
+    assert output.additional_context == (note if narrowed else None)
+
+
+@for_each(
+    ("pattern", "tool_input"),
+    [
+        (".env", {"path": "src/deep/.env"}),
+        (".env", {"path": "src/deep", "glob": ".env"}),
+        ("/src/deep", {"path": "src/deep"}),
+        (".en\\v", {"path": "src"}),
+        ("[.]env,x", {"path": "src"}),
+    ],
+)
+def test_a_search_is_blocked_if_nothing_would_be_left_or_no_glob_has_the_files(
+    pattern: str, tool_input: dict[str, str], project: Path
 ) -> None:
-    filled = {key: value.format(p=project) for key, value in tool_input.items()}
-    rules = layer(project, unreadableFiles=[".env"])
+    (project / "src" / "deep" / "[.]env,x").touch()
+    (project / "src" / "deep" / ".env,x").touch()
+    reason = denied(layer(project, unreadableFiles=[pattern]), call("Grep", project, pattern="x", **tool_input))
 
-    assert (denied(rules, call("Grep", project, pattern="x", **filled)) is not None) is blocked
-
-
-def test_the_reason_names_the_file_that_a_search_would_read(project: Path) -> None:
-    reason = denied(layer(project, unreadableFiles=[".env"]), call("Grep", project, pattern="x", path="src"))
-
-    assert (
-        reason == "Blocked Grep operation: file matches preToolUse.unreadableFiles pattern '.env'. File: src/deep/.env"
-    )
+    assert reason is not None
+    assert reason.startswith("Blocked Grep operation: file matches preToolUse.unreadableFiles pattern")
 
 
-def test_a_search_in_too_many_files_asks_the_user(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_in_too_many_files_leaves_out_what_may_not_be_read(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_search, "MAX_ENTRIES", 1)
     output = Guards([layer(project, unreadableFiles=["*.pem"])]).check(call("Grep", project, path="src")).output
 
-    assert output.permission == "ask"
-    assert output.reason == (
-        "This call cannot be checked against the policy (preToolUse.bash.unparsable): src holds more than 1 files."
-    )
+    assert output.permission is None
+    assert output.updated_input == {"path": "src", "glob": "!**/*.pem"}
+
+
+def test_only_the_names_of_files_are_listed(project: Path) -> None:
+    rules = layer(project, unreadableFiles=[".env"])
+
+    assert denied(rules, call("Glob", project, pattern="**/.env", path="src")) is None
 
 
 # -- hard links ----------------------------------------------------------------------------------------
