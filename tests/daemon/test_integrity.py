@@ -336,6 +336,23 @@ def test_a_call_in_another_folder_is_no_other_tool(home: DaemonHome, env: Path) 
     assert "it was put back" in for_agent(answer)
 
 
+def test_a_change_is_reported_once_although_two_policies_protect_the_file(home: DaemonHome, env: Path) -> None:
+    home.policy(REPORT)
+    nested = home.project / "nested"
+    nested.mkdir()
+    (nested / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: [own.txt]}\n")
+    with home.daemon():
+        with tool(home, "above"):
+            pass
+        with tool(home, "below", cwd=str(nested)) as below:
+            env.write_text("KEY=2\n")
+        with tool(home, "again") as above:
+            pass
+
+    assert "- .env was changed" in for_agent(below)
+    assert above == {}
+
+
 def test_a_background_command_is_found_out_at_the_next_look(home: DaemonHome, env: Path) -> None:
     background = {"tool_input": {"command": "sleep 60", "run_in_background": True}}
     response = {"tool_response": {"backgroundTaskId": "b1"}}

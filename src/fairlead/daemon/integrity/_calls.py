@@ -48,9 +48,10 @@ class RunningCall:
         self.has_ended = False
 
     def concerns(self, folders: Iterable[str]) -> bool:
-        """Return whether it ran in or below one of some folders."""
+        """Return whether it ran in or below one of some folders, or under a policy for one of them."""
         place = f"{self.cwd.rstrip('/')}/"
-        return any(place.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+        own = self.project.folders if self.project else ()
+        return any(folder in own or place.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 class RunningCalls:

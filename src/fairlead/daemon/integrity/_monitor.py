@@ -69,7 +69,7 @@ class IntegrityMonitor:
         others = self.calls.begin(call, folders)
         if project is None:
             return
-        changes = project.look()
+        changes = self._look(project)
         call.is_checked = changes is not None
         by = tuple(one.summary for one in (*others, *self.calls.take_left(folders)))
         cause: Cause = "shared" if by else "outside"
@@ -83,10 +83,7 @@ class IntegrityMonitor:
         """Note that a file tool has ended: what it wrote, it was allowed to."""
         self.calls.end(event)
         for path in paths:
-            real = os.path.realpath(os.path.join(cwd, path))
-            for project in list(self._projects.values()):
-                if project is not None:
-                    project.expect(real)
+            self._expect(os.path.realpath(os.path.join(cwd, path)))
 
     def call_ended(
         self, context: EventContext, event: PostToolUse | PostToolUseFailure, task: str
@@ -97,7 +94,7 @@ class IntegrityMonitor:
         if project is None:
             return None
         findings = project.take_pending()
-        changes = project.look()
+        changes = self._look(project)
         if changes:
             agent = event.agent_type or _MAIN_AGENT
             cause, by = self._cause(project, call, describe_call(event, context.client))
@@ -112,6 +109,18 @@ class IntegrityMonitor:
     def status(self) -> list[dict[str, Any]]:
         """Return the state for people and programs."""
         return [project.status() for project in list(self._projects.values()) if project is not None]
+
+    def _look(self, project: Project) -> list[Change] | None:
+        """Look at a project's files. Other policies may protect the same ones: what is found here is found once."""
+        changes = project.look()
+        for change in changes or ():
+            self._expect(change.path, but_not=project)
+        return changes
+
+    def _expect(self, path: str, *, but_not: Project | None = None) -> None:
+        for project in list(self._projects.values()):
+            if project is not None and project is not but_not:
+                project.expect(path)
 
     def _cause(self, project: Project, call: RunningCall | None, summary: str) -> tuple[Cause, tuple[str, ...]]:
         left = [one.summary for one in self.calls.take_left(project.folders) if one is not call]

@@ -56,8 +56,9 @@ class Project:
             self._lock.release()
 
     def expect(self, path: str) -> None:
-        """Take the next change of a file for one that was allowed."""
-        self._expected.add(path)
+        """Take the next change of a file for one that is known already, or that was allowed."""
+        if any(path.startswith(folder) for folder in self.folders) or path in self.protected.files:
+            self._expected.add(path)
 
     def take_pending(self) -> list[Finding]:
         """Return what is pending, once."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairlead.policy import ProtectedFiles, SearchRoot
 
 MAX_FILES = 5_000
-MAX_FOLDERS = 2_000
+MAX_FOLDERS = 1_000
 """Folders in which new files are noticed."""
 MAX_ENTRIES = 50_000
 """Files and folders that are visited in search of protected ones."""
@@ -25,8 +25,8 @@ MAX_COPIES = 32 * 1024 * 1024
 
 _MAX_SMALL = 48
 """Files and folders of a project that is looked at in the event loop, as the policy files are."""
-_LAST = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".cache", "target", "dist"})
-"""Folders that are searched after all others: they are large, and nobody writes in them by hand."""
+_INSTALLED = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".cache"})
+"""Folders that are searched after all others, and in which new files are not noticed: large, and written by tools."""
 _LEFT_OUT = ".git"
 """git itself changes its files all the time; no copy of one of them may be put back."""
 
@@ -159,28 +159,34 @@ class Snapshot:
 
     def _search(self, root: SearchRoot, folders: Iterable[str]) -> Iterator[str]:
         """Yield the protected files in folders and, of folders that are new, below them."""
-        waiting, last = deque(folders), deque[str]()
-        while waiting or last:
-            folder = (waiting or last).popleft()
-            known = self._folders.pop(folder, None)
-            seen = _list(folder)
-            if seen is None:
-                continue
-            if known is not None or len(self._folders) < MAX_FOLDERS:
-                self._folders[folder] = root, seen
-            else:
-                self.limits.add(f"more than {MAX_FOLDERS} folders: new files in the others are not noticed")
-            for name in seen.names - known[1].names if known else seen.names:
-                self._visited += 1
-                if self._visited > MAX_ENTRIES:
-                    self.limits.add(f"more than {MAX_ENTRIES} files: the others were not searched")
-                    return
+        waiting, installed = deque(folders), deque[str]()
+        while waiting or installed:
+            is_watched = bool(waiting)
+            folder = (waiting or installed).popleft()
+            for name in self._new_names(root, folder, is_watched=is_watched):
                 path = f"{folder.rstrip('/')}/{name}"
                 if not name.endswith("/"):
                     if path not in self._files and self._protected.holds(path):
                         yield path
                 elif _is_searched(root, path[:-1]) and path[:-1] not in self._folders:
-                    (last if name[:-1] in _LAST else waiting).append(path[:-1])
+                    (waiting if is_watched and name[:-1] not in _INSTALLED else installed).append(path[:-1])
+
+    def _new_names(self, root: SearchRoot, folder: str, *, is_watched: bool) -> frozenset[str]:
+        """Return what has come into a folder since it was last listed; nothing once too much was visited."""
+        known, seen = self._folders.pop(folder, None), _list(folder)
+        if seen is None:
+            return frozenset()
+        if is_watched and len(self._folders) < MAX_FOLDERS:
+            self._folders[folder] = root, seen
+        elif is_watched:
+            self.limits.add(f"more than {MAX_FOLDERS} folders: new files in the others are not noticed")
+        names = seen.names - known[1].names if known else seen.names
+        self._visited += len(names)
+        if self._visited <= MAX_ENTRIES:
+            return names
+        if is_watched:
+            self.limits.add(f"more than {MAX_ENTRIES} files: the others were not searched")
+        return frozenset()
 
 
 def _is_searched(root: SearchRoot, folder: str) -> bool:

@@ -1,0 +1,135 @@
+"""What is known of protected files, and where that ends."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fairlead.daemon.integrity import _snapshot
+from fairlead.daemon.integrity._snapshot import Snapshot
+from fairlead.policy import ProtectedFiles, find_layers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path / "home"))
+
+
+def project(tmp_path: Path, *patterns: str) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    rules = {"uneditableFiles": list(patterns), "integrity": "restore", "protectOwnFiles": False}
+    (folder / ".fairlead.yaml").write_text(json.dumps({"preToolUse": rules}))
+    return folder
+
+
+def taken(folder: Path) -> Snapshot:
+    snapshot = Snapshot(ProtectedFiles(find_layers(str(folder))))
+    snapshot.take()
+    return snapshot
+
+
+def found(snapshot: Snapshot, folder: Path) -> set[tuple[str, str]]:
+    return {(os.path.relpath(change.path, folder), change.what) for change in snapshot.look()}
+
+
+def test_the_files_of_all_folders_are_known(tmp_path: Path) -> None:
+    folder = project(tmp_path, ".env", "/docs/*.md")
+    names = [".env", "a/b/.env", "docs/x.md", "node_modules/p/.env"]
+    for name in [*names, "docs/sub/y.md", ".git/.env", "other"]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+
+    snapshot = taken(folder)
+
+    for name in [*names, "docs/sub/y.md", ".git/.env", "other"]:
+        (folder / name).write_text(f"{name} is another")
+    assert found(snapshot, folder) == {(name, "changed") for name in names}
+
+
+def test_a_folder_that_is_moved_in_brings_its_files(tmp_path: Path) -> None:
+    folder = project(tmp_path, ".env")
+    snapshot = taken(folder)
+    (tmp_path / "made/deep").mkdir(parents=True)
+    (tmp_path / "made/deep/.env").write_text("x")
+
+    (tmp_path / "made").rename(folder / "made")
+
+    assert found(snapshot, folder) == {("made/deep/.env", "added")}
+    (folder / "made").rename(folder / "moved")
+    assert found(snapshot, folder) == {("made/deep/.env", "removed"), ("moved/deep/.env", "added")}
+    assert found(snapshot, folder) == set()
+
+
+def test_new_files_among_installed_packages_are_not_noticed(tmp_path: Path) -> None:
+    folder = project(tmp_path, ".env")
+    (folder / "node_modules/p").mkdir(parents=True)
+    snapshot = taken(folder)
+
+    (folder / "node_modules/p/.env").write_text("x")
+
+    assert found(snapshot, folder) == set()
+    assert snapshot.limits == set()
+
+
+def test_what_is_beyond_the_limits_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(tmp_path, "*.pem")
+    for number in range(8):
+        (folder / f"{number}").mkdir()
+        (folder / f"{number}/{number}.pem").write_text("x")
+    monkeypatch.setattr(_snapshot, "MAX_FILES", 5)
+    monkeypatch.setattr(_snapshot, "MAX_FOLDERS", 6)
+
+    snapshot = taken(folder)
+
+    assert (len(snapshot), snapshot.copied) == (5, 5)
+    assert snapshot.limits == {
+        "more than 5 protected files",
+        "more than 6 folders: new files in the others are not noticed",
+    }
+    monkeypatch.setattr(_snapshot, "MAX_ENTRIES", 3)
+    assert "more than 3 files: the others were not searched" in taken(folder).limits
+
+
+def test_copies_end_where_their_limit_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(tmp_path, "*.pem")
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.pem").write_text("x" * 100)
+    monkeypatch.setattr(_snapshot, "MAX_COPIES", 150)
+
+    snapshot = taken(folder)
+
+    states = [snapshot.state(str(folder / f"{name}.pem")) for name in ("a", "b", "c")]
+    assert sorted(state.content is not None for state in states if state) == [False, True, True]
+    assert snapshot.limits == {"files without a copy, because they are too large or cannot be read"}
+
+
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
+    folder = project(tmp_path, ".env")
+    (folder / ".env").write_text("x")
+    snapshot = taken(folder)
+
+    (folder / ".env").unlink()
+    os.mkfifo(folder / ".env")
+
+    assert found(snapshot, folder) == {(".env", "replaced")}
+
+
+def test_a_large_file_is_compared_by_its_times_and_size(tmp_path: Path) -> None:
+    folder = project(tmp_path, "big")
+    big = folder / "big"
+    big.write_bytes(b"x" * (8 * 1024 * 1024 + 1))
+    snapshot = taken(folder)
+    status = big.stat()
+
+    with big.open("r+b") as file:
+        file.write(b"y")
+    os.utime(big, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert found(snapshot, folder) == {("big", "changed")}
