@@ -34,26 +34,19 @@ def git(folder: Path, *args: str, **variables: str) -> str:
     return result.stdout.strip()
 
 
-def write(folder: Path, **files: str) -> None:
-    """Write files; `__` in a name is a slash, and a leading `dot_` a dot."""
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Write files."""
     for name, text in files.items():
-        path = folder / name.replace("dot_", ".").replace("__", "/").replace("_lock", ".lock").replace("_py", ".py")
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
 
-def commit(folder: Path, message: str, **files: str) -> str:
-    """Write and commit files; return the commit."""
-    write(folder, **files)
-    git(folder, "add", "-f", *(str(path) for path in _names(files)))
+def commit(folder: Path, message: str, files: dict[str, str]) -> None:
+    """Write and commit files."""
+    write(folder, files)
+    git(folder, "add", "-f", *files)
     git(folder, "commit", "-q", "-m", message)
-    return git(folder, "rev-parse", "HEAD")
-
-
-def _names(files: dict[str, str]) -> list[str]:
-    return [
-        name.replace("dot_", ".").replace("__", "/").replace("_lock", ".lock").replace("_py", ".py") for name in files
-    ]
 
 
 def make_repository(folder: Path) -> Path:
@@ -68,27 +61,27 @@ def make_repository(folder: Path) -> Path:
     git(folder, "init", "-q", str(project))
     git(project, "config", "user.name", "a")
     git(project, "config", "user.email", "a@example.org")
-    commit(project, "first", config_lock="one\n", src__app_py="a = 1\n", dot_gitignore=".env\nbuild/\n")
-    commit(project, "second", config_lock="two\n")
+    commit(project, "first", {"config.lock": "one\n", "src/app.py": "a = 1\n", ".gitignore": ".env\nbuild/\n"})
+    commit(project, "second", {"config.lock": "two\n"})
     git(project, "tag", "v1")
-    commit(project, "third", src__app_py="a = 2\n")
+    commit(project, "third", {"src/app.py": "a = 2\n"})
     git(project, "switch", "-q", "-c", "feature")
-    commit(project, "code", src__app_py="a = 3\n", src__new_py="b = 1\n")
+    commit(project, "code", {"src/app.py": "a = 3\n", "src/new.py": "b = 1\n"})
     git(project, "switch", "-q", "-c", "other", "main")
-    commit(project, "lock", config_lock="other\n")
+    commit(project, "lock", {"config.lock": "other\n"})
     git(project, "switch", "-q", "-c", "with-env", "main")
-    commit(project, "env", dot_env="KEY=tracked\n")
+    commit(project, "env", {".env": "KEY=tracked\n"})
     git(project, "switch", "-q", "-c", "gone", "main")
     git(project, "rm", "-q", PROTECTED)
     git(project, "commit", "-q", "-m", "gone")
     git(project, "switch", "-q", "feature")
     git(project, "switch", "-q", "main")
-    commit(project, "fourth", docs__a="text\n")
+    commit(project, "fourth", {"docs/a": "text\n"})
     git(project, "remote", "add", "origin", str(origin))
     git(project, "push", "-q", "origin", "main", "feature", "other", "feature:remote-only", "other:remote-other")
     git(project, "fetch", "-q", "origin")
     git(project, "branch", "-q", "--set-upstream-to=origin/main")
-    write(project, dot_env="KEY=secret\n", build__out="x\n", notes="new\n")
+    write(project, {".env": "KEY=secret\n", "build/out": "x\n", "notes": "new\n"})
     return project
 
 

@@ -155,6 +155,15 @@ EVERYDAY = (
     "git clean -fd src",
     "git clean -fdx build",
     "git checkout-index -f -a",
+    "git checkout $(git rev-parse HEAD)",
+    "git reset --soft $(git merge-base main feature)",
+    "git reset --hard $(git merge-base main feature)",
+    "START=$(git rev-parse HEAD); git checkout feature; git checkout $START",
+    "git checkout $(git describe --tags --abbrev=0)",
+    "git checkout $(git branch --show-current)",
+    'cd "$(git rev-parse --show-toplevel)" && git checkout -- .',
+    "cd $(git rev-parse --show-toplevel) && git stash && git stash pop",
+    "git checkout -- $(git diff --name-only)",
     # joining
     "git merge feature",
     "git merge --no-ff feature -m 'Merge config.lock'",
@@ -227,9 +236,9 @@ def everyday(project: Path) -> Path:
     git(folder, "config", "alias.co", "checkout")
     git(folder, "config", "alias.lg", "log --oneline --graph")
     git(folder, "config", "alias.hello", "!echo hello")
-    write(folder, src__app_py="a = 5\n")
+    write(folder, {"src/app.py": "a = 5\n"})
     git(folder, "stash")
-    write(folder, src__app_py="a = 2\n")
+    write(folder, {"src/app.py": "a = 2\n"})
     (folder / "fix.patch").write_text("--- a/src/app.py\n+++ b/src/app.py\n@@ -1 +1 @@\n-a = 2\n+a = 6\n")
     return folder
 
@@ -252,7 +261,7 @@ def test_the_tables_are_large_enough() -> None:
 
 def test_a_changed_protected_file_is_only_a_matter_for_what_changes_it(tmp_path: Path) -> None:
     project = make_repository(tmp_path.resolve() / "work")
-    write(project, config_lock="edited by the user\n")
+    write(project, {"config.lock": "edited by the user\n"})
     for command in ("git checkout feature", "git switch -c x", "git merge feature", "git commit -am x", "git add -A"):
         assert verdict(check(project, command)) == "pass", command
     for command in ("git checkout -- .", "git stash", "git reset --hard", "git checkout -f main", "git restore ."):
@@ -261,7 +270,7 @@ def test_a_changed_protected_file_is_only_a_matter_for_what_changes_it(tmp_path:
 
 def test_a_file_that_git_converts_is_not_taken_for_changed(tmp_path: Path) -> None:
     project = make_repository(tmp_path.resolve() / "work")
-    commit(project, "attributes", dot_gitattributes="config.lock text eol=crlf\n")
+    commit(project, "attributes", {".gitattributes": "config.lock text eol=crlf\n"})
     (project / "config.lock").unlink()
     git(project, "checkout", "--", "config.lock")
     assert b"\r\n" in (project / "config.lock").read_bytes()

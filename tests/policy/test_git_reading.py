@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository that tracks `secret.pem`, which differs from the last commit; `.env` is ignored, but in a branch."""
     project = make_repository(tmp_path_factory.mktemp("reading").resolve() / "work")
-    commit(project, "secret", secret__key="one\n")
+    commit(project, "secret", {"secret/key": "one\n"})
     git(project, "tag", "secret")
-    write(project, secret__key="stashed\n")
+    write(project, {"secret/key": "stashed\n"})
     git(project, "stash")
-    commit(project, "code", src__app_py="a = 9\n")
+    commit(project, "code", {"src/app.py": "a = 9\n"})
     git(project, "config", "alias.peek", "show HEAD:secret/key")
-    write(project, secret__key="two\n")
+    write(project, {"secret/key": "two\n"})
     return project
 
 
@@ -112,6 +112,10 @@ HELD = (
     "git -C src show HEAD:secret/key",
     "git --git-dir=.git show HEAD:secret/key",
     "git show $X",
+    "git show $(git rev-parse HEAD~1)",
+    "H=$(git rev-parse secret); git show $H",
+    "git diff $(git merge-base feature main)",
+    "git show $(git rev-parse HEAD):secret/key",
     "git diff $(cat x)",
     "git commit -F secret/key",
     "git tag -a x -F secret/key",
@@ -151,6 +155,9 @@ PASSES = (
     "git show HEAD -- src",
     "git show v1",
     "HASH=$(git rev-parse HEAD); git show --stat $HASH",
+    "HASH=$(git rev-parse HEAD); git show $HASH",
+    "git diff $(git rev-parse HEAD~1)..HEAD",
+    "git show $(git rev-parse HEAD):src/app.py",
     "git cat-file -t HEAD:secret/key",
     "git cat-file -p HEAD",
     "git cat-file -p HEAD:src/app.py",
@@ -215,7 +222,7 @@ def test_the_message_says_what_is_shown(project: Path) -> None:
 
 def test_a_clean_unreadable_file_does_not_stop_a_diff(tmp_path: Path) -> None:
     project = make_repository(tmp_path.resolve() / "work")
-    commit(project, "secret", secret__key="one\n")
-    write(project, src__app_py="a = 7\n")
+    commit(project, "secret", {"secret/key": "one\n"})
+    write(project, {"src/app.py": "a = 7\n"})
     for command in ("git diff", "git diff HEAD", "git diff .", "git add -p", "git stash show -p"):
         assert verdict(read(project, command)) == "pass", command

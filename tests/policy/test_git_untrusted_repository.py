@@ -40,7 +40,7 @@ def hostile(tmp_path: Path) -> tuple[Path, Path]:
     """A repository in which each setting and each hook that runs something creates a file."""
     marker = tmp_path.resolve() / "marker"
     project = make_repository(tmp_path.resolve() / "work")
-    commit(project, "attributes", dot_gitattributes="* filter=x diff=x merge=x\n")
+    commit(project, "attributes", {".gitattributes": "* filter=x diff=x merge=x\n"})
     program = project.parent / "program"
     program.write_text(f'#!/bin/sh\necho "$0 $*" >> {marker}\nexit 1\n')
     program.chmod(0o755)
@@ -54,7 +54,7 @@ def hostile(tmp_path: Path) -> tuple[Path, Path]:
     for hook in _HOOKS:
         (hooks / hook).write_text(program.read_text())
         (hooks / hook).chmod(0o755)
-    write(project, src__app_py="changed, so that git would call the filter\n")
+    write(project, {"src/app.py": "changed, so that git would call the filter\n"})
     marker.unlink(missing_ok=True)
     return project, marker
 
@@ -145,7 +145,7 @@ def test_what_git_answered_is_asked_again_only_if_it_changed(tmp_path: Path, mon
     asked.clear()
     assert verdict(check(project, "git checkout -f feature", guards=guards)) == "pass"
     assert set(asked) == {"cat-file"}  # revisions are resolved each time
-    write(project, config_lock="edited\n")
+    write(project, {"config.lock": "edited\n"})
     assert verdict(check(project, "git checkout -f feature", guards=guards)) == "block"
     git(project, "checkout", "-q", "--", "config.lock")
     git(project, "branch", "-q", "-f", "feature", "other")

@@ -19,7 +19,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git(project, "config", "alias.sneak", "checkout other")
     git(project, "config", "alias.wipe", "!rm -f config.lock")
     git(project, "config", "alias.again", "sneak")
-    write(project, config_lock="stashed\n")
+    write(project, {"config.lock": "stashed\n"})
     git(project, "stash")
     (project / "lock.patch").write_text("--- a/config.lock\n+++ b/config.lock\n@@ -1 +1 @@\n-two\n+three\n")
     (project / "new.patch").write_text("diff --git a/x b/.env\nrename from x\nrename to .env\n")
@@ -70,6 +70,14 @@ BLOCKED = (
     "git checkout feature && git checkout other",
     "git switch -c x other && git switch main",
     "for b in feature other; do git checkout $b; done",
+    "git checkout $(git rev-parse other)",
+    "H=$(git rev-parse other); git reset --hard $H",
+    "git reset --hard $(git rev-parse HEAD~3)",
+    'git reset --hard "$(git merge-base other v1)~1"',
+    'cd "$(git rev-parse --show-toplevel)" && git checkout other',
+    "cd src && cd $(git rev-parse --show-toplevel) && git checkout other -- .",
+    "git checkout other -- $(git ls-files)",
+    "git ls-files | xargs git checkout other --",
     # files of other commits
     "git checkout other -- config.lock",
     "git checkout other config.lock",
@@ -280,7 +288,7 @@ def test_a_pull_asks_and_says_why(project: Path) -> None:
 
 def test_our_own_files_are_protected_from_git_too(tmp_path: Path) -> None:
     project = make_repository(tmp_path.resolve() / "work")
-    commit(project, "policy", dot_fairlead="x")
+    commit(project, "policy", {".fairlead": "x"})
     (project / ".fairlead.yaml").write_text("a: 1\n")
     git(project, "add", "-A")
     git(project, "commit", "-q", "-m", "policy")

@@ -84,6 +84,13 @@ class AnalysisContext:
 
             raise NotCached
 
+    def repository_root(self, folder: str) -> str | None:
+        """Return the folder of the repository in which a folder is; `None` if there is none."""
+        from fairlead.policy.paths._git_index import find_index
+
+        index = find_index(f"{self.absolute(folder)}/.")
+        return None if index is None else index.root
+
     def is_tracked(self, path: str) -> bool:
         """Return whether git's index has the file as it is on the disk."""
         from fairlead.policy.paths._git_index import find_index, is_unchanged

@@ -15,8 +15,9 @@ from fairlead.policy.bash._collector import Collector, merge_folders
 from fairlead.policy.bash._commands import REDIRECTS, TooComplex
 from fairlead.policy.bash._expansion import WORDS, Scope
 from fairlead.policy.bash._scripts import PRIVATE, ScriptAnalyser, is_too_long
-from fairlead.policy.bash._words import TooManyWords, as_value, is_unknown
+from fairlead.policy.bash._words import TooManyWords, as_value, is_unknown, quote
 from fairlead.policy.bash.programs._calls import Access
+from fairlead.policy.bash.programs._outputs import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from fairlead.policy.bash._context import AnalysisContext
     from fairlead.policy.bash._types import Analysis
-    from fairlead.policy.bash.programs._outputs import Output
 
 _ASCII: Final = bytes(range(128)) + b"u" * 128
 _MAX_SCRIPT_DEPTH: Final = 5
@@ -36,6 +36,7 @@ _HERE_STRING_LAST: Final = re.compile(rb"""(\d*>{1,2}\s*[\w./~-]+)\s+(<<<\s*(?:'
 """A here-string behind an output file, in which order the parser does not know them."""
 _WITH_OUTPUT: Final = {"command", "pipeline", "redirected_statement", "file_redirect"}
 _TAKE_WORDS: Final = {"command", "list", "pipeline"}
+_ASKS_ROOT: Final = re.compile(r"git rev-parse --show-toplevel(?:\s+2>\s*/dev/null)?")
 _EXITS: Final = {"exit", "return", "break", "continue"}
 
 
@@ -206,7 +207,17 @@ class Interpreter(ScriptAnalyser):
         self.subshell(node)
         output, self.output = self.output, None
         statements = [child for child in node.children if child.is_named]
+        if len(statements) == 1 and output is None and _ASKS_ROOT.fullmatch(self.text(statements[0])):
+            return self._repository_root()
         return output if len(statements) == 1 else None
+
+    def _repository_root(self) -> Output | None:
+        """Return the folder that `git rev-parse --show-toplevel` prints."""
+        context, folder = self.collector.context, self.scope.folders[0].path
+        if context is None or folder is None or len(self.scope.folders) > 1:
+            return None
+        root = context.repository_root(folder)
+        return None if root is None else Output((quote(root),))
 
     def define(self, node: Node, _: Input) -> None:
         """Keep the body of a function, and walk it once: what its arguments are is known when it is called."""

@@ -9,7 +9,7 @@ import os
 import re
 from collections import defaultdict
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
@@ -17,7 +17,7 @@ from fairlead.policy.bash._analysis import Analysis, analyse
 from fairlead.policy.bash.programs._git_arguments import OWN_COMMANDS
 from fairlead.policy.config._files import NotCached
 from fairlead.policy.git._commands import TREE_MOVERS, named_files
-from fairlead.policy.git._merges import MOVES
+from fairlead.policy.git._merges import MOVES, PRINTERS
 from fairlead.policy.git._moves import Move
 from fairlead.policy.git._process import Deadline, GitProcess, NotKnown
 from fairlead.policy.git._reads import READS, shown_files
@@ -42,13 +42,25 @@ _MAX_ALIASES: Final = 4
 _ALIAS: Final = re.compile(r"[\w-]+")
 
 
-class Caches:
-    """What git answered about the files of interest, of each kind."""
+class Question(NamedTuple):
+    """What is asked about the files of a call."""
+
+    note: str
+    """For the message: what git does with the file."""
+    check: CheckFile
+    wanted: Callable[[str, str], bool]
+    """Whether a file of a working tree is of interest."""
+    cache: Cache
+    reads: bool = False
+
+
+class Questions:
+    """The questions of a guard, each with what git answered before."""
 
     def __init__(self, guard: GitGuard) -> None:
-        self.edits = guard.is_protected, Cache()
-        self.patches = _any_file, Cache()
-        self.reads = guard.is_unreadable, Cache()
+        self.changed = Question("would change it", guard.check_change, guard.is_protected, Cache())
+        self.patched = Question("would change it", guard.check_patch, _any_file, Cache())
+        self.shown = Question("shows it", guard.files.check_read, guard.is_unreadable, Cache(), reads=True)
 
 
 def _any_file(_root: str, _path: str) -> bool:
@@ -58,10 +70,10 @@ def _any_file(_root: str, _path: str) -> bool:
 class GitCheck:
     """The check of one command."""
 
-    def __init__(self, guard: GitGuard, evaluation: Evaluation, analysis: Analysis, caches: Caches) -> None:
-        self._guard, self._evaluation, self._analysis, self._caches = guard, evaluation, analysis, caches
+    def __init__(self, guard: GitGuard, evaluation: Evaluation, analysis: Analysis, questions: Questions) -> None:
+        self._guard, self._evaluation, self._analysis, self._questions = guard, evaluation, analysis, questions
         self._deadline = Deadline()
-        self._sequences: defaultdict[str, Sequence] = defaultdict(Sequence)
+        self._sequences: defaultdict[tuple[bool, str], Sequence] = defaultdict(Sequence)
         self._changes_git = any(
             access.mode not in {"read", "list"} and "/.git/" in f"/{access.path}" for access in analysis.files
         )
@@ -80,7 +92,9 @@ class GitCheck:
             if moves and command.name in MOVES:
                 blocked = self._check_move(command)
             if blocked is None and reads and command.name in READS:
-                blocked = self._check(command, "shows it", shown_files, rules.check_read, self._caches.reads)
+                blocked = self._check(command, shown_files, self._questions.shown)
+            elif blocked is None and reads and command.name in PRINTERS:
+                self._check(command, MOVES[command.name], self._questions.shown)
             if blocked is not None:
                 return blocked
         return None
@@ -90,32 +104,23 @@ class GitCheck:
         if is_patch and not self._written.isdisjoint(map(os.path.normpath, command.args)):
             self._ask(command, f"which files the patch changes that the command gives to git {command.name}")
             return None
-        caches = self._caches.patches if is_patch else self._caches.edits
-        check = self._guard.check_patch if is_patch else self._guard.check_change
-        return self._check(command, "would change it", files, check, caches)
+        return self._check(command, files, self._questions.patched if is_patch else self._questions.changed)
 
-    def _check(
-        self,
-        command: GitCommand,
-        note: str,
-        files: Files,
-        check: CheckFile,
-        cache: tuple[Callable[[str, str], bool], Cache],
-    ) -> str | None:
-        reads = files is shown_files
+    def _check(self, command: GitCommand, files: Files, question: Question) -> str | None:
         try:
-            repository = self._open(command, *cache)
+            repository = self._open(command, question)
             if repository is None:
                 return None
             self._evaluation.paths.resolve(repository.root)  # the policies above it apply too
-            sequence = Sequence() if reads else self._sequences[repository.root]
-            sequence.is_opaque |= self._changes_git
-            for path in files(Move(command, repository, sequence)):
-                target = located(repository.root, path, f"git {command.name} {note}")
-                if blocked := check(self._evaluation, target):
-                    return blocked
+            sequence = self._sequences[question.reads, repository.root]
+            sequence.is_opaque |= self._changes_git and not question.reads
+            for move in Move(command, repository, sequence).variants():
+                for path in files(move):
+                    target = located(repository.root, path, f"git {command.name} {question.note}")
+                    if blocked := question.check(self._evaluation, target):
+                        return blocked
         except NotKnown as problem:
-            self._ask(command, str(problem), reads=reads)
+            self._ask(command, str(problem), reads=question.reads)
         return None
 
     def _ask(self, command: GitCommand, problem: str, *, reads: bool = False) -> None:
@@ -124,7 +129,7 @@ class GitCheck:
         if rules and not command.tracked:
             self._evaluation.unknowns.append(problem)
 
-    def _open(self, command: GitCommand, wanted: Callable[[str, str], bool], cache: Cache) -> Repository | None:
+    def _open(self, command: GitCommand, question: Question) -> Repository | None:
         folder = folder_of(self._evaluation, command)
         if folder is None:
             if command.name in TREE_MOVERS or command.name in READS:
@@ -132,7 +137,8 @@ class GitCheck:
             return None
         if not set(command.options).isdisjoint(command.unknown):
             raise NotKnown(f"in which repository git {command.name} runs")
-        return open_repository(start_process(self._evaluation, command, folder, self._deadline), wanted, cache)
+        process = start_process(self._evaluation, command, folder, self._deadline)
+        return open_repository(process, question.wanted, question.cache)
 
 
 def located(root: str, path: str, note: str) -> ResolvedPath:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.git._moves import CHECKOUTS, Move
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 _MAX_PICKED: Final = 30
 _MERGE_VALUES: Final = "message file strategy strategy-option cleanup into-name gpg-sign="
+PRINTERS: Final = ("rev-parse", "merge-base", "describe", "symbolic-ref")
+"""Commands whose output others take as a revision."""
 _STEPS: Final = "abort quit continue skip"
 
 
@@ -158,6 +161,7 @@ PATCHED: Final = re.compile(
     re.MULTILINE,
 )
 _APPLY_VALUES: Final = "directory exclude include whitespace build-fake-ancestor patch-format= empty= gpg-sign="
+_PLAIN_DESCRIBE: Final = re.compile(r"--(?:tags|all|always|long|first-parent|abbrev=\d+|match=.*|exclude=.*)")
 _MAX_PATCH: Final = 4 * 1024 * 1024
 _MAX_MODULE_FILES: Final = 20_000
 
@@ -298,7 +302,9 @@ def _point(move: Move) -> Iterator[str]:
         "umF", "set-upstream-to message file contains no-contains merged= no-merged= sort format points-at"
     )
     words = opts.words
-    if opts.has("m", "M", "move", "c", "C", "copy") and move.command.name == "branch":
+    if opts.has("show-current"):
+        yield from _print(move)
+    elif opts.has("m", "M", "move", "c", "C", "copy") and move.command.name == "branch":
         renamed = opts.values("m") or words
         move.sequence.point(renamed[-1] if renamed else "", words[0] if len(words) > 1 else None)
     elif words and not opts.has("d", "D", "delete", "l", "list", "u", "set-upstream-to"):
@@ -307,8 +313,32 @@ def _point(move: Move) -> Iterator[str]:
 
 
 def _plumbing(move: Move) -> Iterator[str]:
-    reads = move.command.name == "symbolic-ref" and len(move.parse("m").words) < 2  # noqa: PLR2004 - NAME and REFERENCE
-    move.sequence.is_opaque |= not reads
+    move.sequence.is_opaque = True
+    yield from ()
+
+
+def _symbolic_ref(move: Move) -> Iterator[str]:
+    if len(move.parse("m").words) > 1:
+        move.sequence.is_opaque = True
+    else:
+        yield from _print(move)
+
+
+def _print(move: Move) -> Iterator[str]:
+    """Record the commits that a call prints."""
+    opts = move.parse("", "short= abbrev-ref= abbrev= match exclude format= max-count")
+    name, words = move.command.name, opts.words
+    if name == "merge-base":
+        heads = [commit for word in words for commit in move.commits(word)[:1]]
+        for first, second in pairwise(heads):
+            move.sequence.printed += move.repository.merge_bases(first, second)
+    elif name == "describe":
+        options = [word for word in move.command.args if _PLAIN_DESCRIBE.fullmatch(word)]
+        tag = move.repository.process.ask("describe", *options, may_fail=True)
+        move.sequence.printed += os.fsdecode(tag or b"").split()
+    else:
+        for word in words if name == "rev-parse" else ["HEAD"]:
+            move.sequence.printed += move.commits(word)
     yield from ()
 
 
@@ -336,9 +366,11 @@ MOVES: Final[dict[str, Callable[[Move], Iterator[str]]]] = {
     "branch": _point,
     "tag": _point,
     "init": _initialize,
+    **dict.fromkeys(PRINTERS, _print),
+    "symbolic-ref": _symbolic_ref,
     **dict.fromkeys(("sparse-checkout", "filter-branch", "filter-repo", "rerere", "merge-index"), _if_tracked),
     **dict.fromkeys(
-        ("update-index", "update-ref", "symbolic-ref", "replace", "fast-import", "merge-one-file", "unpack-objects"),
+        ("update-index", "update-ref", "replace", "fast-import", "merge-one-file", "unpack-objects"),
         _plumbing,
     ),
 }

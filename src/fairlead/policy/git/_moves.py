@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from fairlead.policy.bash.programs._git_arguments import GitArguments, parse_git
+from fairlead.policy.bash.programs._outputs import HASH, NAME, NUMBER
 from fairlead.policy.git._process import NotKnown
 
 if TYPE_CHECKING:
@@ -47,9 +50,21 @@ class Move:
         return [oid for oid in self.repository.resolve(candidates, "tree") if oid is not None]
 
     def _candidates(self, revision: str) -> list[str]:
-        if revision == "*" or (self.command.unknown and _is_unknown(revision)):
+        if is_pattern(revision) or (self.command.unknown and _is_unknown(revision)):
             raise NotKnown(f"which commit git {self.command.name} {revision} takes is only known when it runs")
         return self.sequence.candidates(revision)
+
+    def variants(self) -> Iterator[Move]:
+        """Yield the call once for each commit that an earlier call may print for it: `git show $(git rev-parse x)`."""
+        args = self.command.args
+        if not any(HASH in arg or NAME in arg for arg in args):
+            yield self
+            return
+        for commit in dict.fromkeys(self.sequence.printed):
+            filled = tuple(arg.replace(HASH, commit).replace(NAME, commit) for arg in args)
+            yield Move(structs.replace(self.command, args=filled), self.repository, self.sequence)
+        if not self.sequence.printed:
+            yield self
 
     def head(self) -> str | None:
         """Return the commit that is checked out; `None` before the first commit."""
@@ -107,6 +122,11 @@ class Move:
         self.require_known(revision)
         if targets:
             self.sequence.move(targets[0])
+
+
+def is_pattern(word: str) -> bool:
+    """Return whether a word stands for a hash, a name or a number that another command prints."""
+    return any(pattern in word for pattern in (HASH, NAME, NUMBER)) or word == "*"
 
 
 def _is_unknown(word: str) -> bool:
@@ -256,7 +276,6 @@ def _stash_push(move: Move, *, skip: int, has_paths: bool) -> Iterator[str]:
     if opts.has("u", "include-untracked", "a", "all"):
         excluded = () if opts.has("a", "all") else ("--exclude-standard",)
         yield from move.repository.untracked(excluded, paths or _EVERYTHING)
-    move.sequence.stashed = True
 
 
 def _stash_name(word: str) -> str:

@@ -6,7 +6,7 @@ import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.git._moves import Move
+from fairlead.policy.git._moves import Move, is_pattern
 from fairlead.policy.git._process import NotKnown
 
 if TYPE_CHECKING:
@@ -299,6 +299,7 @@ def _checkout_index(move: Move) -> Iterator[str]:
         yield from move.repository.index(opts.words)
 
 
+_INTERACTIVE: Final = ("add", "stage", "checkout", "reset", "restore")
 READS: Final[dict[str, Callable[[Move], Iterator[str]]]] = {
     "show": _show,
     "cat-file": _cat_file,
@@ -306,7 +307,7 @@ READS: Final[dict[str, Callable[[Move], Iterator[str]]]] = {
     **dict.fromkeys(("log", "whatchanged", "reflog"), _log),
     **dict.fromkeys(("diff", "difftool", "diff-tree", "diff-index", "diff-files"), _diff),
     **dict.fromkeys(("range-diff", "fast-export", "bundle", "request-pull", "merge-tree"), _whole_history),
-    **dict.fromkeys(("add", "stage", "checkout", "reset", "restore"), _interactive),
+    **dict.fromkeys(_INTERACTIVE, _interactive),
     "stash": _stash,
     "status": _status,
     "format-patch": _format_patch,
@@ -320,7 +321,8 @@ READS: Final[dict[str, Callable[[Move], Iterator[str]]]] = {
 
 def shown_files(move: Move) -> Iterator[str]:
     """Yield the unreadable files whose contents a call shows."""
-    if move.command.unknown and move.command.name not in {"add", "stage", "checkout", "reset", "restore"}:
-        yield from _all_history(move, f"git {move.command.name} {' '.join(move.command.unknown)}")
+    patterns = [arg for arg in move.command.args if is_pattern(arg) and arg != "*"]
+    if (patterns or move.command.unknown) and move.command.name not in _INTERACTIVE:
+        yield from _all_history(move, f"git {move.command.name} {' '.join(move.command.unknown or ['…'])}")
         return
     yield from READS[move.command.name](move)

@@ -25,6 +25,7 @@ _EMPTY_TREES: Final = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
+_KINDS: Final = ("", "^{commit}", "^{tree}")
 _LINK, _FILE, _EXECUTABLE = "120000", "100644", "100755"
 _RAW: Final = ("--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules")
 
@@ -130,6 +131,7 @@ class Repository:
         self.cache = cache
         self._index_file = index_file
         self._wanted = wanted
+        self._objects: dict[str, list[str]] = {}
 
     def wanted(self, path: str) -> bool:
         """Return whether a file is of interest."""
@@ -150,12 +152,20 @@ class Repository:
         return all(line[-1] in {"commit", "tree", "blob", "tag"} for line in self._look_up(revisions))
 
     def _look_up(self, names: Sequence[str]) -> list[list[str]]:
-        """Return the id and the kind of each object; anything else for a name that there is no object of."""
+        """Return the id and the kind of each object; anything else for a name that there is no object of.
+
+        A process takes longer than all that is asked of it: what is likely asked next is looked up with it.
+        """
         if any("\n" in name for name in names):
             raise NotKnown("a revision of git contains a line break")
-        stdin = os.fsencode("".join(f"{name}\n" for name in names))
-        output = self.process.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=stdin)
-        return [line.split(" ") for line in os.fsdecode(output or b"").splitlines()]
+        if not all(name in self._objects for name in names):
+            bases = ["HEAD", *(name.partition("^{")[0] for name in names)]
+            wanted = list(dict.fromkeys([*names, *(base + kind for base in bases for kind in _KINDS)]))
+            stdin = os.fsencode("".join(f"{name}\n" for name in wanted))
+            output = self.process.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=stdin)
+            found = [line.split(" ") for line in os.fsdecode(output or b"").splitlines()]
+            self._objects.update(zip(wanted, found, strict=True))
+        return [self._objects[name] for name in names]
 
     def merge_bases(self, first: str, second: str) -> tuple[str, ...]:
         """Return the best common ancestors of two commits."""

@@ -39,7 +39,8 @@ class Sequence:
         """Whether the references of remotes may differ from what they are now."""
         self.is_opaque = False
         """Whether plumbing changed the index or the references."""
-        self.stashed = False
+        self.printed: list[str] = []
+        """The commits that earlier calls print, for substitutions."""
         self.initialized = False
         self._references: dict[str, str] = {}
 

@@ -10,7 +10,7 @@ from fairlead.policy.paths._resolve import ResolvedPath
 
 if TYPE_CHECKING:
     from fairlead.policy.bash._analysis import Analysis
-    from fairlead.policy.git._check import Caches
+    from fairlead.policy.git._check import Questions
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._files import OwnFiles
@@ -27,7 +27,7 @@ class GitGuard:
     def __init__(self, files: FileRules, own: OwnFiles | None) -> None:
         self.files = files
         self.own = own
-        self._caches: Caches | None = None
+        self._questions: Questions | None = None
 
     def expand(self, evaluation: Evaluation, analysis: Analysis) -> Analysis:
         """Return an analysis with what aliases stand for, and the files that calls outside of a repository name."""
@@ -37,11 +37,11 @@ class GitGuard:
 
     def check(self, evaluation: Evaluation, analysis: Analysis) -> str | None:
         """Return why a command is blocked for what its calls of git do."""
-        from fairlead.policy.git._check import Caches, GitCheck
+        from fairlead.policy.git._check import GitCheck, Questions
 
-        if self._caches is None:
-            self._caches = Caches(self)
-        return GitCheck(self, evaluation, analysis, self._caches).run()
+        if self._questions is None:
+            self._questions = Questions(self)
+        return GitCheck(self, evaluation, analysis, self._questions).run()
 
     def check_written(self, evaluation: Evaluation, target: ResolvedPath) -> None:
         """Add a question if a file is changed from which git takes commands to run."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._words import is_unknown, plain, quote, unknown
+from fairlead.policy.bash._words import DEEP, is_unknown, plain, quote, unknown
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -130,7 +130,7 @@ def _command(call: ProgramCall, args: Words, options: tuple[str, ...]) -> Iterat
         yield from handler(rest)
     yield GitCommand(
         name,
-        tuple(map(plain, rest)),
+        tuple(plain(word.replace(DEEP, "")) for word in rest),  # the star of a pathspec matches slashes
         options=tuple(map(plain, options)),
         stdin=call.stdin,
         piped=call.piped,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 NUMBER: Final = "[0-9]*"
-_HASH: Final = "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]*"
-_NAME: Final = "[A-Za-z0-9]*"
+HASH: Final = "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]*"
+NAME: Final = "[A-Za-z0-9]*"
 _EXACT_TESTS: Final = {"-name", "-iname", "-type", "-print", "-print0", "-o", "-or", "-a", "-and", "-depth", "-exec"}
 """The tests of `find` after which every file of the right name is found."""
 _MAX_WORDS: Final = 64
@@ -147,9 +147,9 @@ def _git(call: ProgramCall, _: Output | None) -> Output | None:
             None if any(arg.startswith(("--git", "--show", "--is", "--absolute")) for arg in args) else _rev_parse(args)
         )
     if args[:1] in (["merge-base"], ["hash-object"], ["write-tree"], ["commit-tree"]):
-        return Output((_HASH,))
+        return Output((HASH,))
     if args[:2] in (["branch", "--show-current"], ["symbolic-ref", "--short"], ["describe", "--tags"]):
-        return Output((_NAME,))
+        return Output((NAME,))
     if args[:2] == ["rev-list", "--count"]:
         return Output((NUMBER,))
     shows_names = {"--name-only", "-l", "--files-with-matches"} & set(args)
@@ -159,7 +159,7 @@ def _git(call: ProgramCall, _: Output | None) -> Output | None:
 
 
 def _rev_parse(args: list[str]) -> Output:
-    return Output((_NAME if {"--abbrev-ref", "--symbolic-full-name"} & set(args) else _HASH,))
+    return Output((NAME if {"--abbrev-ref", "--symbolic-full-name"} & set(args) else HASH,))
 
 
 def _tracked(args: list[str]) -> tuple[str, ...]:
@@ -338,8 +338,8 @@ PRODUCERS: Final[dict[str, _Producer]] = {
     "seq": _seq,
     "wc": _wc,
     **dict.fromkeys(("nproc", "bc", "pgrep"), _constant(NUMBER)),
-    "uuidgen": _constant(_HASH),
-    **dict.fromkeys(("uname", "hostname", "whoami", "arch"), _constant(_NAME)),
-    "id": _constant(_NAME),
+    "uuidgen": _constant(HASH),
+    **dict.fromkeys(("uname", "hostname", "whoami", "arch"), _constant(NAME)),
+    "id": _constant(NAME),
 }
 """Program → what it prints."""
