@@ -190,12 +190,50 @@ def rule(command: str, action: str = "block", **more: Any) -> dict[str, Any]:
     return {"tool": "Bash", "commandPattern": command, "action": action, **more}
 
 
+HIDDEN_PUSHES = [
+    "git --no-pager push --force",
+    "git -C /x push --force",
+    "git -c a.b=c push --force",
+    "git push origin --force",
+    "git push -v --force origin",
+    "git --git-dir x --work-tree y push --force",
+    "git -P push origin main --force",
+    "sudo git push --force",
+    "env A=1 git push --force",
+    "timeout 5 git push --force",
+    "nohup git push --force &",
+    "nice -n 5 git push --force",
+    "time git push --force",
+    "command git push --force",
+    "exec git push --force",
+    "echo origin | xargs git push --force",
+    "xargs -n1 git push --force < x",
+    "A=1 git push --force",
+    "P=push; git $P --force",
+    "G=git; $G push --force",
+    "C='git push'; $C --force",
+    "alias p='git push --force'; p",
+    'g() { git push "$@"; }; g --force',
+    "f=--force; git push ${f:-x}",
+    "eval 'git push --force'",
+    "python3 -c \"import subprocess; subprocess.run(['git', 'push', '--force'])\"",
+    "python3 -c \"import os; os.system('git push --force')\"",
+    "node -e \"require('child_process').spawnSync('git', ['push', '--force'])\"",
+    "node -e \"require('child_process').execSync('git push --force')\"",
+    'ruby -e \'system("git", "push", "--force")\'',
+    "perl -e 'exec \"git push --force\"'",
+    "find . -maxdepth 0 -exec git push --force \\;",
+    "git status | (cat; git push --force)",
+]
+
+
 @for_each(
     "command",
     [
         *("git push --force", "git  push   --force", "cd x && git push --force", "ls; git push --force origin"),
         *("true | git push --force", "(git push --force)", "echo $(git push --force)", "bash -c 'git push --force'"),
         *("/usr/bin/git push --force", "'git' push --force", "g\\it push --force", "  git push --force  "),
+        *HIDDEN_PUSHES,
     ],
 )
 def test_a_blocked_command_is_found_anywhere_in_a_call(command: str, project: Path) -> None:
@@ -207,6 +245,58 @@ def test_a_blocked_command_is_found_anywhere_in_a_call(command: str, project: Pa
 @for_each("command", ["git push", "echo 'git push --force'", "git log --grep 'git push --force'"])
 def test_a_command_that_only_mentions_it_is_allowed(command: str, project: Path) -> None:
     assert not run(command, project, toolUsageValidation=[rule("git push --force*")]).blocked
+
+
+@for_each(
+    ("pattern", "command"),
+    [
+        ("terraform destroy*", "terraform -chdir=infra destroy -auto-approve"),
+        ("rm -rf *", "rm build -rf"),
+        ("rm -rf *", "rm -r -f build"),
+        ("rm -rf *", "rm -fr build"),
+        ("npm publish*", "npm --prefix web publish"),
+        ("kubectl delete*", "kubectl -n prod --context x delete pod y"),
+        ("docker system prune*", "docker --context x system prune -af"),
+    ],
+)
+def test_options_do_not_hide_a_blocked_command(pattern: str, command: str, project: Path) -> None:
+    assert run(command, project, toolUsageValidation=[rule(pattern)]).blocked
+
+
+@for_each(
+    ("pattern", "command"),
+    [
+        ("git push --force*", "git push origin main"),
+        ("git push --force*", "git fetch --force"),
+        ("git push --force*", "git commit -m 'push --force'"),
+        ("rm -rf *", "rm -r build"),
+        ("rm -rf *", "rm --force build"),
+        ("terraform destroy*", "terraform plan -destroy"),
+        ("npm publish*", "npm run publish:docs"),
+    ],
+)
+def test_moved_options_do_not_block_another_command(pattern: str, command: str, project: Path) -> None:
+    assert not run(command, project, toolUsageValidation=[rule(pattern)]).blocked
+
+
+@for_each(
+    ("command", "blocked"),
+    [
+        ("git status > .bashrc", True),
+        ("git status >> out.txt", True),
+        ("git status > /dev/null 2>&1", False),
+        ("git status 2>&1", False),
+        ("GIT_EXTERNAL_DIFF=x git status", True),
+        ("PATH=.:$PATH git status", True),
+        ("NO_COLOR=1 git status", False),
+        ("git log > log/a.txt", False),
+        ("git log > a.txt", True),
+    ],
+)
+def test_an_allow_rule_does_not_allow_redirections_and_variables(command: str, *, blocked: bool, project: Path) -> None:
+    rules = [rule("git status*", "allow"), rule("git log", "allow"), rule("git log > log/*", "allow")]
+
+    assert run(command, project, toolUsageValidation=rules).blocked is blocked
 
 
 def test_a_pattern_can_match_several_commands_of_a_call(project: Path) -> None:

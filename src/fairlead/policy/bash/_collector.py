@@ -78,7 +78,7 @@ class Collector:
     def add_command(self, command: SimpleCommand) -> None:
         """Add a simple command of the command itself, or of a script that it runs."""
         if self.running is not None:  # an allow rule is about what the agent runs, a deny rule about what runs
-            command = SimpleCommand(command.words, implied=True)
+            command = SimpleCommand(command.words, implied=True, variables=command.variables)
         self.commands.append(command)
 
     def enter_script(self, path: str, call: tuple[str, ...], *, tracked: bool) -> OuterScript:

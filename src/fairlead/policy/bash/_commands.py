@@ -56,6 +56,8 @@ class CommandAnalyser(BuiltinAnalyser):
     def __init__(self, source: bytes, collector: Collector, scope: Scope) -> None:
         super().__init__(source, collector, scope)
         self.runs = 0
+        self.prefix: tuple[str, ...] = ()
+        """The assignments before the next command."""
         self.calling: list[str] = []
         """The functions whose bodies are walked."""
         self.output: Output | None = None
@@ -127,7 +129,10 @@ class CommandAnalyser(BuiltinAnalyser):
         for assignment in assignments:
             self.assignment(assignment, stdin, exported=True)
         assigned = [name for name, value in scope.variables.items() if name not in before or before[name] != value]
-        self.call(self.words(words), stdin)
+        command = self.words(words)
+        self.prefix = tuple(self.text(assignment) for assignment in assignments)
+        self.call(command, stdin)
+        self.prefix = ()
         scope.exported = exported
         for name in assigned:  # other variables may be set by the command: `IFS= read name`
             scope.variables.pop(name, None)
@@ -138,7 +143,8 @@ class CommandAnalyser(BuiltinAnalyser):
         if not words:
             return
         texts = tuple(words if "".join(words).isascii() else map(plain, words))
-        self.collector.add_command(SimpleCommand(texts, implied))
+        self.collector.add_command(SimpleCommand(texts, implied, self.prefix))
+        self.prefix = ()
         self.output = None
         if texts[0] in self.scope.functions and texts[0] not in self.calling:
             self.call_function(texts[0], words[1:], stdin)

@@ -14,6 +14,8 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     implied: bool = False
     """Another spelling of the command before it, as `black` is of `python -m black`."""
+    variables: tuple[str, ...] = ()
+    """The assignments before it: `NAME=value`."""
 
     @property
     def program(self) -> str:

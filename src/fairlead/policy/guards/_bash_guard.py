@@ -8,9 +8,9 @@ from msgspec import structs
 
 from fairlead.policy.bash.programs._calls import basename
 from fairlead.policy.bash.programs._everyday import FORMATTERS
+from fairlead.policy.guards._command_text import CommandText
 from fairlead.policy.guards._git_guard import GitGuard
 from fairlead.policy.guards._mentions import add_mentions
-from fairlead.policy.guards._tool_rules import CommandText
 from fairlead.policy.paths._search import TooManyFiles, expand
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ class BashGuard:
         if analysis.git:
             analysis = self.git.expand(evaluation, analysis)
         commands = [
-            CommandText(simple.text, simple.words, simple.program, implied=simple.implied)
+            CommandText(simple.text, simple.words, simple.program, implied=simple.implied, variables=simple.variables)
             for simple in analysis.commands
         ]
-        blocked = self._tools.check_commands(evaluation, commands, command)
+        blocked = self._tools.check_commands(evaluation, commands, command, _redirected(analysis))
         if blocked is None:
             blocked = self._check_files(evaluation, analysis)
         if blocked is None and analysis.git:
@@ -171,6 +171,11 @@ class BashGuard:
         if access.makes_folder or (access.mode == "create" and access.program not in _MAKES_FILES):
             return True
         return access.copy_of is not None and evaluation.paths.resolve(access.copy_of).is_folder
+
+
+def _redirected(analysis: Analysis) -> list[str]:
+    """Return the files that redirections of the command itself write."""
+    return [access.path for access in analysis.files if access.program == ">" and access.script is None]
 
 
 def _happens(access: FileAccess, paths: PathResolver, made: set[str]) -> bool:

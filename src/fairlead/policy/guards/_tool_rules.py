@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.policy._globs import any_glob_test, glob_test
+from fairlead.policy.guards._command_text import CommandText
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._gitignore import Pattern
 from fairlead.policy.paths._resolve import BaseFolder
@@ -19,19 +20,6 @@ if TYPE_CHECKING:
 _MAX_CACHED = 256
 _MAX_WORDS = 200
 """No glob on the first words of a command is longer."""
-
-
-class CommandText:
-    """The texts of a command that rules match. `loose` also has the program without its folder, which only denies."""
-
-    __slots__ = ("exact", "implied", "loose")
-
-    def __init__(self, text: str, words: Sequence[str] = (), program: str = "", *, implied: bool = False) -> None:
-        self.implied = implied
-        """Another spelling of a command, which no rule need allow."""
-        self.exact: tuple[str, ...] = (text,) if words else (text.strip(), " ".join(text.split()))
-        renamed = words and words[0] != program
-        self.loose = (*self.exact, " ".join((program, *words[1:]))) if renamed else self.exact
 
 
 class ToolRules:
@@ -59,10 +47,13 @@ class ToolRules:
                 return blocked
         return None
 
-    def check_commands(self, evaluation: Evaluation, commands: Sequence[CommandText], whole: str) -> str | None:
+    def check_commands(
+        self, evaluation: Evaluation, commands: Sequence[CommandText], whole: str, written: Sequence[str] = ()
+    ) -> str | None:
         """Check each command of a Bash call; if there are allow rules, each command must match one.
 
-        The whole call is checked too, for globs on several commands: `*curl*|*sh`.
+        The whole call is checked too, for globs on several commands: `*curl*|*sh`. `written` are the files that
+        redirections write, which an allow rule must name with its `>`.
         """
         applicable = self._rules_for(evaluation)
         rules = applicable.on_commands
@@ -77,7 +68,9 @@ class ToolRules:
         for command in commands:
             if blocked := _apply(evaluation, denying if command.implied else rules, command, command.exact[0]):
                 return blocked
-        return _apply(evaluation, denying, call_text, call_text.exact[0])
+        return _apply(evaluation, denying, call_text, call_text.exact[0]) or (
+            _check_redirects(evaluation, rules, call_text, written) if written else None
+        )
 
     def _rules_for(self, evaluation: Evaluation) -> _ApplicableRules:
         key = evaluation.tool, evaluation.also, evaluation.agent
@@ -185,6 +178,17 @@ def _apply(
         "block",
         unmatched_allow.message(evaluation.agent, missed=True),
     )
+
+
+def _check_redirects(
+    evaluation: Evaluation, rules: Sequence[_Rule], call: CommandText, written: Sequence[str]
+) -> str | None:
+    """Check files that redirections write: if there are allow rules, one with a `>` must match the whole call."""
+    allowing = [rule for rule in rules if rule.action == "allow"]
+    if not allowing or any(">" in (rule.rule.command_pattern or "") and rule.matches(call) for rule in allowing):
+        return None
+    why = f"the redirection to {written[0]!r} is not allowed"
+    return evaluation.add_match(allowing[0].missed, why, "block", allowing[0].message(evaluation.agent, missed=True))
 
 
 def _matches_prefix(text: str, test: Callable[[str], object]) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairlead.policy.config._types import Layer
-    from fairlead.policy.guards._tool_rules import CommandText
+    from fairlead.policy.guards._command_text import CommandText
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.paths._resolve import ResolvedPath
 
@@ -49,9 +49,11 @@ class _ToolGroups(ToolRules):
                 return blocked
         return None
 
-    def check_commands(self, evaluation: Evaluation, commands: Sequence[CommandText], whole: str) -> str | None:
+    def check_commands(
+        self, evaluation: Evaluation, commands: Sequence[CommandText], whole: str, written: Sequence[str] = ()
+    ) -> str | None:
         for group in self._groups:
-            if blocked := group.check_commands(evaluation, commands, whole):
+            if blocked := group.check_commands(evaluation, commands, whole, written):
                 return blocked
         return None
 

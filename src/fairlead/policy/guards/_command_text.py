@@ -1,0 +1,88 @@
+"""The texts of a command that the patterns of tool rules match."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_HARMLESS_VARIABLES = frozenset(
+    {
+        *("CI", "COLUMNS", "DEBUG", "FORCE_COLOR", "LANG", "LC_ALL", "LINES", "LOG_LEVEL", "NODE_ENV", "NO_COLOR"),
+        *("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "RUST_BACKTRACE", "RUST_LOG", "TERM", "TZ"),
+    }
+)
+"""Variables that do not make a program run or write something else; a rule that allows the program allows them."""
+_WITH_COMMANDS = frozenset(
+    {
+        *("aws", "az", "brew", "cargo", "docker", "gcloud", "gh", "git", "go", "helm", "kubectl", "npm", "pip", "pnpm"),
+        *("podman", "poetry", "pulumi", "systemctl", "terraform", "tofu", "uv", "yarn"),
+    }
+)
+"""Programs whose first operand is a command, behind which options may stand anywhere."""
+_MAX_LEADING = 4
+"""The most options with a value before the first operand."""
+_MAX_VARIED = 40
+"""The most words of a command whose options are moved."""
+
+
+class CommandText:
+    """The texts of one command. `exact` is what an allow rule must match, `loose` what a rule that denies may match."""
+
+    __slots__ = ("exact", "implied", "loose")
+
+    def __init__(
+        self,
+        text: str,
+        words: Sequence[str] = (),
+        program: str = "",
+        *,
+        implied: bool = False,
+        variables: Sequence[str] = (),
+    ) -> None:
+        self.implied = implied
+        """Another spelling of a command, which no rule need allow."""
+        self.exact: tuple[str, ...] = (text,) if words else (text.strip(), " ".join(text.split()))
+        self.loose = self.exact
+        if words and words[0] != program:
+            self.loose = (*self.exact, " ".join((program, *words[1:])))
+        if " -" in text and 1 < len(words) <= _MAX_VARIED:
+            self.loose = (*self.loose, *_with_moved_options(program, words[1:]))
+        given = [word for word in variables if word.partition("=")[0] not in _HARMLESS_VARIABLES]
+        if given:
+            self.exact = (" ".join((*given, text)),)
+            self.loose = (*self.exact, *self.loose)
+
+
+def _with_moved_options(program: str, args: Sequence[str]) -> Iterator[str]:
+    """Yield the command without the options before its first operand, and with all options right behind its command.
+
+    Which options take a value is not known: both readings are yielded.
+    """
+    if program not in _WITH_COMMANDS:
+        yield from _options_first((program,), args)
+        return
+    for skipped in range(_MAX_LEADING):
+        start = next((at for at, word in enumerate(args) if word[:1] != "-"), len(args))
+        rest = args[start:]
+        if (start or skipped) and rest:
+            yield " ".join((program, *rest))
+        yield from _options_first((program, *rest[:1]), rest[1:])
+        if not start or "=" in args[start - 1]:
+            return
+        args = rest[1:]  # the word was the value of the option before it
+
+
+def _options_first(head: Sequence[str], args: Sequence[str]) -> Iterator[str]:
+    options = [word for word in args if word[:1] == "-"]
+    operands = [word for word in args if word[:1] != "-"]
+    for at, option in enumerate(options):
+        # each option first: a pattern names the one that matters
+        yield " ".join((*head, option, *options[:at], *options[at + 1 :], *operands))
+    letters = "".join(option[1:] for option in options if re.fullmatch(r"-[A-Za-z]+", option))
+    if len(letters) > 1:
+        long = [option for option in options if not re.fullmatch(r"-[A-Za-z]+", option)]
+        yield " ".join((*head, f"-{letters}", *long, *operands))
+        yield " ".join((*head, f"-{letters[::-1]}", *long, *operands))
