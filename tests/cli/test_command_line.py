@@ -198,7 +198,7 @@ def complete(words: list[str], env: dict[str, str] | None = None, cwd: Path = BI
     ("words", "expected"),
     [
         (["inb"], ["inbox"]),
-        (["un"], ["uninstall"]),
+        (["un"], ["untrust", "uninstall"]),
         (["hooks", ""], ["install", "status", "uninstall"]),
         (["sessions", ""], ["list", "wait"]),
         (["sessions", "--"], ["--all", "--tree", "--line", "--json", "--help"]),

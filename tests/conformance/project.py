@@ -75,7 +75,10 @@ class Project:
         }
 
     def policy(self, text: str, name: str = POLICY) -> None:
+        """Write the policy, as a person does before a session: all sessions begin with it."""
         (self.folder / name).write_text(text)
+        for record in self.folder.parent.rglob("beginnings/*.msgpack"):
+            record.unlink()
 
     def program(self, name: str, script: str) -> None:
         """Put a program where it is found before any other of its name."""

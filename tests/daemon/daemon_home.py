@@ -80,9 +80,10 @@ class DaemonHome:
         }
 
     def policy(self, text: str) -> None:
-        """Write the project's policy, old enough to be trusted at first sight."""
+        """Write the project's policy, as a person does before a session: all sessions begin with it."""
         file = self.project / ".fairlead.yaml"
         file.write_text(text)
+        shutil.rmtree(self.state / "beginnings", ignore_errors=True)
 
     def payload(self, **fields: object) -> bytes:
         """Make the payload of a tool call, or of what the fields say."""

@@ -78,6 +78,8 @@ SECTIONS = (
             Entry("visualize", "Show which files each rule of a policy matches now.", "policy.visualize:visualize"),
             Entry("explain", "Show which rules apply to a tool call or event, and why.", "policy.explain:explain"),
             Entry("test", "Run the tests of a policy file.", "policy.test:test"),
+            Entry("trust", "Trust a policy file as it is now.", "policy.trust:trust"),
+            Entry("untrust", "Take back the trust in a policy file.", "policy.trust:untrust"),
             Entry("schema", "Print the JSON Schema of the policy file.", "policy.schema:schema"),
         ),
     ),

@@ -14,11 +14,11 @@ import msgspec
 
 from fairlead import __version__
 from fairlead.clients import DEFAULT_CLIENT, UnknownClientError, client_named
-from fairlead.decide import GUARDED_EVENTS, Settled, decide, decide_with_hooks, find_policy, verdict_of
+from fairlead.decide import GUARDED_EVENTS, Settled, decide, decide_with_hooks, find_event_policy, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
-from fairlead.process import CancellationToken
+from fairlead.process import CancellationToken, process_start_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,12 +199,19 @@ def _decide(event: Event, payload: bytes, options: Options) -> Settled:
             if isinstance(decision, Settled):
                 return decision
         else:
-            policy = find_policy(event.cwd or ".")
+            policy = _find_policy(event, options)
             if not (options.launched or policy.layers or policy.broken):
                 print(_NOTHING_CAN_OBJECT, file=sys.stderr)
             decision = _warned(event, policy, decide(event, policy, _guards(event, policy.layers)))
         stdin = client_named(options.client).command_payload(event, payload)
         return execute(event, stdin, decision, cancellation=token, deadline=deadline)
+
+
+def _find_policy(event: Event, options: Options) -> PolicyContext:
+    project = os.environ.get(client_named(options.client).variables.project_dir, "")
+    launched = options.launched
+    process = (launched.pid, launched.start) if launched else (os.getppid(), process_start_time(os.getppid()))
+    return find_event_policy(event, event.cwd or ".", project=project, process=process)
 
 
 def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:
@@ -231,7 +238,7 @@ def _decide_with_hooks(
         print(f"fairlead: {problem}", file=sys.stderr)
     env = load_hooks.rules_env(options.rules)
     context = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
-    policy = find_policy(event.cwd or ".")
+    policy = _find_policy(event, options)
     if not (options.hooks or options.rules or options.launched or policy.layers or policy.broken):
         print(_NOTHING_CAN_OBJECT, file=sys.stderr)
     if event.event_name in GUARDED_EVENTS:

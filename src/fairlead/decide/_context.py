@@ -11,10 +11,11 @@ from fairlead.events import HookEvent, OtherEvent
 from fairlead.policy import StayMode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fairlead.events import Event
-    from fairlead.policy import Layer
+    from fairlead.policy import Layer, Notice, PolicyError
+    from fairlead.process import Process
 
 DOCTOR_SESSION = "fairlead-doctor"
 """The session of `fairlead doctor`: it gets no mail and needs nobody's attention."""
@@ -23,6 +24,11 @@ STAY_VARIABLE = "FAIRLEAD_STAY"
 DEFAULT_WAIT = 570
 """Seconds: less than the ten minutes that a client gives a hook by default."""
 
+WARNS_THE_USER = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
+"""Events at which the person is told what is wrong with the policy."""
+
+_STARTED_BY_PERSON = frozenset({"startup", "resume", "clear"})
+"""The sources of a SessionStart that a person causes. A session also starts again after its context was compacted."""
 _STAYS: tuple[StayMode, ...] = ("always", "wake", "no")
 
 
@@ -36,6 +42,11 @@ class PolicyContext(msgspec.Struct, frozen=True):
     cached_only: bool = False
     """No file may be read for this event: the policies above its files must be in the memory of this process too."""
 
+    @property
+    def acting(self) -> tuple[Layer, ...]:
+        """The layers whose commands run and whose texts are shown: only files that are trusted."""
+        return tuple([layer for layer in self.layers if layer.trusted and layer.runs_commands])
+
 
 class IdleSettings(msgspec.Struct, frozen=True):
     """How mail reaches an agent that has nothing left to do."""
@@ -48,14 +59,56 @@ class IdleSettings(msgspec.Struct, frozen=True):
 
 
 def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
-    """Load the policy files that apply in a folder. With `cached_only`, raise `NotCached` instead of reading a file."""
+    """Load the policy files that apply in a folder, all as trusted: for what belongs to no session.
+
+    With `cached_only`, raise `NotCached` instead of reading a file.
+    """
     from fairlead.policy import PolicyError, load_policy
 
     try:
         loaded = load_policy(cwd, cached_only=cached_only)
     except PolicyError as error:
-        return PolicyContext(broken=f"{error}\nOnly a person can fix the policy; `fairlead validate` lists its errors.")
+        return _broken(error)
     return PolicyContext(loaded.layers, loaded.warnings, cached_only=cached_only)
+
+
+def find_event_policy(
+    event: Event, cwd: str, *, project: str = "", process: Process = (0, 0), cached_only: bool = False
+) -> PolicyContext:
+    """Load the policy files that apply to an event of a session: those above its folder, and those of its project.
+
+    `project` is the folder that the client names as the project, `process` is the client. The first event of a session
+    records how its files are, which are trusted like that. With `cached_only`, raise `NotCached` instead of reading or
+    recording anything.
+    """
+    if not event.session_id or event.session_id == DOCTOR_SESSION:
+        return find_policy(cwd, cached_only=cached_only)
+    from fairlead.policy import PolicyError, SessionCaller, load_session_policy
+
+    begins = event.event_name == "SessionStart" and getattr(event, "source", None) in _STARTED_BY_PERSON
+    caller = SessionCaller(event.session_id, project, *process, begins=begins)
+    try:
+        loaded = load_session_policy(caller, cwd, cached_only=cached_only)
+    except PolicyError as error:
+        return _broken(error)
+    told = _tell(event, loaded.notices, cached_only=cached_only) if loaded.notices else ()
+    return PolicyContext(loaded.layers, (*loaded.warnings, *told), cached_only=cached_only)
+
+
+def _tell(event: Event, notices: Sequence[Notice], *, cached_only: bool) -> tuple[str, ...]:
+    """Return what the person is told now, and record that they were. Only some events show a message."""
+    if event.event_name not in WARNS_THE_USER:
+        return ()
+    from fairlead.policy import NotCached, mark_told
+
+    if cached_only:
+        raise NotCached
+    mark_told(event.session_id, [notice.digest for notice in notices])
+    return tuple(notice.text for notice in notices)
+
+
+def _broken(error: PolicyError) -> PolicyContext:
+    return PolicyContext(broken=f"{error}\nOnly a person can fix the policy; `fairlead validate` lists its errors.")
 
 
 def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:
@@ -64,7 +117,7 @@ def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str
 
     if event.session_id == DOCTOR_SESSION:
         return IdleSettings()
-    rules = merge_layers(policy.layers)
+    rules = merge_layers(policy.acting)
     stay = rules.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
     can = client_or_default(event.client).capabilities
     if (stay == "always" and not can.waits_at_stop) or (stay == "wake" and not can.wakes):
@@ -77,7 +130,7 @@ def prepare_decoders() -> None:
 
     msgspec inspects a type when it first decodes one; two threads that make it do so at once crash the process.
     """
-    from fairlead.policy import CachedPolicy, Policy
+    from fairlead.policy import Beginning, CachedPolicy, Policy, TrustedFile
 
-    for kind in (*(event.type for event in HookEvent), OtherEvent, Policy, CachedPolicy):
+    for kind in (*(event.type for event in HookEvent), OtherEvent, Policy, CachedPolicy, Beginning, TrustedFile):
         msgspec.json.Decoder(kind)

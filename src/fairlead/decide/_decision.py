@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.clients import client_named
+from fairlead.decide._context import WARNS_THE_USER
 from fairlead.events import DEFAULT_CLIENT, HookOutput
 from fairlead.policy import Notifications, Plan
 
@@ -20,7 +21,6 @@ GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards are registered for."""
 
 _NOTHING = HookOutput()
-_WARNS_THE_USER = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,24 +85,25 @@ def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, t
         if _denies_everything(event, policy):
             return HookOutput.deny(f"The policy cannot be read, so nothing is allowed: {policy.broken}"), ()
         log = (policy.broken, *log)
-    if policy.warnings and event.event_name in _WARNS_THE_USER:
+    if policy.warnings and event.event_name in WARNS_THE_USER:
         return HookOutput(system_message="\n".join(policy.warnings)), log
     return _NOTHING, log
 
 
 def _notifications(policy: PolicyContext) -> Notifications | None:
-    if not any(layer.policy.notifications.enabled for layer in policy.layers):
+    if not any(layer.policy.notifications.enabled for layer in policy.acting):
         return None
     from fairlead.policy import merge_layers
 
-    return merge_layers(policy.layers).notifications
+    return merge_layers(policy.acting).notifications
 
 
 def _plan(event: Event, policy: PolicyContext) -> Plan | None:
-    if not policy.layers:
+    layers = policy.acting
+    if not layers:
         return None
     from fairlead.policy import plan_commands
 
-    planned = plan_commands(event, policy.layers)
+    planned = plan_commands(event, layers)
     asks_for_something = planned.steps or planned.context or planned.infinite or planned.log
     return planned if asks_for_something else None

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from fairlead.policy.config._errors import MAX_MISTAKES, Diagnostic, PolicyError
     from fairlead.policy.config._files import (
         NotCached,
+        Notice,
         find_hints,
         find_layers,
         find_policy_files,
         has_decided_events,
         load_policy,
         load_user_wide,
+        parse_layer,
         read_layer,
+        read_policy_text,
+        user_wide_file,
     )
     from fairlead.policy.config._merge import merge_layers
     from fairlead.policy.config._messages import shorten
@@ -42,12 +46,17 @@ if TYPE_CHECKING:
     from fairlead.policy.layers._matched_files import PatternMatches, matched_files
     from fairlead.policy.paths._gitignore import PatternList
     from fairlead.policy.paths._translate import PatternError
+    from fairlead.policy.trust._beginnings import Beginning, SessionCaller, mark_told
+    from fairlead.policy.trust._session_policy import load_session_policy
+    from fairlead.policy.trust._store import TrustedFile, list_trusted, read_trusted, remove_trusted, write_trusted
+    from fairlead.policy.trust._withheld import withheld_settings
 
 __all__ = [
     "ALL_VARIABLES",
     "MAX_MISTAKES",
     "MAX_POLICY_BYTES",
     "Attention",
+    "Beginning",
     "CachedPolicy",
     "Command",
     "DetectedCheck",
@@ -55,6 +64,7 @@ __all__ = [
     "Guards",
     "Layer",
     "NotCached",
+    "Notice",
     "Notifications",
     "PatternError",
     "PatternList",
@@ -66,8 +76,10 @@ __all__ = [
     "ProtectedFiles",
     "RuleCheck",
     "SearchRoot",
+    "SessionCaller",
     "StayMode",
     "Step",
+    "TrustedFile",
     "Verdict",
     "check_patterns",
     "command_environment",
@@ -81,19 +93,29 @@ __all__ = [
     "find_policy_files",
     "has_decided_events",
     "is_within_hours",
+    "list_trusted",
     "load_policy",
+    "load_session_policy",
     "load_user_wide",
+    "mark_told",
     "matched_files",
     "merge_layers",
+    "parse_layer",
     "plan_commands",
     "read_document",
     "read_layer",
     "read_policy",
+    "read_policy_text",
+    "read_trusted",
     "register_guards",
+    "remove_trusted",
     "render_policy",
     "schema_text",
     "shorten",
+    "user_wide_file",
     "with_schema_header",
+    "withheld_settings",
+    "write_trusted",
 ]
 
 __getattr__ = lazy_exports(
@@ -108,13 +130,17 @@ __getattr__ = lazy_exports(
         "config._errors": ("MAX_MISTAKES", "Diagnostic", "PolicyError"),
         "config._files": (
             "NotCached",
+            "Notice",
             "find_policy_files",
             "find_layers",
             "find_hints",
             "has_decided_events",
             "load_policy",
             "load_user_wide",
+            "parse_layer",
             "read_layer",
+            "read_policy_text",
+            "user_wide_file",
         ),
         "config._merge": ("merge_layers",),
         "config._messages": ("shorten",),
@@ -130,6 +156,10 @@ __getattr__ = lazy_exports(
         "init._template": ("render_policy", "with_schema_header"),
         "layers._matched_files": ("PatternMatches", "matched_files"),
         "paths._gitignore": ("PatternList",),
+        "trust._beginnings": ("Beginning", "SessionCaller", "mark_told"),
+        "trust._session_policy": ("load_session_policy",),
+        "trust._store": ("TrustedFile", "list_trusted", "read_trusted", "remove_trusted", "write_trusted"),
+        "trust._withheld": ("withheld_settings",),
         "paths._translate": ("PatternError",),
     },
 )

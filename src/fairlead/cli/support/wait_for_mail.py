@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from fairlead.clients import client_named
-from fairlead.decide import find_policy, idle_settings
+from fairlead.decide import find_event_policy, idle_settings
 from fairlead.events import HookOutput, Stop
 from fairlead.execute import StoppedAgent, try_request, wait_for_mail, write_answer
 
@@ -63,7 +63,8 @@ def _wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int 
 
 
 def _stay_mode(event: Event) -> str:
-    return idle_settings(event, find_policy(event.cwd or "."), os.environ).stay
+    project = os.environ.get(client_named(event.client).variables.project_dir, "")
+    return idle_settings(event, find_event_policy(event, event.cwd or ".", project=project), os.environ).stay
 
 
 def _daemon_answers() -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from fairlead.decide import find_policy
+from fairlead.decide import find_event_policy
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
 from fairlead.policy import Notifications, Plan
@@ -64,7 +64,11 @@ class EventContext:
         if self._policy is None:
             if not os.path.isabs(self.cwd):
                 raise NotThisDaemon("the working directory is relative to the caller's")
-            self._policy = find_policy(self.cwd, cached_only=self.inline)
+            project, caller = self.request.env.get(self.client.variables.project_dir, ""), self.request.caller
+            process = caller.pid, caller.start
+            self._policy = find_event_policy(
+                self.event, self.cwd, project=project, process=process, cached_only=self.inline
+            )
         return self._policy
 
 

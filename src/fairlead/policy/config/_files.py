@@ -30,11 +30,21 @@ if TYPE_CHECKING:
 _MAX_LAYERS = 256
 
 
+class Notice(msgspec.Struct, frozen=True):
+    """Something about a file that the person is told once in a session."""
+
+    digest: str
+    """Of the file as it is now."""
+    text: str
+
+
 class LoadedPolicy(msgspec.Struct, frozen=True):
     """The layers that apply, nearest first, and warnings about them for the user."""
 
     layers: tuple[Layer, ...] = ()
     warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    """What the person has not been told yet."""
 
 
 class NotCached(Exception):
@@ -323,11 +333,18 @@ def _read(file: str) -> FileContents:
     return FileContents(read_document(text, file), status, sha256(text).hexdigest())
 
 
-def read_text(file: str) -> bytes:
+def read_policy_text(file: str) -> bytes:
     """Read a policy file as it is. Raises `PolicyError` if it cannot be read."""
     from fairlead.policy.config._reader import MAX_POLICY_BYTES
 
     return _read_bytes(file, MAX_POLICY_BYTES + 1)[0]
+
+
+def parse_layer(text: bytes, file: str) -> Layer:
+    """Return the layer of a file with these contents. Raises `PolicyError` if they are not valid."""
+    from fairlead.policy.config._reader import read_document
+
+    return layer_of(file, os.path.dirname(os.path.abspath(file)), read_document(text, file))
 
 
 def _read_bytes(file: str, limit: int) -> tuple[bytes, os.stat_result]:

@@ -32,10 +32,10 @@ def merge_layers(layers: Sequence[Layer]) -> Policy:
     document: dict[str, Any] = {}
     for layer in layers:
         if layer.trusted:
-            document = _merge_mappings(document, _set_values(layer))
+            document = _merge_mappings(document, given_values(layer))
     for layer in layers:
         if not layer.trusted:
-            document = _tightened(document, _set_values(layer))
+            document = _tightened(document, given_values(layer))
     return msgspec.convert(document, Policy)
 
 
@@ -43,17 +43,17 @@ def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
     """Return the single settings of `preToolUse` that a file would loosen, if it were trusted, beside some others."""
     before = merge_layers(others)
     names = [f"preToolUse.{name}" for name in _GUARDS if _loosens(layer, before, name)]
-    unparsable = (_pre_tool_use(_set_values(layer)).get("bash") or {}).get("unparsable")
+    unparsable = (_pre_tool_use(given_values(layer)).get("bash") or {}).get("unparsable")
     if unparsable and _UNPARSABLE.index(unparsable) < _UNPARSABLE.index(before.pre_tool_use.bash.unparsable):
         names.append("preToolUse.bash.unparsable")
-    if _pre_tool_use(_set_values(layer)).get("integrity") in {"off", "restore"} - {before.pre_tool_use.integrity}:
+    if _pre_tool_use(given_values(layer)).get("integrity") in {"off", "restore"} - {before.pre_tool_use.integrity}:
         names.append("preToolUse.integrity")
     return tuple(names)
 
 
 def _loosens(layer: Layer, before: Policy, name: str) -> bool:
     in_force = msgspec.to_builtins(before.pre_tool_use)[name]
-    return in_force is True and _pre_tool_use(_set_values(layer)).get(name) is False
+    return in_force is True and _pre_tool_use(given_values(layer)).get(name) is False
 
 
 def _tightened(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _merge_values(near: Any, far: Any) -> Any:
     return near
 
 
-def _set_values(layer: Layer) -> Mapping[str, Any]:
+def given_values(layer: Layer) -> Mapping[str, Any]:
     """Return the values that a file sets."""
     if layer.given is not None:
         return layer.given

@@ -9,6 +9,7 @@ import msgspec
 from fairlead.policy.config._files import load_files, user_wide_file, variant_of
 from fairlead.policy.config._lookup import FolderSearch, PolicyFile, exists
 from fairlead.policy.config._memory_cache import recall, remember
+from fairlead.policy.trust._store import is_trusted, trust_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,9 +35,12 @@ def load_layers_above(
     files = _find(search, folders, cwd)
     loaded = load_files(files, cached_only=cached_only)
     user_wide = user_wide_file()
-    layers = (layer if layer.file == user_wide else variant_of(layer, trusted=False) for layer in loaded.layers)
+    layers = (
+        variant_of(layer, trusted=layer.file == user_wide or is_trusted(layer.file, layer.digest))
+        for layer in loaded.layers
+    )
     loaded = msgspec.structs.replace(loaded, layers=tuple(layers))
-    remember(key, loaded, (cache, user_wide, *search.visited))
+    remember(key, loaded, (cache, user_wide, trust_folder(), *search.visited))
     return loaded.layers
 
 

@@ -1,0 +1,170 @@
+"""`fairlead trust` and `fairlead untrust`: which policy files may loosen rules and have commands run."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.person import require_person
+from fairlead.cli.support.screen import print_lines
+from fairlead.errors import FairleadError, UsageError
+from fairlead.policy import (
+    Layer,
+    find_policy_files,
+    list_trusted,
+    parse_layer,
+    read_policy_text,
+    read_trusted,
+    remove_trusted,
+    user_wide_file,
+    withheld_settings,
+    write_trusted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.policy import TrustedFile
+
+
+class TrustError(FairleadError):
+    """The record of what is trusted cannot be changed."""
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A trusted file, as `--list` shows it."""
+
+    file: str
+    digest: str
+    at: float
+    state: str
+    """`trusted`, `changed` since then, or `missing`."""
+
+
+# -- what is shown -------------------------------------------------------------------------------------
+
+
+def to_text(file: str, text: bytes, before: TrustedFile | None, layer: Layer) -> Iterator[str]:
+    """Yield what a person trusts: the changes since they last did, or the whole file; and what comes into force."""
+    from fairlead.text import printable_lines
+
+    new = printable_lines(text.decode(errors="replace"))
+    if before is None:
+        yield f"{file}:"
+        yield from (f"  {line}" for line in new)
+    else:
+        from difflib import unified_diff
+
+        old = printable_lines(before.text.decode(errors="replace"))
+        yield from unified_diff(old, new, f"{file} (trusted)", f"{file} (now)", lineterm="")
+    withheld = withheld_settings(layer, ())
+    yield (
+        f"With your trust it also applies: {', '.join(withheld)}"
+        if withheld
+        else "It only has rules, which apply already."
+    )
+
+
+def list_files() -> tuple[Listed, ...]:
+    """Return the trusted files, each with whether it is still as it was."""
+    return tuple(Listed(entry.file, entry.digest, entry.at, _state(entry)) for entry in list_trusted())
+
+
+def _state(entry: TrustedFile) -> str:
+    try:
+        return "trusted" if read_policy_text(entry.file) == entry.text else "changed"
+    except FairleadError:
+        return "missing"
+
+
+def _print_list(*, as_json: bool) -> int:
+    files = list_files()
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(files), indent=2).decode())
+    else:
+        print_lines([f"{listed.state:8} {listed.file}" for listed in files] or ["no file is trusted by itself"])
+    return 0
+
+
+# -- the commands --------------------------------------------------------------------------------------
+
+
+@click.command(
+    "trust",
+    cls=Command,
+    arguments=(("PATH", "a policy file, or a folder: its policy, or the nearest above it (default: the current one)"),),
+    examples=("fairlead trust", "fairlead trust vendor/tool/.fairlead.yaml", "fairlead trust --list --json"),
+    exit_codes=((0, "trusted, or listed"), (1, "not confirmed, run by an agent, or there is no valid policy")),
+)
+@click.argument("path", metavar="[PATH]", default=".", type=click.Path())
+@click.option("--yes", "assume_yes", is_flag=True, help="Do not ask for a confirmation.")
+@click.option("--list", "lists", is_flag=True, help="List the files that are trusted, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --list, print JSON.")
+def trust(*, path: str, assume_yes: bool, lists: bool, as_json: bool) -> int:
+    """Trust a policy file as it is now.
+
+    The rules of every policy file apply. Only a trusted one can loosen a rule, have a command run, grant a permission
+    or add text to a prompt: the user-wide file, the policy of the folder in which you start a session, as it is then,
+    and those that you trust here. A file that changes afterwards is not trusted any more. Only a person can trust.
+    """
+    if lists:
+        return _print_list(as_json=as_json)
+    if as_json:
+        raise UsageError("--json is for --list alone")
+    file = _policy_at(path)
+    text = read_policy_text(file)
+    layer, before = parse_layer(text, file), read_trusted(file)
+    if before is not None and before.text == text:
+        print(f"{file} is trusted already")
+        return 0
+    print_lines(to_text(file, text, before, layer))
+    require_person(f"trust {file}", assume_yes=assume_yes)
+    try:
+        write_trusted(file, text)
+    except OSError as error:
+        raise TrustError(f"cannot record that {file} is trusted: {error.strerror or error}") from None
+    print(f"trusted {file}")
+    return 0
+
+
+@click.command(
+    "untrust",
+    cls=Command,
+    arguments=(("PATH", "a policy file, or a folder: its policy, or the nearest above it (default: the current one)"),),
+    examples=("fairlead untrust vendor/tool",),
+    exit_codes=((0, "no longer trusted"), (1, "it was not trusted, not confirmed, or run by an agent")),
+)
+@click.argument("path", metavar="[PATH]", default=".", type=click.Path())
+@click.option("--yes", "assume_yes", is_flag=True, help="Do not ask for a confirmation.")
+def untrust(*, path: str, assume_yes: bool) -> int:
+    """Take back the trust in a policy file.
+
+    Its rules still apply. A session that began in its folder still trusts it as it was then.
+    """
+    file = os.path.abspath(path) if read_trusted(path) else _policy_at(path)
+    if read_trusted(file) is None:
+        raise UsageError(f"{file} is not trusted; see fairlead trust --list")
+    require_person(f"take back the trust in {file}", assume_yes=assume_yes)
+    try:
+        remove_trusted(file)
+    except OSError as error:
+        raise TrustError(f"cannot record that {file} is not trusted: {error.strerror or error}") from None
+    print(f"no longer trusted: {file}")
+    return 0
+
+
+def _policy_at(path: str) -> str:
+    """Return the policy file that a path names: itself, or the nearest of a folder."""
+    if not os.path.lexists(path):
+        raise UsageError(f"{path}: no such file or folder")
+    if not os.path.isdir(path):
+        return os.path.abspath(path)
+    user_wide = user_wide_file()
+    nearest = next((found.file for found in find_policy_files(path) if found.file != user_wide), None)
+    if nearest is None:
+        raise UsageError(f"{os.path.abspath(path)}: no policy here or in the folders above; `fairlead init` writes one")
+    return nearest

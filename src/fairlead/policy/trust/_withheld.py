@@ -1,0 +1,33 @@
+"""What a policy file that is not trusted would do if it were: the settings that do not apply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.policy.config._merge import given_values, loosened_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fairlead.policy.config._types import Layer
+
+_RULES = frozenset({"preToolUse", "permissionRequest", "subagentStart", "attention", "tests"})
+"""Sections that are looked at more closely, and those that never apply: `attention` is for the user-wide file."""
+
+
+def withheld_settings(layer: Layer, trusted: Sequence[Layer]) -> tuple[str, ...]:
+    """Return the settings of a file that apply only once it is trusted, beside the layers that are."""
+    given = given_values(layer)
+    names = [name for name, value in given.items() if name not in _RULES and value]
+    names += [f"subagentStart.{name}" for name in ("commands", "context") if _section(given, "subagentStart").get(name)]
+    if _grants(_section(given, "permissionRequest")):
+        names.append("permissionRequest")
+    return (*names, *loosened_settings(layer, trusted))
+
+
+def _grants(section: Mapping[str, Any]) -> bool:
+    return bool(section.get("allow")) or str(section.get("default", "")).lower() == "allow"
+
+
+def _section(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return given.get(name) or {}
