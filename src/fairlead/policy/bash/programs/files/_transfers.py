@@ -147,7 +147,9 @@ def _gh(call: ProgramCall) -> Iterator[Effect]:
     words = [word for word in call.args if word[:1] != "-"]
     if words[:2] in (["gist", "create"], ["gist", "edit"], ["release", "upload"], ["release", "create"]):
         yield from (Mention(word, reads_only=True, below=False) for word in words[2:])
-    opts = parse_options(call.args, "FfTHXRbtBln", "body-file field notes-file template input env-file filename add")
+    opts = parse_options(
+        call.args, "FfTHXRbtBln", "body notes title body-file field notes-file template input env-file filename add"
+    )
     files = opts.values("body-file", "notes-file", "template", "input", "env-file", "filename", "a", "add")
     files += [word for word in opts.values("F") if "=" not in word]
     files += [word.partition("=@")[2] for word in opts.values("F", "field") if "=@" in word]
