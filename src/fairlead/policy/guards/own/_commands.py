@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
 from fairlead.paths import FOLDER_VARIABLES
 from fairlead.policy.guards._verdict import RuleCheck
-from fairlead.policy.guards.own._findings import Finding, basename, is_open, operands, refusal
+from fairlead.policy.guards.own._findings import Finding, basename, is_any, is_open, operands, refusal
 from fairlead.policy.guards.own._packages import PACKAGE_MANAGERS, judge_packages
 from fairlead.policy.guards.own._processes import FINDERS, PROCESSES, sets_variables
 from fairlead.policy.guards.own._startup import is_startup_file
@@ -244,7 +244,7 @@ def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Findi
     line = " ".join(["fairlead", *named[:2]])
     if not _SHOWS_ONLY.isdisjoint(args) or named[:1] == ["help"]:
         return
-    if any(map(is_open, named[:2])):
+    if any(map(is_any, named[: 2 if named[:1] in (["hooks"], ["daemon"]) else 1])):
         yield Finding(f"running `{line}`, of which is not known what it does")
     elif tuple(named[:1]) in _FOR_A_PERSON or any((named[0], word) in _FOR_A_PERSON for word in named[1:]):
         yield Finding(f"running `{line}`")
@@ -272,7 +272,7 @@ def _fairlead_args(words: Sequence[str]) -> Sequence[str] | None:
 
 
 def _is_fairlead(word: str) -> bool:
-    name = basename(re.split(r"[@=\[]", word, maxsplit=1)[0])
+    name = basename(re.split(r"[@=\[]", word.rpartition("#")[2], maxsplit=1)[0])
     return name in _NAMES or name.startswith(("fairlead.cli", "fairlead.__main__"))
 
 
@@ -303,9 +303,12 @@ def _judge_process(words: Sequence[str], text: str, programs: set[str]) -> Itera
 
 
 def _judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
-    program = basename(words[0])
-    package = words[0] if words[0][:1] != "@" else "@" + words[0][1:].partition("@")[0]
-    program = OTHER_AGENT_PACKAGES.get(package.partition("@")[0] if package[:1] != "@" else package, program)
+    at = next((at for at, word in enumerate(words[:4]) if word == "run"), -1) + 1
+    words = words[at:] if basename(words[0]) in {"pipx", "uv"} and at else words
+    if not words:
+        return
+    package = words[0][:1] + words[0][1:].partition("@")[0]
+    program = OTHER_AGENT_PACKAGES.get(package, basename(words[0]))
     starts = OTHER_AGENTS.get(program)
     if starts is None or (starts and starts.isdisjoint(words)) or _only_shows(words[1:]):
         return

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._commands import OwnCommands
+    from fairlead.policy.guards.own._findings import Finding
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _ANYWHERE = (
@@ -29,6 +30,8 @@ _ANYWHERE = (
 )
 _SERVICES = ("/systemd/", "/launchagents/", "/launchdaemons/", "/autostart/")
 """In the path of a file that starts a service."""
+_TOOL_FOLDERS = (".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs")
+"""Where managers of tools install one in an environment of its own."""
 _HOOK_FILES_INTERVAL = 1.0
 """Seconds after which the settings are looked at again for the files that hooks load."""
 _CODE_SUFFIXES = frozenset({"", ".*", ".py", ".py*", ".p*", ".pth", ".so", ".s*", ".cfg", ".c*", ".dylib", ".zip"})
@@ -92,14 +95,22 @@ class OwnFiles:
         return any(map(self._contains, target.names))
 
     def check_input(self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]) -> str | None:
-        """Return why the input of a tool may not be written to its files: a shell reads one when it starts."""
-        written = [access.path for access in call.paths if access.mode == "write"]
-        if not any(is_startup_file(name) for path in written for name in evaluation.paths.resolve(path).names):
-            return None
-        finding = next((one for text in _strings(tool_input) for one in self._startup.findings(text)), None)
+        """Return why a tool may not be called with an input, whatever its paths and commands are."""
+        finding = next(self._input_findings(evaluation, call, tool_input), None)
         if finding is None:
             return None
         return evaluation.add_match(_RULE, finding.what, "block", refusal(evaluation.tool, finding.what))
+
+    def _input_findings(
+        self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]
+    ) -> Iterator[Finding]:
+        written = [access.path for access in call.paths if access.mode == "write"]
+        if any(is_startup_file(name) for path in written for name in evaluation.paths.resolve(path).names):
+            yield from (one for text in _strings(tool_input) for one in self._startup.findings(text))
+        if call.kind in {"other", "fetch"}:
+            from fairlead.policy.guards.own._tool_inputs import judge_input
+
+            yield from judge_input(evaluation.tool, tool_input, self._clients)
 
     def _contains(self, name: str) -> bool:
         lower = name.lower()  # on a case-sensitive disk this protects a little more than needed
@@ -186,6 +197,7 @@ def _folders(environ: Mapping[str, str]) -> Iterable[str]:
     yield f"{home}/.config/fairlead"
     yield f"{home}/.local/state/fairlead"
     yield f"/run/user/{os.getuid()}/fairlead"
+    yield from (f"{home}/{folder}/fairlead" for folder in _TOOL_FOLDERS)
     yield f"{home}/Library/Application Support/fairlead"
     yield f"{home}/Library/Caches/TemporaryItems/fairlead"
 

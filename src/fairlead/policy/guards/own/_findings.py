@@ -27,6 +27,11 @@ def is_open(word: str) -> bool:
     return _OPEN.search(word) is not None
 
 
+def is_any(word: str) -> bool:
+    """Return whether a word may be one of several: a pattern, or only known when the command runs."""
+    return is_open(word) or any(character in word for character in "*?[")
+
+
 def basename(word: str) -> str:
     """Return a word without its folders."""
     return word.rstrip("/").rpartition("/")[2]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,15 @@ _ADDS = frozenset({"install", "reinstall", "add", "upgrade", "update", "sync", "
 _EVERY = frozenset({"uninstall-all", "reinstall-all", "upgrade-all"})
 _TOOL_MANAGERS = frozenset({"pipx", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk", "zypper", "port", "snap"})
 _ENVIRONMENT_MANAGERS = frozenset({"conda", "mamba", "micromamba", "poetry", "pdm", "rye", "hatch", "pixi", "pipenv"})
-PACKAGE_MANAGERS = _TOOL_MANAGERS | _ENVIRONMENT_MANAGERS | {"pip", "easy_install", "uv", "virtualenv"}
+PACKAGE_MANAGERS = (
+    _TOOL_MANAGERS
+    | {"pyenv", "asdf", "mise", "rtx"}
+    | _ENVIRONMENT_MANAGERS
+    | {"pip", "easy_install", "uv", "virtualenv"}
+)
+_PREFIXED = frozenset({("uv", "pip"), ("conda", "env"), ("mamba", "env"), ("micromamba", "env")})
+"""Managers with a word before the verb."""
+_VERSION_MANAGERS = frozenset({"pyenv", "asdf", "mise", "rtx"})
 _HARMLESS = frozenset({"run", "list", "show", "search", "info", "dir", "--version", "--help", "-h", "--dry-run"})
 _INTO = ("--target", "-t", "--prefix", "--root", "--python", "-p", "--user-base", "--path")
 _MODULES = {
@@ -48,6 +57,8 @@ def judge_packages(words: Sequence[str], folder: str, text: str, is_own: Callabl
         yield Finding("installing packages into the environment that Fairlead runs from")
     elif program == "venv":
         yield from [Finding(_REPLACE) for path in verbs if is_own(path)]
+    elif program in _VERSION_MANAGERS or verbs[:2] == ["python", "uninstall"]:
+        yield from _judge_version(verbs)
     elif program in _TOOL_MANAGERS or (program == "uv" and verbs[:1] == ["tool"]):
         yield from _judge_tool(verbs[1:] if program == "uv" else verbs, args)
     else:
@@ -64,7 +75,7 @@ def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
         return "pip", args, words[0]
     if program == "virtualenv" or (program == "uv" and args[:1] == ["venv"]):
         return "venv", args[1:] if program == "uv" else args, words[0]
-    known = program in _TOOL_MANAGERS or program in _ENVIRONMENT_MANAGERS or program == "uv"
+    known = program in PACKAGE_MANAGERS
     return (program if known else ""), args, words[0]
 
 
@@ -85,9 +96,17 @@ def _judge_tool(verbs: Sequence[str], args: Sequence[str]) -> Iterator[Finding]:
     verb, names = (verbs[0] if verbs else ""), verbs[1:]
     if verb in _HARMLESS or "--dry-run" in args:
         return
+    if verb in _REMOVES and any(map(_PYTHON.fullmatch, (name.replace("@", "") for name in names))):
+        yield Finding("removing the Python that Fairlead may run with", is_certain=False)
     changes = verb in _REMOVES or verb in _ADDS or verb == "runpip"
     if verb in _EVERY or (changes and ("--all" in args or _NAME in map(distribution, names))):
         yield Finding(_REPLACE)
+
+
+def _judge_version(verbs: Sequence[str]) -> Iterator[Finding]:
+    """Judge a manager of versions of Python: the one that Fairlead runs with may not be removed."""
+    if not _REMOVES.isdisjoint(verbs) and any(verb[:1].isdigit() and verb in sys.version for verb in verbs):
+        yield Finding("removing the Python that Fairlead runs with", is_certain=False)
 
 
 class _Call:
@@ -95,7 +114,7 @@ class _Call:
 
     def __init__(self, program: str, verbs: Sequence[str], args: Sequence[str], python: str, folder: str) -> None:
         self.program, self.args, self.python, self.folder = program, args, python, folder
-        self.verbs = verbs[1:] if program == "uv" and verbs[:1] == ["pip"] else verbs
+        self.verbs = verbs[1:] if (program, *verbs[:1]) in _PREFIXED else verbs
 
     def removes(self) -> bool:
         return self.verbs[:1] != [] and self.verbs[0] in _REMOVES
@@ -115,6 +134,8 @@ def _judge_environment(call: _Call, is_own: Callable[[str], bool]) -> Iterator[F
     if where == "elsewhere":
         return
     names = {_distribution_at(word, call.folder) for word in call.requirements() if not is_open(word)}
+    if call.removes():
+        names.update(distribution(line) for line in _requirement_lines(call))
     if _NAME in names or (where == "here" and _listed_in_files(call)):
         yield Finding(_REPLACE)
     elif where == "here" and not names.isdisjoint(_own_distributions()):
@@ -150,11 +171,13 @@ def _distribution_at(word: str, folder: str) -> str:
 
 def _listed_in_files(call: _Call) -> bool:
     """Return whether a requirements file names another version of Fairlead: a path, a URL, or a pinned one."""
+    pinned = rf"(?i)^(-e\s+\S*|[\w./:+-]*/)?{_NAME}\b.*(@|==|/)|^(-e\s+)?\S*/{_NAME}\b"
+    return any(re.search(pinned, line) for line in _requirement_lines(call))
+
+
+def _requirement_lines(call: _Call) -> Iterator[str]:
     for file in option_values(call.args, "-r", "--requirement", "-c", "--constraint"):
-        for line in _read(os.path.join(call.folder, file)).splitlines():
-            if re.search(rf"(?i)^\s*(-e\s+\S*|[\w./:+-]*/)?{_NAME}\b.*(@|==|/)|^\s*(-e\s+)?\S*/{_NAME}\b", line):
-                return True
-    return False
+        yield from (line.strip() for line in _read(os.path.join(call.folder, file)).splitlines())
 
 
 def _read(path: str) -> str:

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from fairlead.policy.guards.own._findings import Finding, basename, is_open, operands
+from fairlead.policy.guards.own._findings import Finding, basename, is_any, is_open, operands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,10 +42,10 @@ def _kill(args: Sequence[str], text: str) -> Iterator[Finding]:
         if word in {"-1", "--"}:
             yield from [Finding(_END_ANY)] if word == "-1" else ()
         elif word.lstrip("-").isdigit():
-            daemon = _daemon_pid() if daemon is None else daemon
+            daemon = daemon_process() if daemon is None else daemon
             if int(word.lstrip("-")) == daemon:
                 yield Finding(_END_DAEMON)
-        elif is_open(word) and (_NAME in text or "daemon.lock" in text):
+        elif is_any(word) and (_NAME in text or "daemon.lock" in text):
             yield Finding(_END_DAEMON)
 
 
@@ -79,7 +79,20 @@ def _service(args: Sequence[str], text: str) -> Iterator[Finding]:
         yield Finding(_STOP_SERVICE)
 
 
+def _attach(args: Sequence[str], text: str) -> Iterator[Finding]:
+    """Judge a debugger, or a program that limits or signals another process."""
+    if _NAME in text and any(is_any(arg) or arg.isdigit() or _NAME in arg for arg in args):
+        yield Finding("attaching to Fairlead's daemon", is_certain=False)
+
+
+def _bus(args: Sequence[str], text: str) -> Iterator[Finding]:
+    if _NAME in text and re.search(r"(?i)stop|kill|disable|mask|restart|freeze", " ".join(args)):
+        yield Finding(_STOP_SERVICE)
+
+
 PROCESSES: dict[str, Judge] = {
+    **dict.fromkeys(("gdb", "lldb", "prlimit", "renice", "strace", "reptyr", "fuser"), _attach),
+    **dict.fromkeys(("busctl", "dbus-send", "gdbus", "qdbus"), _bus),
     "kill": _kill,
     "pkill": _pkill,
     "killall": _killall,
@@ -94,7 +107,7 @@ FINDERS: dict[str, Judge] = {"pgrep": _pkill, "pidof": _killall}
 
 def sets_variables(program: str, args: Sequence[str]) -> list[str]:
     """Return the variables that a command sets for every later process of the user."""
-    if program not in {"systemctl", "launchctl"} or _SET_VARIABLES.isdisjoint(args):
+    if program not in {"systemctl", "launchctl", "tmux"} or _SET_VARIABLES.isdisjoint(args):
         return []
     return [word.partition("=")[0] for word in operands(args)[1:]]
 
@@ -118,7 +131,8 @@ def _without_values(args: Sequence[str], *valued: str) -> Iterator[str]:
         skip = not skip and arg in valued
 
 
-def _daemon_pid() -> int:
+def daemon_process() -> int:
+    """Return the pid of the daemon; 0 if none runs."""
     from fairlead.ipc import daemon_pid
     from fairlead.paths import runtime_folder
 
