@@ -162,7 +162,7 @@ WAYS = [
     "socat - UNIX-CONNECT:/run/user/0/fairlead/daemon.sock",
     "nc -U ~/.local/state/fairlead/run/daemon.sock",
     "rm ~/.local/state/fairlead/run/daemon.sock",
-    "python3 -c \"import socket; s=socket.socket(socket.AF_UNIX); s.connect('/run/user/0/fairlead/daemon.sock'); s.send(b'POST /v1/stop HTTP/1.1')\"",
+    "python3 -c \"import socket; socket.socket(1).connect('/run/user/0/fairlead/daemon.sock')\"",
     "fuser -k ~/.local/state/fairlead/run/daemon.sock",
     "lsof -t ~/.local/state/fairlead/run/daemon.sock | xargs kill",
     "kill $(fuser ~/.local/state/fairlead/run/daemon.lock)",
