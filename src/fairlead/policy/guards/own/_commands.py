@@ -208,7 +208,7 @@ class OwnCommands:
 
     def _judge_code(self, command: str) -> Iterator[Finding]:
         """Judge inline code by what it mentions."""
-        if re.search(_CODE, command):
+        if re.search(_CODE, command) or "fairlead/daemon.sock" in command or "fairlead/run/daemon.sock" in command:
             yield Finding("changing or stopping Fairlead from inline code", is_certain=False)
         for client in self._clients:
             program = client.program
