@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fairlead.daemon.integrity import _snapshot
+from fairlead.daemon.integrity._restore import RestoreError, restore
 from fairlead.daemon.integrity._snapshot import Snapshot
 from fairlead.policy import ProtectedFiles, find_layers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -133,3 +137,37 @@ def test_a_large_file_is_compared_by_its_times_and_size(tmp_path: Path) -> None:
     os.utime(big, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     assert found(snapshot, folder) == {("big", "changed")}
+
+
+# -- a disk that is full ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def full_disk(limit: int) -> Iterator[None]:
+    """Let no file grow beyond a few bytes, as if the disk were full."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [("x" * 100, "y", "File too large"), ("x", "y" * 100, "what is there now cannot be kept: ")],
+)
+def test_nothing_is_lost_on_a_full_disk(tmp_path: Path, before: str, after: str, problem: str) -> None:
+    folder = project(tmp_path, ".env")
+    (folder / ".env").write_text(before)
+    snapshot = taken(folder)
+    (folder / ".env").write_text(after)
+    (change,) = snapshot.look()
+
+    with full_disk(10), pytest.raises(RestoreError, match=problem):
+        restore(change)
+
+    assert (folder / ".env").read_text() == after
+    assert sorted(file.name for file in folder.iterdir()) == [".env", ".fairlead.yaml"]
+    assert restore(change)
+    assert (folder / ".env").read_text() == before
