@@ -353,6 +353,17 @@ def test_a_change_is_reported_once_although_two_policies_protect_the_file(home: 
     assert above == {}
 
 
+def test_an_agent_that_has_gone_elsewhere_is_held_to_its_project(home: DaemonHome, env: Path) -> None:
+    (home.folder / "elsewhere").mkdir()
+    with home.daemon():
+        home.hook("SessionStart", home.payload(hook_event_name="SessionStart", source="startup"))
+        with tool(home, cwd=str(home.folder / "elsewhere")) as answer:
+            env.write_text("KEY=2\n")
+
+    assert "- .env was changed (preToolUse.uneditableFiles '.env'); it was put back." in for_agent(answer)
+    assert env.read_text() == BEFORE
+
+
 def test_a_background_command_is_found_out_at_the_next_look(home: DaemonHome, env: Path) -> None:
     background = {"tool_input": {"command": "sleep 60", "run_in_background": True}}
     response = {"tool_response": {"backgroundTaskId": "b1"}}
