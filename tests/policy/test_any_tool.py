@@ -30,12 +30,14 @@ def project(tmp_path: Path) -> Path:
 
 
 def verdict(project: Path, tool: str, tool_input: dict[str, Any], **rules: list[str]) -> str:
-    """`block`, `ask` or `pass`, with `.env` and `vault` protected from changes unless rules are given."""
+    """`block`, `ask`, `narrow` or `pass`, with `.env` and `vault` protected from changes unless rules are given."""
     section: dict[str, Any] = {"preventRootAdditions": False, **(rules or {"uneditableFiles": [".env", "/vault"]})}
     layer = Layer(f"{project}/.fairlead.yaml", str(project), msgspec.convert({"preToolUse": section}, Policy))
     filled = msgspec.json.decode(msgspec.json.encode(tool_input).replace(b"{p}", str(project).encode()))
     event = PreToolUse(session_id="s", tool_name=tool, tool_input=filled, cwd=str(project))
     output = Guards([layer]).check(event).output
+    if output.updated_input is not None:
+        return "narrow"
     return "block" if output.blocked else "ask" if output.permission == "ask" else "pass"
 
 
@@ -169,9 +171,9 @@ def test_what_does_not_change_a_protected_file_passes(tool: str, tool_input: dic
         ("ReadMcpResourceTool", {"server": "fs", "uri": "file://{p}/.env"}, "block"),
         ("WebFetch", {"url": "file://{p}/.env", "prompt": "read"}, "block"),
         ("Glob", {"path": "vault", "pattern": "*"}, "pass"),
-        ("Grep", {"pattern": "KEY"}, "block"),
+        ("Grep", {"pattern": "KEY"}, "narrow"),
         ("Grep", {"pattern": "KEY", "type": "py"}, "pass"),
-        ("Grep", {"pattern": "KEY", "type": "config"}, "block"),
+        ("Grep", {"pattern": "KEY", "type": "config"}, "narrow"),
         ("mcp__fs__search_files", {"path": "vault", "pattern": "KEY"}, "block"),
     ],
 )

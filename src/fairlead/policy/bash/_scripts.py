@@ -100,7 +100,9 @@ class ScriptAnalyser(RedirectAnalyser):
             for script in self._find(path, context):
                 found = True
                 self._run_script(script, run, program, path)
-        if not found and run.language in _FOUND_ABOVE and "/" not in run.word:
+        if run.language not in _TASK_FILES and not (found and run.language == "sh"):
+            self.apply_effects(mentions(run.args), program)
+        elif not found and run.language in _FOUND_ABOVE and "/" not in run.word:
             self._run_above(run, program, context)
 
     def _run_above(self, run: RunFile, program: str, context: AnalysisContext) -> None:
@@ -331,7 +333,6 @@ def _known(text: str, language: str, args: list[str]) -> Iterator[Effect]:
     for effect in code_effects(RunCode(language, text, args)):
         if not isinstance(effect, UnknownEffect):
             yield effect
-    yield from mentions(args)
 
 
 def _language(path: str, text: str) -> str | None:

@@ -179,7 +179,7 @@ def parse_options(args: list[str], valued: str = "", long: str = "") -> Options:
         elif arg[1] == "-":
             names = split_names(long)
             name, equals, value = arg[2:].partition("=")
-            name = next((full for full in names if full.startswith(name)), name)
+            name = name if name in names else next((full for full in names if full.startswith(name)), name)
             if not equals and name in names:
                 value = next(rest, "")
             given.setdefault(name, []).append(value)

@@ -39,7 +39,7 @@ _INLINE: Final = {
     "julia": ("eE", "L", "eval print"), "Rscript": ("e", "", ""), "luajit": ("e", "l", ""),
     "raku": ("e", "IM", ""), "groovy": ("e", "", ""), "scala": ("e", "", ""), "elixir": ("e", "r", "eval"),
     "python": ("c", "mWX", ""), "pypy": ("c", "mWX", ""), "perl": ("eE", "IMmF", ""), "ruby": ("e", "IrCF", ""),
-    "node": ("ep", "r", "eval print require"), "nodejs": ("ep", "r", "eval print require"),
+    **dict.fromkeys(("node", "nodejs"), ("ep", "r", "eval print require import loader env-file env-file-if-exists")),
     "bun": ("ep", "", "eval print"),
     "php": ("rBRE", "dcz", "run"), "lua": ("e", "l", ""), "osascript": ("e", "l", ""),
 }  # fmt: skip
@@ -72,6 +72,8 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
         codes, operands = (operands[1:2], operands[2:]) if operands[0] == "eval" else ([], operands[1:])
     if in_place:
         yield from accesses("write", [word for word in operands if word])
+    yield from accesses("read", opts.values("env-file", "env-file-if-exists"))
+    yield from (RunFile(word, call.program, []) for word in opts.values("require", "import", "loader", _required(call)))
     if opts.has("m") and call.program in {"python", "pypy"}:
         yield from _module(call.args, opts.values("m")[0], operands)
     elif codes:
@@ -86,6 +88,11 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
         yield RunFile(call.file, call.program, operands[1:])
     elif call.piped and not opts.has("version", "V", "v", "h", "help"):
         yield UnknownEffect(f"{call.program} runs code from another command")
+
+
+def _required(call: ProgramCall) -> str:
+    """Return the letter of the option that loads a file before the code."""
+    return "r" if call.program in {"node", "nodejs", "ruby", "elixir"} else "require"
 
 
 def _codes(program: str, codes: list[str], operands: list[str]) -> Iterator[Effect]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash.programs._git import git
+from fairlead.policy.bash.programs._later import LATER
 from fairlead.policy.bash.programs._sqlite import sqlite
 from fairlead.policy.bash.programs._task_runners import TASK_RUNNERS
 from fairlead.policy.bash.programs._wrappers import WRAPPERS
@@ -44,6 +45,7 @@ PROGRAMS: Final[dict[str, Program]] = {
     **TRANSFERS,
     **dict.fromkeys(INLINE_CODE_PROGRAMS, _inline_code),
     **WRAPPERS,
+    **LATER,
     **TASK_RUNNERS,
     "git": git,
     **dict.fromkeys(("sqlite3", "sqlite"), sqlite),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from fairlead.policy.bash._words import plain
 from fairlead.policy.bash.programs._calls import (
     Effect,
@@ -16,7 +18,7 @@ from fairlead.policy.bash.programs._calls import (
     parse_options,
     run_script,
 )
-from fairlead.policy.bash.programs._unknown_programs import any_program
+from fairlead.policy.bash.programs._unknown_programs import any_program, mentions
 from fairlead.policy.bash.programs._wrappers import WRAPPERS
 
 if TYPE_CHECKING:
@@ -60,6 +62,11 @@ def _make(call: ProgramCall) -> Iterator[Effect]:
     if opts.has("n", "dry-run", "just-print", "recon", "v", "version", "h", "help"):
         return
     goals = [word for word in opts.operands if not word.isdigit()]
+    for name, _, value in (word.partition("=") for word in goals):
+        if name.rstrip(":") in {"SHELL", ".SHELLFLAGS", "MAKEFLAGS"}:
+            yield run_script(value, "make")
+        elif value:
+            yield from mentions([value])
     yield from accesses("read", files)
     yield from (RunFile(file, "make", goals) for file in files or _MAKEFILES)
 
@@ -78,7 +85,7 @@ def _npm(call: ProgramCall) -> Iterator[Effect]:
     """Yield the effects of npm, yarn, pnpm and bun."""
     opts = parse_options(_before_separator(call.args), "Cw", "prefix cwd dir workspace filter loglevel")
     folder = next(iter(opts.values("C", "prefix", "cwd", "dir")), None)
-    effects = list(_npm_scripts(call, opts.operands))
+    effects = [*_npm_scripts(call, opts.operands), *any_program(call)]
     if folder is None:
         yield from effects
         return
@@ -100,8 +107,6 @@ def _npm_scripts(call: ProgramCall, operands: list[str]) -> Iterator[Effect]:
     if command in {"run", "run-script", "rum", "urn"}:
         if names:
             yield RunFile("package.json", "npm", [*names, *extra])
-            if call.program == "bun":
-                yield RunFile(names[0], "node", [*names[1:], *extra])
     elif command in _LIFECYCLES and not (command in {"install", "i"} and names):
         for name in _LIFECYCLES[command]:
             yield RunFile("package.json", "npm", [name, *extra] if name in {"test", "start"} else [name])
@@ -153,12 +158,23 @@ def _go(call: ProgramCall) -> Iterator[Effect]:
     yield from any_program(call)
 
 
+def _bun(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of bun, which runs scripts of the package, and files by itself."""
+    from fairlead.policy.bash.programs._inline_code import INLINE_CODE
+
+    args = call.args[1:] if call.args[:1] == ["run"] else call.args
+    yield from INLINE_CODE["bun"](structs.replace(call, args=args))
+    if args and args[0][:1] != "-" and args[0] not in _BUILT_IN:
+        yield RunFile("package.json", "npm", args)
+
+
 TASK_RUNNERS: Final[dict[str, Program]] = {
     **dict.fromkeys(("make", "gmake"), _make),
     **dict.fromkeys(("npm", "yarn", "pnpm"), _npm),
     **dict.fromkeys(("npm-run-all", "run-s", "run-p"), _run_names),
     "concurrently": _run_parallel,
     "just": _just,
+    "bun": _bun,
     **dict.fromkeys(("task", "go-task"), _task),
     "go": _go,
 }

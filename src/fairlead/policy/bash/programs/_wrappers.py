@@ -33,7 +33,7 @@ _PREFIXES: Final = {
     "stdbuf": ("ioe", 0), "strace": ("eopsuaEIOPSX", 0), "ltrace": ("eopsu", 0), "chrt": ("TPD", 1), "taskset": ("", 1),
     "unbuffer": ("", 0), "busybox": ("", 0), "toybox": ("", 0), "caffeinate": ("tw", 0), "xvfb-run": ("aenps", 0),
     "npx": ("p", 0), "bunx": ("", 0), "uvx": ("", 0), "chronic": ("", 0), "faketime": ("f", 1), "gtimeout": ("ks", 1),
-    "chroot": ("", 1), "unshare": ("", 0), "firejail": ("", 0), "proxychains": ("f", 0), "dotenv": ("f", 0),
+    "chroot": ("", 1), "unshare": ("", 0), "firejail": ("", 0), "proxychains": ("f", 0),
     "noglob": ("", 0),
     "then": ("", 0), "do": ("", 0), "else": ("", 0), "entr": ("", 0), "direnv": ("", 2),
     "command": ("", 0), "arch": ("", 0), "{": ("", 0), "!": ("", 0),
@@ -101,6 +101,7 @@ def _shell(call: ProgramCall) -> Iterator[Effect]:
             break
         if arg in {"--rcfile", "--init-file", "-o", "+o", "-O", "+O", "--command"}:
             code |= arg == "--command"
+            yield from (RunFile(word, "sh", []) for word in args[:1] if arg.endswith("file"))
             args = args if code else args[1:]
         elif not arg.startswith("--"):
             code |= "c" in arg

@@ -10,9 +10,11 @@ from fairlead.policy.bash.programs._calls import (
     Effect,
     Program,
     ProgramCall,
+    RunCommand,
     RunFile,
     UnknownEffect,
     accesses,
+    options_before_operand,
     parse_options,
 )
 
@@ -92,6 +94,17 @@ def _source(call: ProgramCall) -> Iterator[Effect]:
     yield RunFile(word, "sh", args)
 
 
+def _dotenv(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of `dotenv -f .env run command` and `dotenv list`."""
+    opts, words = options_before_operand(call.args, "fqe", "file export path")
+    yield from accesses("read", opts.values("f", "file", "e", "path") or [".env"])
+    command = words[1:] if words[:1] == ["run"] else words
+    if words[:1] in (["set"], ["unset"]):
+        yield from accesses("write", opts.values("f", "file") or [".env"])
+    elif command and words[:1] not in (["list"], ["get"]):
+        yield RunCommand(command[1:] if command[:1] == ["--"] else command)
+
+
 def _mapfile(call: ProgramCall) -> Iterator[Effect]:
     """Yield the callback of `mapfile -C`."""
     opts = parse_options(call.args, "dnOsuCc")
@@ -119,4 +132,5 @@ READERS: Final[dict[str, Program]] = {
     "xxd": _xxd,
     "sort": _sort,
     "openssl": _openssl,
+    "dotenv": _dotenv,
 }

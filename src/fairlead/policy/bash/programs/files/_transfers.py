@@ -46,6 +46,7 @@ _CURL_SENDS: Final = (
     "header",
 )
 _WGET_READS: Final = ("post-file", "body-file", "i", "input-file", "config", "load-cookies")
+_GH_LONG: Final = "body title notes body-file field notes-file template input env-file filename add"
 _RSYNC_LONG: Final = (
     "rsh rsync-path filter exclude include exclude-from include-from files-from log-file backup-dir temp-dir "
     "compare-dest copy-dest link-dest partial-dir password-file suffix chmod chown bwlimit timeout port max-size "
@@ -147,9 +148,7 @@ def _gh(call: ProgramCall) -> Iterator[Effect]:
     words = [word for word in call.args if word[:1] != "-"]
     if words[:2] in (["gist", "create"], ["gist", "edit"], ["release", "upload"], ["release", "create"]):
         yield from (Mention(word, reads_only=True, below=False) for word in words[2:])
-    opts = parse_options(
-        call.args, "FfTHXRbtBln", "body notes title body-file field notes-file template input env-file filename add"
-    )
+    opts = parse_options(call.args, "FfTHXRbtBln", _GH_LONG)
     files = opts.values("body-file", "notes-file", "template", "input", "env-file", "filename", "a", "add")
     files += [word for word in opts.values("F") if "=" not in word]
     files += [word.partition("=@")[2] for word in opts.values("F", "field") if "=@" in word]

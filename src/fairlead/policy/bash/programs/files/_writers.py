@@ -19,6 +19,7 @@ from fairlead.policy.bash.programs._calls import (
     basename,
     parse_options,
 )
+from fairlead.policy.bash.programs._unknown_programs import mentions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,18 @@ def _copy(call: ProgramCall) -> list[Effect]:
         effects.append(Access("move" if program == "mv" else "read", source, deep or program == "ln"))
         if program == "ln":  # a hard link: a write to the link changes the file
             effects.append(Access("write", source, below=True))
+            effects += _linked(source, targets) if opts.has("s", "symbolic") else []
     return effects + _copied(opts, sources, targets, deep=deep)
+
+
+def _linked(source: str, targets: list[str]) -> list[Effect]:
+    """Return the effects of a symbolic link, whose text is relative to the folder that it is in."""
+    effects: list[Effect] = []
+    for target in targets if source[:1] not in {"/", "~"} else ():
+        for folder in {target.rpartition("/")[0] or ".", target.rstrip("/")}:
+            effects += accesses("read", [f"{folder}/{source}"], below=True)
+            effects += accesses("write", [f"{folder}/{source}"], below=True)
+    return effects
 
 
 def _sources_and_targets(opts: Options) -> tuple[list[str], list[str]]:
@@ -138,12 +150,13 @@ def _split(call: ProgramCall) -> Iterator[Effect]:
 
 def _editor(call: ProgramCall) -> Iterator[Effect]:
     """Yield the effects of an editor: it shows and may write what it opens, and what its commands name."""
-    opts = parse_options(call.args, "cSTuUw", "cmd eval load")
+    opts = parse_options(call.args, "cSTuUw", "cmd eval execute load")
     files = [word for word in opts.operands if not word.startswith("+")]
     for word in files:
         yield Access("write", word)
         yield Access("read", word)
     yield from accesses("read", opts.values("S", "load"))
+    yield from mentions(opts.values("eval", "execute"))
     commands = [plain(word) for word in [*opts.values("c", "cmd"), *opts.operands]] + [call.stdin or ""]
     for text in commands:
         for command in re.findall(r"(?:^|[\n|:+])\s*\d*(?:w|wq|sav|saveas|e|edit|r|write)!?\s+([^\s|!]+)", text):
