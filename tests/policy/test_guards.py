@@ -497,6 +497,38 @@ def test_a_file_with_hard_links_that_are_not_protected_may_be_changed(project: P
     assert denied(layer(project, uneditableFiles=[".env"]), call("Read", project, file_path="hidden.txt")) is None
 
 
+def test_a_hard_link_to_an_unreadable_file_is_not_read(project: Path) -> None:
+    (project / "plain.txt").hardlink_to(project / "src" / "deep" / ".env")
+    rules = layer(project, unreadableFiles=[".env"])
+
+    assert "plain.txt (a hard link to" in (denied(rules, call("Read", project, file_path="plain.txt")) or "")
+    assert "plain.txt (a hard link to" in (denied(rules, call("Bash", project, command="cat plain.txt")) or "")
+    assert denied(layer(project, unreadableFiles=["*.pem"]), call("Read", project, file_path="plain.txt")) is None
+
+
+def test_a_hard_link_to_a_protected_file_outside_of_the_project_is_found(project: Path, home: Path) -> None:
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "key").touch()
+    (project / "plain.txt").hardlink_to(home / ".ssh" / "key")
+    rules = layer(project, uneditableFiles=["~/.ssh/**"], unreadableFiles=["~/.ssh/**"])
+
+    assert denied(rules, call("Edit", project, file_path="plain.txt"))
+    assert denied(rules, call("Read", project, file_path="plain.txt"))
+
+
+def test_a_hard_link_that_moved_is_found_again(project: Path) -> None:
+    (project / "plain.txt").hardlink_to(project / "README.md")
+    (project / "old").mkdir()
+    (project / "README.md").rename(project / "old" / "README.md")
+    guards = Guards([layer(project, uneditableFiles=["/new"])])
+    edit = call("Edit", project, file_path="plain.txt")
+    assert not guards.check(edit).output.blocked
+
+    (project / "old").rename(project / "new")
+
+    assert guards.check(edit).output.blocked
+
+
 def test_a_hard_link_warns_where_the_rule_only_warns(project: Path) -> None:
     (project / "plain.txt").hardlink_to(project / ".env")
     rules = layer(project, uneditableFiles=[{"pattern": ".env", "action": "warn"}])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import unicodedata
 from typing import TYPE_CHECKING, Literal
 
@@ -10,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.policy.paths._gitignore import Pattern
-from fairlead.policy.paths._resolve import BaseFolder, PathResolver, is_case_insensitive, resolve
+from fairlead.policy.paths._resolve import BaseFolder, PathResolver, resolve
+from fairlead.policy.paths._spelling import is_case_insensitive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,3 +161,47 @@ def test_whether_case_matters_is_probed_on_the_disk(folder: Path) -> None:
 
     assert is_case_insensitive(str(folder / "src")) is ignored
     assert is_case_insensitive(str(folder / "missing" / "below")) is ignored
+
+
+def test_the_root_of_a_disk_that_ignores_case_is_probed_by_its_own_files(folder: Path) -> None:
+    """Two hard links stand for one file that a disk finds in either case."""
+    root = folder / "disk"
+    root.mkdir()
+    (root / "readme").touch()
+    assert is_case_insensitive(str(root)) is (folder / "SRC").exists()
+
+    other = folder / "other"
+    other.mkdir()
+    (other / "readme").touch()
+    (other / "README").hardlink_to(other / "readme")
+    assert is_case_insensitive(str(other)) is True
+
+
+@pytest.mark.parametrize("other_name", ["protected.txt.", "protected.txt ", "protected.txt. ."])
+def test_dots_and_blanks_at_the_end_do_not_count_where_the_disk_ignores_case(folder: Path, other_name: str) -> None:
+    """As FAT and NTFS have it; on other disks it is another file."""
+    (folder / "protected.txt").touch()
+    rule = Pattern("protected.txt", BaseFolder.at(str(folder)))
+
+    assert rule.matches(resolve(other_name, str(folder), lambda _: True))
+    assert not rule.matches(resolve(other_name, str(folder), lambda _: False))
+
+
+def test_a_link_to_the_working_directory_of_a_process_leads_to_that_of_the_agent(folder: Path) -> None:
+    (folder / "here").symlink_to("/proc/self/cwd")
+    (folder / "thread").symlink_to("/proc/thread-self/cwd")
+    spellings = ["here/secret.txt", "thread/secret.txt", "/proc/self/../self/cwd/secret.txt"]
+    spellings += ["../" * 20 + "proc/self/cwd/secret.txt", f"/proc/{os.getpid()}/cwd/secret.txt"]
+    for path in spellings:
+        assert f"{folder}/secret.txt" in resolve(path, str(folder)).names, path
+        assert f"{folder}/secret.txt" in PathResolver(str(folder)).resolve(path).names, path
+
+
+def test_another_process_may_work_elsewhere(folder: Path) -> None:
+    with subprocess.Popen(["cat"], cwd=folder / "src", stdin=subprocess.PIPE) as process:
+        path = f"/proc/{process.pid}/cwd/main.py"
+        names = PathResolver(str(folder)).resolve(path).names
+        process.communicate()
+
+    assert f"{folder}/src/main.py" in names
+    assert f"{folder}/main.py" in names

@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict
     from fairlead.policy.guards._hooks import register_guards
-    from fairlead.policy.guards._protected_files import ProtectedFiles, SearchRoot
+    from fairlead.policy.guards._protected_files import ProtectedFiles
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._template import render_policy, with_schema_header
     from fairlead.policy.layers._matched_files import PatternMatches, matched_files
     from fairlead.policy.paths._gitignore import PatternList
+    from fairlead.policy.paths._roots import SearchRoot
     from fairlead.policy.paths._translate import PatternError
     from fairlead.policy.trust._beginnings import Beginning, SessionCaller, mark_told
     from fairlead.policy.trust._session_policy import load_session_policy
@@ -151,7 +152,7 @@ __getattr__ = lazy_exports(
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
         "guards._guards": ("Guards", "RuleCheck", "Verdict"),
         "guards._hooks": ("register_guards",),
-        "guards._protected_files": ("ProtectedFiles", "SearchRoot"),
+        "guards._protected_files": ("ProtectedFiles",),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._template": ("render_policy", "with_schema_header"),
         "layers._matched_files": ("PatternMatches", "matched_files"),
@@ -160,6 +161,7 @@ __getattr__ = lazy_exports(
         "trust._session_policy": ("load_session_policy",),
         "trust._store": ("TrustedFile", "list_trusted", "read_trusted", "remove_trusted", "write_trusted"),
         "trust._withheld": ("withheld_settings",),
+        "paths._roots": ("SearchRoot",),
         "paths._translate": ("PatternError",),
     },
 )

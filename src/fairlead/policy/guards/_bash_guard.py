@@ -136,7 +136,7 @@ class BashGuard:
     def _check_read(self, evaluation: Evaluation, access: FileAccess, target: ResolvedPath) -> str | None:
         if access.mode == "list":
             return None
-        blocked = self._files.unreadable.check(evaluation, target)
+        blocked = self._files.check_contents(evaluation, target)
         if blocked is None and target.is_folder and (access.below or access.mode == "move"):
             blocked = self._files.unreadable.check_below(evaluation, target, access.selection)
             how = _LEAVE_OUT.get(access.program)

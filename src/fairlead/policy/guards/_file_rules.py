@@ -11,12 +11,13 @@ from fairlead.policy.config._types import FileRule
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.layers._file_settings import SettingsByFile
 from fairlead.policy.paths._gitignore import Pattern, PatternSet, is_reincluded
-from fairlead.policy.paths._resolve import BaseFolder
+from fairlead.policy.paths._resolve import BaseFolder, resolve
+from fairlead.policy.paths._roots import search_roots
 from fairlead.policy.paths._search import TooManyFiles, files_below, other_hard_links
 from fairlead.policy.paths._selection import ALL_FILES, SelectedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
@@ -71,7 +72,13 @@ class FileRules:
     def check_read(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         """Check reading a file."""
         evaluation.start_subject(target.given)
-        return self.unreadable.check(evaluation, target)
+        return self.check_contents(evaluation, target)
+
+    def check_contents(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
+        """Check reading what a file contains, under this name or as another hard link."""
+        return self.unreadable.check(evaluation, target) or (
+            self.unreadable.check_hard_links(evaluation, target) if target.links > 1 else None
+        )
 
     # -- single settings -------------------------------------------------------------------------------
 
@@ -216,13 +223,20 @@ class RuleList:
         return [rule for rule in near if rule.pattern.loose or rule.pattern.base not in far] if far else near
 
     def check_hard_links(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check the other hard links to a file that are below the folders of the rules."""
+        """Check the other hard links to a file, wherever a pattern can match: two names of one file are one file."""
         near = [rule for rule in self.rules if rule.is_for(evaluation.agent)]
-        for base in self._bases if near else ():
-            links = other_hard_links(target, evaluation.paths.resolve(base.folder))
-            if blocked := self._first_of(evaluation, links, near):
+        for folder, enters in self._link_folders() if near else ():
+            if blocked := self._first_of(evaluation, other_hard_links(target, folder, enters), near):
                 return blocked
         return None
+
+    def _link_folders(self) -> Iterator[tuple[ResolvedPath, Callable[[str], bool] | None]]:
+        """Yield the folders to search for hard links; of a pattern on the whole disk, the folders of the policies."""
+        for root in search_roots(rule.pattern for rule in self.rules):
+            if root.folder != "/" or () not in root.prefixes:
+                yield resolve(root.folder, "/"), root.may_contain
+            else:
+                yield from ((resolve(base.folder, "/"), None) for base in self._bases)
 
     def _first_of(
         self,

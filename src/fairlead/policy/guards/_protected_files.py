@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import os
-from itertools import takewhile
 from stat import S_IFREG
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._verdict import MAIN_AGENT
 from fairlead.policy.paths._gitignore import PatternSet
-from fairlead.policy.paths._resolve import ResolvedPath, is_case_insensitive, nfc
+from fairlead.policy.paths._resolve import ResolvedPath
+from fairlead.policy.paths._roots import search_roots
+from fairlead.policy.paths._spelling import is_case_insensitive, nfc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._file_rules import ListedRule
-    from fairlead.policy.paths._gitignore import Pattern
 
-_GLOB_CHARACTERS = frozenset("*?[{\\")
 _OWN_FILE = "preToolUse.protectOwnFiles"
-
-
-class SearchRoot(msgspec.Struct, frozen=True):
-    """A folder below which there can be protected files."""
-
-    folder: str
-    """Its real path."""
-    prefixes: tuple[tuple[str, ...], ...]
-    """The subfolders that have to be searched, each by its parts in lower case; `()` is the whole folder."""
-
-    def may_contain(self, relative: str) -> bool:
-        """Return whether a subfolder can contain a file that a pattern names."""
-        parts = tuple(relative.lower().split("/"))
-        return any(part[: len(parts)] == parts[: len(part)] for part in self.prefixes)
 
 
 class ProtectedFiles:
@@ -74,22 +57,3 @@ class ProtectedFiles:
             if (agent is None or rule.is_for(agent)) and rule.matches(target, agent or MAIN_AGENT):
                 return rule
         return None
-
-
-def search_roots(patterns: Iterable[Pattern]) -> tuple[SearchRoot, ...]:
-    """Return the folders below which files can match one of the patterns."""
-    prefixes: dict[str, set[tuple[str, ...]]] = {}
-    for pattern in patterns:
-        prefixes.setdefault(os.path.realpath(pattern.base.folder), set()).add(_literal_prefix(pattern))
-    return tuple(SearchRoot(folder, tuple(parts)) for folder, parts in prefixes.items())
-
-
-def _literal_prefix(pattern: Pattern) -> tuple[str, ...]:
-    """Return the parts of a pattern before its first wildcard; empty if it can match in any folder."""
-    text, base = pattern.text.strip(), pattern.base
-    is_absolute = base.folder != "/" and text.startswith((base.folder, *base.prefixes))
-    if pattern.loose or is_absolute:
-        return ()
-    parts = [part for part in text.removeprefix("~").lower().split("/") if part not in {"", "."}]
-    is_anchored = "/" in text.removeprefix("./").rstrip("/")
-    return tuple(map(nfc, takewhile(_GLOB_CHARACTERS.isdisjoint, parts))) if is_anchored else ()

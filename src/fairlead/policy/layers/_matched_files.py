@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.policy.guards._file_rules import FileRules
-from fairlead.policy.guards._protected_files import search_roots
 from fairlead.policy.guards._verdict import MAIN_AGENT
 from fairlead.policy.paths._gitignore import Pattern, PatternSet
-from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath, is_case_insensitive, nfc
+from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath
+from fairlead.policy.paths._roots import search_roots
+from fairlead.policy.paths._spelling import is_case_insensitive, nfc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._file_rules import ListedRule
-    from fairlead.policy.guards._protected_files import SearchRoot
+    from fairlead.policy.paths._roots import SearchRoot
 
 MAX_ENTRIES = 50_000
 """The most files that are visited below one folder."""

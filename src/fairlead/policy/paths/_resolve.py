@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from fairlead.policy.paths._spelling import in_disk_case, is_case_insensitive, nfc
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     """The same, or `False` if there is a link on the way."""
 
 _MAX_LINKS = 40
-_MAX_CACHED = 4096
 _MAX_FAST_LENGTH = 1024
 """Longer paths are resolved without the cache, so that no command can fill the memory with their parent folders."""
 _PROCESS_LINK = r"/+proc/+(?:self|thread-self|\d+)/+(?:task/+\d+/+)?(?:(cwd)|root)(?=/|\Z)"
@@ -107,24 +108,33 @@ def resolve(path: str, cwd: str, ignores_case: Callable[[str], bool] | None = No
     """
     absolute = _absolute(path, cwd)
     names: list[str] = []
+    if _names_process(path):
+        _follow(_expanded(path, cwd), names)  # another process may have another working directory
     if ".." in absolute:
-        _, normalized_status = _follow(_normalized(absolute), names)
-        disk_path, status = _follow(absolute, names)
+        _, normalized_status = _follow(_normalized(absolute), names, cwd)
+        disk_path, status = _follow(absolute, names, cwd)
         status = status if normalized_status else None
     else:
-        disk_path, status = _follow(absolute, names)
+        disk_path, status = _follow(absolute, names, cwd)
     case_insensitive = (ignores_case or is_case_insensitive)(disk_path.rpartition("/")[0] or "/")
     if case_insensitive:
-        names.append(_in_disk_case(disk_path))
+        names.append(in_disk_case(disk_path))
     unique = tuple(dict.fromkeys(map(nfc, names)))
     return ResolvedPath(path, unique, disk_path, status, case_insensitive=case_insensitive)
 
 
-def _absolute(path: str, cwd: str) -> str:
+def _expanded(path: str, cwd: str) -> str:
     if path.startswith("~"):
         path = os.path.expanduser(path)
-    if not path.startswith("/"):
-        path = f"{cwd}/{path}"
+    return path if path.startswith("/") else f"{cwd}/{path}"
+
+
+def _names_process(path: str) -> bool:
+    return path.startswith("/proc/") and path[6:7].isdigit()
+
+
+def _absolute(path: str, cwd: str) -> str:
+    path = _expanded(path, cwd)
     if path.startswith("/proc/") or path.startswith("//"):  # noqa: PIE810 - two calls are faster than one tuple
         import re
 
@@ -137,8 +147,11 @@ def _normalized(path: str) -> str:
     return normalized[1:] if normalized.startswith("//") else normalized
 
 
-def _follow(path: str, names: list[str]) -> tuple[str, Status]:
-    """Follow a path as the system does, add each name on the way to `names`, and return its end and status."""
+def _follow(path: str, names: list[str], cwd: str | None = None) -> tuple[str, Status]:
+    """Follow a path as the system does, add each name on the way to `names`, and return its end and status.
+
+    With `cwd`, a link to the working directory of a process leads there.
+    """
     rest = path.split("/")
     rest.reverse()
     done, links = "", 0
@@ -163,12 +176,25 @@ def _follow(path: str, names: list[str]) -> tuple[str, Status]:
         if links > _MAX_LINKS:
             return _end(step, rest, names), None
         names.append(_joined(step, rest))
-        destination = os.readlink(step)
+        try:
+            destination = _process_link(step, cwd) or os.readlink(step)
+        except PermissionError:  # a link of a process of another user
+            return _end(step, rest, names), None
         rest.extend(reversed(destination.split("/")))
         if destination.startswith("/"):
             done = ""
     names.append(done or "/")
     return done or "/", status
+
+
+def _process_link(step: str, cwd: str | None) -> str:
+    """Return where a link of a process leads for the tool that follows it; "" for any other link."""
+    if cwd is None or not step.startswith("/proc/"):
+        return ""
+    import re
+
+    link = re.fullmatch(_PROCESS_LINK, step)
+    return "" if link is None else cwd if link[1] else "/"
 
 
 def _end(step: str, rest: list[str], names: list[str]) -> str:
@@ -178,15 +204,6 @@ def _end(step: str, rest: list[str], names: list[str]) -> str:
 
 def _joined(step: str, rest: list[str]) -> str:
     return _normalized("/".join([step, *reversed(rest)])) if rest else step
-
-
-def nfc(name: str) -> str:
-    """Return a name in Unicode's composed form, in which names are compared."""
-    if name.isascii():
-        return name
-    from unicodedata import normalize
-
-    return normalize("NFC", name)
 
 
 class PathResolver:
@@ -226,6 +243,8 @@ class PathResolver:
 
     def _without_links(self, path: str) -> ResolvedPath | None:
         absolute = _absolute(path, self.cwd)
+        if _names_process(path):
+            return None
         if len(absolute) > _MAX_FAST_LENGTH or absolute[0] != "/" or "\0" in absolute:
             return None
         if "/." in absolute or "//" in absolute or absolute[-1] == "/":
@@ -289,54 +308,3 @@ class BaseFolder(msgspec.Struct, frozen=True):
         """Resolve a folder."""
         names = resolve(folder, "/").names
         return cls(folder, tuple(dict.fromkeys(name.rstrip("/") + "/" for name in names)))
-
-
-# -- case ----------------------------------------------------------------------------------------------
-
-_case_insensitive: dict[str, bool] = {}
-
-
-def is_case_insensitive(folder: str) -> bool:
-    """Return whether the disk ignores case in a folder; looked up once for each folder."""
-    cached = _case_insensitive.get(folder)
-    if cached is None:
-        cached = _probe_case(folder)
-        if len(_case_insensitive) >= _MAX_CACHED:
-            _case_insensitive.clear()
-        _case_insensitive[folder] = cached
-    return cached
-
-
-def _probe_case(folder: str) -> bool:
-    """Look the folder up in the other case; if it does not exist or has no letters, the nearest above that does."""
-    while True:
-        parent, _, name = folder.rpartition("/")
-        other = name.swapcase()
-        if not name:
-            return False
-        if other != name:
-            try:
-                return os.path.samestat(os.stat(f"{parent}/{other}"), os.stat(folder))
-            except OSError:
-                if os.path.exists(folder):
-                    return False
-        folder = parent
-
-
-def _in_disk_case(path: str) -> str:
-    """Return a path with each part in the case that its folder lists."""
-    done = ""
-    for part in path.split("/")[1:]:
-        done = f"{done}/{_listed_name(done or '/', part)}"
-    return done
-
-
-def _listed_name(folder: str, part: str) -> str:
-    try:
-        entries = os.listdir(folder)
-    except OSError:
-        return part
-    if part in entries:
-        return part
-    wanted = nfc(part).casefold()
-    return next((entry for entry in entries if nfc(entry).casefold() == wanted), part)

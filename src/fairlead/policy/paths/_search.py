@@ -108,23 +108,54 @@ def files_below(folder: ResolvedPath, enters: Callable[[ResolvedPath], bool] | N
         yield _inside(folder, relative, is_folder=is_folder)
 
 
-def other_hard_links(file: ResolvedPath, folder: ResolvedPath) -> Iterator[ResolvedPath]:
-    """Yield the other hard links to a file that are below a folder."""
-    device, inode, *_ = file.version
-    left = file.links
+def other_hard_links(
+    file: ResolvedPath, folder: ResolvedPath, enters: Callable[[str], bool] | None = None
+) -> Iterator[ResolvedPath]:
+    """Yield the other hard links to a file that are below a folder. `enters` tells which subfolders to search."""
     try:
-        for relative, is_folder, entry in _walk(folder):
-            if is_folder or entry.inode() != inode or entry.stat(follow_symlinks=False).st_dev != device:
-                continue
+        for relative in _links(file, folder, enters):
             link = _inside(folder, relative, is_folder=False)
             if link.disk_path != file.disk_path:
                 link.given = f"{file.given} (a hard link to {link.given})"
                 yield link
-            left -= 1
-            if not left:
-                return
     except TooManyFiles as error:
         raise TooManyFiles(f"whether {file.given}, which has hard links, is a protected file: {error}") from None
+
+
+_links_cache: dict[tuple[object, ...], tuple[str, ...]] = {}
+_MAX_CACHED = 256
+
+
+def _links(file: ResolvedPath, folder: ResolvedPath, enters: Callable[[str], bool] | None) -> tuple[str, ...]:
+    """Return the names of a file below a folder. A link that is made, removed or renamed changes the file's ctime."""
+    device, inode, _, _, changed = file.version
+    key = (device, inode, changed, folder.disk_path, enters)
+    cached = _links_cache.get(key)
+    if cached is None or not all(_is_inode(f"{folder.disk_path}/{name}", inode) for name in cached):
+        cached = tuple(_find_links(device, inode, file.links, _walk(folder, enters)))
+        if len(_links_cache) >= _MAX_CACHED:
+            _links_cache.clear()
+        _links_cache[key] = cached
+    return cached
+
+
+def _find_links(
+    device: int, inode: int, links: int, entries: Iterator[tuple[str, bool, os.DirEntry[str]]]
+) -> Iterator[str]:
+    for relative, is_folder, entry in entries:
+        if is_folder or entry.inode() != inode or entry.stat(follow_symlinks=False).st_dev != device:
+            continue
+        yield relative
+        links -= 1
+        if not links:
+            return
+
+
+def _is_inode(path: str, inode: int) -> bool:
+    try:
+        return os.lstat(path).st_ino == inode
+    except OSError:
+        return False
 
 
 def _inside(folder: ResolvedPath, relative: str, *, is_folder: bool) -> ResolvedPath:
