@@ -138,8 +138,9 @@ def _without_in_place(call: ProgramCall) -> tuple[list[str], bool]:
 
 
 def _sed(call: ProgramCall) -> Iterator[Effect]:
-    args = [arg for arg in call.args if arg and not _SED_IN_PLACE.fullmatch(arg)]
     in_place = any(_SED_IN_PLACE.fullmatch(arg) for arg in call.args)
+    # BSD's `-i` is followed by a suffix, which may be empty
+    args = [arg for arg in call.args if (arg or not in_place) and not _SED_IN_PLACE.fullmatch(arg)]
     opts = parse_options(args, "efl", "expression file line-length")
     scripts = opts.values("e", "expression")
     files = opts.operands
