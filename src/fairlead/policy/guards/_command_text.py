@@ -31,7 +31,7 @@ _MAX_VARIED = 40
 class CommandText:
     """The texts of one command. `exact` is what an allow rule must match, `loose` what a rule that denies may match."""
 
-    __slots__ = ("exact", "implied", "loose")
+    __slots__ = ("_words", "exact", "implied", "loose", "program")
 
     def __init__(
         self,
@@ -48,12 +48,18 @@ class CommandText:
         self.loose = self.exact
         if words and words[0] != program:
             self.loose = (*self.exact, " ".join((program, *words[1:])))
-        if " -" in text and 1 < len(words) <= _MAX_VARIED:
-            self.loose = (*self.loose, *_with_moved_options(program, words[1:]))
+        self.program = program
+        self._words = words if " -" in text and 1 < len(words) <= _MAX_VARIED else ()
         given = [word for word in variables if word.partition("=")[0] not in _HARMLESS_VARIABLES]
         if given:
             self.exact = (" ".join((*given, text)),)
             self.loose = (*self.exact, *self.loose)
+
+    def add_moved_options(self) -> None:
+        """Add the texts in which the options of the command stand elsewhere."""
+        if self._words:
+            self.loose = (*self.loose, *_with_moved_options(self.program, self._words[1:]))
+            self._words = ()
 
 
 def _with_moved_options(program: str, args: Sequence[str]) -> Iterator[str]:

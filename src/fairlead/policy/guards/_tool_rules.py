@@ -60,6 +60,9 @@ class ToolRules:
         if not rules or not whole.strip():
             return None
         call_text = CommandText(whole)
+        for command in commands:
+            if applicable.may_name(command.program):
+                command.add_moved_options()
         if applicable.match_nothing((*commands, call_text)):
             evaluation.start_subject(whole)
             evaluation.checks += [rule.missed for rule in rules]
@@ -85,7 +88,7 @@ class ToolRules:
 class _ApplicableRules:
     """The rules that apply to one tool and agent."""
 
-    __slots__ = ("_any", "on_commands", "on_files", "with_files")
+    __slots__ = ("_any", "_programs", "on_commands", "on_files", "with_files")
 
     def __init__(self, rules: tuple[_Rule, ...]) -> None:
         self.on_files = tuple(rule for rule in rules if rule.command is None)
@@ -95,6 +98,12 @@ class _ApplicableRules:
         plain = all(rule.action != "allow" and not rule.prefix for rule in self.on_commands)
         globs = [rule.rule.command_pattern or "*" for rule in self.on_commands]
         self._any = any_glob_test(globs) if plain and globs else None
+        first = {glob.partition(" ")[0] for glob in globs}
+        self._programs = None if any(c in word for word in first for c in "*?[") else first
+
+    def may_name(self, program: str) -> bool:
+        """Return whether the pattern of a rule may begin with the name of a program."""
+        return self._programs is None or program in self._programs
 
     def match_nothing(self, commands: Iterable[CommandText]) -> bool:
         """Return whether certainly no rule matches: one test, which is enough for nearly every command."""
