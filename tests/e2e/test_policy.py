@@ -170,9 +170,11 @@ def test_a_command_that_nobody_can_judge_is_denied_where_nobody_can_be_asked(age
     assert (run.exit_code, run.stdout, run.asked) == (0, "Nobody is here.\n", ["main", "main"])
     (text,) = run.requests[-1].results
     assert text == (
-        "This command cannot be checked against the policy (preToolUse.bash.unparsable): which file > writes is only "
-        "known when it runs: $(ls -A | grep env). Write it without variables and substitutions, one plain command "
-        "at a time."
+        "This command cannot be checked against the policy (preToolUse.bash.unparsable): whether > writes .env is only "
+        "known when it runs; preToolUse.uneditableFiles[0] '.env' protects it. A person should be asked, but this "
+        "session runs without one, so it is denied. To need no question: name programs and files literally, without "
+        "variables and substitutions; run one plain command at a time; change files with the tools for that, not with "
+        "inline code; leave protected files out."
     )
     assert agent.file(".env").read_text() == "KEY=1\n"
 

@@ -168,6 +168,31 @@ def test_what_is_not_known_follows_the_setting(setting: str, permission: str | N
     assert permission is None or "$FILE" in (output.reason or "")
 
 
+def test_the_person_is_told_what_is_at_stake_and_the_agent_how_to_write_it(project: Path) -> None:
+    output = run("echo x > $FILE", project, uneditableFiles=[".env", "*.pem", "/vault", "a"], unreadableFiles=[".env"])
+
+    assert output.reason == (
+        "This command cannot be checked against the policy (preToolUse.bash.unparsable): which file > writes is only "
+        "known when it runs: $FILE. It may touch what preToolUse.uneditableFiles (.env, *.pem, /vault, …) and "
+        "preToolUse.unreadableFiles (.env) protects."
+    )
+    assert output.additional_context is not None
+    assert output.additional_context.startswith("A person was asked about this call")
+    assert "without variables and substitutions" in output.additional_context
+
+
+def test_where_nobody_can_be_asked_the_reason_says_that_it_is_denied(project: Path) -> None:
+    policy = msgspec.convert({"preToolUse": {"uneditableFiles": [".env"]}}, Policy)
+    layer = Layer(str(project / ".fairlead.yaml"), str(project), policy)
+    event = PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": "rm $X"}, cwd=str(project))
+
+    for guards in (Guards([layer], headless=True), Guards([layer], {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"})):
+        output = guards.check(event).output
+        assert output.permission == "ask"
+        assert "this session runs without one, so it is denied. To need no question: name" in (output.reason or "")
+        assert output.additional_context is None
+
+
 def test_under_any_policy_what_is_not_known_asks_the_user(project: Path) -> None:
     """It may be the policy itself that is written: `> "$(printf .fair)lead.yaml"`."""
     assert run("echo x > $FILE", project).permission == "ask"

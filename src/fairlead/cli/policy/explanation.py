@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fairlead.policy import Layer, Plan, Step, Verdict
 
 _MAX_EVENT_LENGTH = 200
-_UNPARSABLE = "(preToolUse.bash.unparsable): "
-"""Stands in the reason before what could not be parsed."""
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -106,7 +104,7 @@ def _afterwards(event: Event, layers: tuple[Layer, ...]) -> str | None:
 def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[HookOutput, tuple[RuleCheck, ...]]:
     if isinstance(event, PreToolUse):
         verdict = Guards(layers).check(event)
-        return verdict.output, (*_with_subjects(verdict), *_check_unparsable(verdict.output, layers))
+        return verdict.output, (*_with_subjects(verdict), *_check_unparsable(verdict, layers))
     if isinstance(event, PermissionRequest):
         verdict = Guards(layers).check_permission(event)
         return verdict.output, verdict.checks
@@ -124,13 +122,12 @@ def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
         yield msgspec.structs.replace(check, why=f"{check.why}: {shorten(subject)}") if is_named else check
 
 
-def _check_unparsable(output: HookOutput, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
+def _check_unparsable(verdict: Verdict, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     """Yield the setting by which a command that cannot be parsed is denied, or left to the user."""
-    setting, rest = merge_layers(layers).pre_tool_use.bash.unparsable, (output.reason or "").partition(_UNPARSABLE)[2]
-    if rest and output.permission == setting:
+    setting = merge_layers(layers).pre_tool_use.bash.unparsable
+    if verdict.unknowns:
         file = next((layer.file for layer in layers if _sets_unparsable(layer)), "")
-        why = rest.partition(". Write ")[0].rstrip(".")
-        yield RuleCheck("preToolUse.bash.unparsable", setting, file, matched=True, why=why)
+        yield RuleCheck("preToolUse.bash.unparsable", setting, file, matched=True, why="; ".join(verdict.unknowns))
 
 
 def _sets_unparsable(layer: Layer) -> bool:

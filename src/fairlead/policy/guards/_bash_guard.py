@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from fairlead.policy.guards.own._files import OwnFiles
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
 
+_MAX_SHOWN = 3
+"""The patterns of a list that a question names."""
 _MAKES_FILES = frozenset({"mkfifo", "mknod"})
 """Programs that create something else than a folder."""
 _LEAVE_OUT = {
@@ -68,11 +70,23 @@ class BashGuard:
         if blocked is None and self._matters(command):
             evaluation.unknowns += analysis.unknown
             evaluation.unknowns += analysis.unknown_reads if self._files.unreadable else ()
+            evaluation.stakes += self._stakes()
         elif blocked is not None:
             evaluation.unknowns.clear()
         if blocked is None and self._own is not None:
             blocked = self._own.commands.check(evaluation, analysis, command)
         return blocked
+
+    def _stakes(self) -> list[str]:
+        """Return the rules on files, with their first patterns."""
+        lists = {"uneditableFiles": self._files.uneditable, "unreadableFiles": self._files.unreadable}
+        stakes = []
+        for setting, entries in lists.items():
+            patterns = list(dict.fromkeys(rule.missed.rule for rule in entries.rules))
+            if patterns:
+                more = ", …" if len(patterns) > _MAX_SHOWN else ""
+                stakes.append(f"preToolUse.{setting} ({', '.join(patterns[:_MAX_SHOWN])}{more})")
+        return stakes or ([] if self._own is None else ["preToolUse.protectOwnFiles"])
 
     def _matters(self, command: str) -> bool:
         """Return whether what is not known may bypass a rule.

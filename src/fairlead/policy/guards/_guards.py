@@ -45,9 +45,18 @@ class Guards:
     """All guards of a policy. `layers` are its files, nearest first."""
 
     def __init__(
-        self, layers: Sequence[Layer], environ: Mapping[str, str] | None = None, *, by_path: bool = True
+        self,
+        layers: Sequence[Layer],
+        environ: Mapping[str, str] | None = None,
+        *,
+        by_path: bool = True,
+        headless: bool | None = None,
     ) -> None:
-        """Compile the guards. `by_path`: a call is also checked by the policies above the files that it touches."""
+        """Compile the guards. `by_path`: a call is also checked by the policies above the files that it touches.
+
+        `headless`: whether the client runs without a person; by default its variables in `environ` say so.
+        """
+        self._headless = headless
         self._layers = tuple(layers)
         self._environ = os.environ if environ is None else environ
         self._paths = PathPolicies(self._layers) if by_path else None
@@ -58,9 +67,12 @@ class Guards:
     def check(self, event: PreToolUse, *, cached_only: bool = False) -> Verdict:
         """Check a tool call. With `cached_only`, raises `NotCached` rather than read a policy file or ask git."""
         checks = self._checks
+        headless = self._headless
+        if headless is None:
+            headless = client_named(event.client).is_headless(self._environ)
         more: tuple[Layer, ...] = ()
         for _ in range(_MAX_ROUNDS):
-            evaluation, verdict = checks.check(event, may_block=not cached_only)
+            evaluation, verdict = checks.check(event, may_block=not cached_only, headless=headless)
             if self._paths is None or verdict.output.blocked:
                 break
             found = self._paths.above(evaluation.paths, cached_only=cached_only)
@@ -116,7 +128,7 @@ class _Checks:
         bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, every)))
         self._calls = CallGuard(self._tools, self._files, self._own, bash)
 
-    def check(self, event: PreToolUse, *, may_block: bool) -> tuple[Evaluation, Verdict]:
+    def check(self, event: PreToolUse, *, may_block: bool, headless: bool) -> tuple[Evaluation, Verdict]:
         """Check a tool call. Raises `NotCached` if a process has to be waited for, and that may not be."""
         client = client_named(event.client)
         tool = event.tool_name
@@ -131,7 +143,7 @@ class _Checks:
         blocked = self._agents.check(evaluation, call) or self._calls.check(evaluation, call)
         if blocked is None and self._own is not None:
             blocked = self._own.check_input(evaluation, call, event.tool_input)
-        verdict = evaluation.verdict(blocked, self._unparsable)
+        verdict = evaluation.verdict(blocked, self._unparsable, headless=headless)
         if evaluation.leaves_out and not verdict.output.blocked:
             narrowed = client.without_files(tool, event.tool_input, [*evaluation.leaves_out])
             output = verdict.output.with_updated_input(narrowed or {}).with_context(_left_out(evaluation.leaves_out))

@@ -36,26 +36,16 @@ class Verdict(msgspec.Struct, frozen=True):
     checks: tuple[RuleCheck, ...] = ()
     subjects: tuple[tuple[int, str], ...] = ()
     """The file or command that was checked, each with the index of its first check."""
+    unknowns: tuple[str, ...] = ()
+    """What was not known, if that decides."""
 
 
 class Evaluation:
     """A tool call that is checked: its tool, agent and folder, and the result so far."""
 
     __slots__ = (
-        *(
-            "agent",
-            "also",
-            "checks",
-            "cwd",
-            "has_command",
-            "leaves_out",
-            "may_block",
-            "paths",
-            "subjects",
-            "tool",
-            "unknowns",
-        ),
-        "warnings",
+        *("agent", "also", "checks", "cwd", "has_command", "leaves_out", "may_block", "paths", "stakes", "subjects"),
+        *("tool", "unknowns", "warnings"),
     )
 
     def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "", *, may_block: bool = True) -> None:
@@ -74,7 +64,9 @@ class Evaluation:
         self.subjects: list[tuple[int, str]] = []
         self.warnings: list[str] = []
         self.unknowns: list[str] = []
-        """What is not known before the call runs."""
+        """What is not known before the call runs, each as text for the person."""
+        self.stakes: list[str] = []
+        """The rules that what is not known may break."""
 
     def start_subject(self, subject: str) -> None:
         """Record the file or command that the following checks are about."""
@@ -100,22 +92,48 @@ class Evaluation:
         self.warnings.append(message)
         return None
 
-    def verdict(self, blocked: str | None, unparsable: Literal["ask", "deny", "allow"]) -> Verdict:
-        """Return the verdict: a block wins over what is not known; warnings are always shown to the user."""
+    def verdict(
+        self, blocked: str | None, unparsable: Literal["ask", "deny", "allow"], *, headless: bool = False
+    ) -> Verdict:
+        """Return the verdict: a block wins over what is not known; warnings are always shown to the user.
+
+        `headless`: nobody can be asked, so that the client denies what should be asked.
+        """
         output = HookOutput() if blocked is None else HookOutput.deny(blocked)
+        unknowns: tuple[str, ...] = ()
         if blocked is None and self.unknowns and unparsable != "allow":
-            message = _cannot_check(self.unknowns, has_command=self.has_command)
-            output = (HookOutput.ask if unparsable == "ask" else HookOutput.deny)(message)
+            unknowns = tuple(dict.fromkeys(self.unknowns))
+            output = self._unknown_output(unparsable, headless=headless)
         if self.warnings:
             output = output.with_system_message("\n".join(dict.fromkeys(self.warnings)))
-        return Verdict(output, tuple(self.checks), tuple(self.subjects))
+        return Verdict(output, tuple(self.checks), tuple(self.subjects), unknowns)
+
+    def _unknown_output(self, unparsable: Literal["ask", "deny"], *, headless: bool) -> HookOutput:
+        """Return the question: its reason is shown to the person, its context to the agent.
+
+        The agent alone reads the reason of a denial, and of a question that nobody can answer.
+        """
+        advice = _COMMAND_ADVICE if self.has_command else _CALL_ADVICE
+        question = self._question()
+        if unparsable == "deny":
+            return HookOutput.deny(f"{question} {advice}")
+        if headless:
+            return HookOutput.ask(f"{question} {_NOBODY_TO_ASK} {advice}")
+        return HookOutput.ask(question).with_context(f"{_ASKED} {advice}")
+
+    def _question(self) -> str:
+        what = "command" if self.has_command else "call"
+        reasons = "; ".join(dict.fromkeys(self.unknowns))
+        text = f"This {what} cannot be checked against the policy (preToolUse.bash.unparsable): {reasons}."
+        if not self.stakes or "protects it" in reasons:
+            return text
+        return f"{text} It may touch what {' and '.join(dict.fromkeys(self.stakes))} protects."
 
 
-def _cannot_check(unknowns: list[str], *, has_command: bool) -> str:
-    reasons = "; ".join(dict.fromkeys(unknowns))
-    if not has_command:
-        return f"This call cannot be checked against the policy (preToolUse.bash.unparsable): {reasons}."
-    return (
-        f"This command cannot be checked against the policy (preToolUse.bash.unparsable): {reasons}. "
-        "Write it without variables and substitutions, one plain command at a time."
-    )
+_ASKED = "A person was asked about this call, because the guards cannot tell before it runs which files it touches."
+_NOBODY_TO_ASK = "A person should be asked, but this session runs without one, so it is denied."
+_COMMAND_ADVICE = (
+    "To need no question: name programs and files literally, without variables and substitutions; run one plain "
+    "command at a time; change files with the tools for that, not with inline code; leave protected files out."
+)
+_CALL_ADVICE = "To need no question: name the files in the call, or use a tool whose arguments are known."

@@ -48,11 +48,12 @@ class PolicyGate(EventExtension):
         variable = context.client.variables.config_dir
         settings = request.env.get(variable, "")
         settings = settings and os.path.join(request.cwd, settings)
-        key = (variable, settings, *map(id, policy.layers))
+        headless = context.client.is_headless(request.env)
+        key = (variable, settings, headless, *map(id, policy.layers))
         cached = self._compiled.get(key)
         if cached is not None:
             return cached[1]
-        guards = Guards(policy.layers, {**os.environ, variable: settings})
+        guards = Guards(policy.layers, {**os.environ, variable: settings}, headless=headless)
         with self._lock:
             if len(self._compiled) >= _MAX_GUARDS:
                 self._compiled.clear()
