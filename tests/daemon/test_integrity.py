@@ -76,7 +76,7 @@ def test_a_changed_file_is_reported_to_the_agent_and_to_the_user(home: DaemonHom
     assert for_agent(answer) == (
         "This call has changed files that the policy protects from you (preToolUse.integrity):\n"
         "- .env was changed (preToolUse.uneditableFiles '.env'); it is left as it is now.\n"
-        "Do not change them by any other way. If they have to change, ask the user to do it."
+        "Tell the user about it. Do not change them again, or back, unless the user asks you to."
     )
     assert for_user(answer) == (
         "Integrity check (preToolUse.integrity):\n"
@@ -92,6 +92,14 @@ def test_a_tool_that_changes_no_protected_file_gets_no_answer(home: DaemonHome, 
         env.write_text(BEFORE)
 
     assert answer == {}
+
+
+def test_the_status_of_the_daemon_names_the_projects(home: DaemonHome, env: Path) -> None:
+    with home.daemon(), tool(home):
+        status = home.fairlead("daemon", "status").stdout
+
+    assert env.exists()
+    assert f"integrity  restore: 2 protected files, 0.0 MB of copies in {home.project}\n" in status
 
 
 def test_nothing_is_looked_at_if_the_check_is_off(home: DaemonHome, env: Path) -> None:
@@ -171,7 +179,10 @@ def test_a_changed_file_is_put_back_and_the_change_is_kept(home: DaemonHome, env
         env.chmod(0o666)
 
     (other,) = kept(home)
-    assert "- .env was changed (preToolUse.uneditableFiles '.env'); it was put back." in for_agent(answer)
+    assert for_agent(answer).splitlines()[1:] == [
+        "- .env was changed (preToolUse.uneditableFiles '.env'); it was put back.",
+        "Do not change them by any other way. If they have to change, ask the user to do it.",
+    ]
     assert f"by `uptime`. It was put back; the changed version is {other}." in for_user(answer)
     assert str(other) not in for_agent(answer)  # it may contain what the agent must not read
     assert (env.read_text(), stat.S_IMODE(env.stat().st_mode)) == (BEFORE, 0o640)
@@ -434,6 +445,18 @@ def test_a_daemon_that_starts_in_the_middle_of_a_call_blames_nobody(home: Daemon
             env.write_text("KEY=3\n")
 
     assert "it was put back" in for_agent(answer)
+    assert env.read_text() == "KEY=2\n"
+
+
+def test_a_call_whose_beginning_was_not_seen_is_not_undone(home: DaemonHome, env: Path) -> None:
+    with home.daemon():
+        with tool(home, "before"):
+            pass
+        env.write_text("KEY=2\n")
+        answer = event(home, "PostToolUse", "unseen").answer
+
+    assert "This call, or one that ran beside it, has changed" in for_agent(answer)
+    assert "before the end of `uptime`; what it was when that began is not known." in for_user(answer)
     assert env.read_text() == "KEY=2\n"
 
 

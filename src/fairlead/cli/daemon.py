@@ -50,6 +50,7 @@ def status_lines(status: dict[str, Any], python_launcher: str = "") -> Iterator[
     yield f"memory     {status['memory'] / 1e6:.0f} MB"
     yield f"loop       delayed by at most {status['loop_lag'] * 1000:.0f} ms in the last minute"
     yield from _attention_lines(status.get("attention"))
+    yield from _integrity_lines(status.get("integrity"))
     if status["troubles"]:
         yield f"errors     {status['troubles']}; see: fairlead events --last 50"
     if python_launcher:
@@ -62,6 +63,13 @@ def _attention_lines(fields: dict[str, Any] | None) -> list[str]:
     barred = "" if fields["can_tell"] else "; you cannot be notified: no desktop here, and no channels"
     wait = "session waits" if fields["waiting"] == 1 else "sessions wait"
     return [f"attention  {fields['waiting']} {wait} for you; you were notified of {fields['told']}{barred}"]
+
+
+def _integrity_lines(projects: list[dict[str, Any]] | None) -> Iterator[str]:
+    for project in projects or ():
+        copies = f", {project['copies'] / 1e6:.1f} MB of copies" if project["mode"] == "restore" else ""
+        files = "1 protected file" if project["files"] == 1 else f"{project['files']} protected files"
+        yield f"integrity  {project['mode']}: {files}{copies} in {', '.join(project['folders'])}"
 
 
 def _span(seconds: float) -> str:

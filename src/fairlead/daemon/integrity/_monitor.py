@@ -124,10 +124,11 @@ class IntegrityMonitor:
 
     def _cause(self, project: Project, call: RunningCall | None, summary: str) -> tuple[Cause, tuple[str, ...]]:
         left = [one.summary for one in self.calls.take_left(project.folders) if one is not call]
+        beside = call.beside if call is not None else []
+        if beside or left:
+            return "shared", tuple(dict.fromkeys((summary, *beside, *left)))
         if call is None or not call.is_checked:
-            return "shared", (summary, *left)
-        if call.beside or left:
-            return "shared", tuple(dict.fromkeys((summary, *call.beside, *left)))
+            return "unseen", (summary,)
         return "approved" if call.is_approved else "call", (summary,)
 
 

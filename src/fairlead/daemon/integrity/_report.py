@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 10
 
-Cause = Literal["call", "approved", "shared", "outside"]
+Cause = Literal["call", "approved", "shared", "unseen", "outside"]
 """Who can have changed a file.
 
 call      the call that has just ended, and nothing else
 approved  that call, and the user was asked about it
 shared    one of several calls or background commands
+unseen    perhaps that call: the files were not looked at when it began
 outside   no call: the user, or a process that an earlier command has left
 """
 
@@ -30,6 +31,9 @@ _WORDS: dict[What, str] = {
     "replaced": "was replaced by something that is not the file",
     "mode": "has other permissions",
 }
+
+_AFTER_RESTORE = "Do not change them by any other way. If they have to change, ask the user to do it."
+_AFTER_REPORT = "Tell the user about it. Do not change them again, or back, unless the user asks you to."
 
 
 class Finding(NamedTuple):
@@ -52,7 +56,7 @@ def report(findings: Sequence[Finding]) -> HookOutput | None:
     """Return what to tell; `None` if there is nothing."""
     if not findings:
         return None
-    for_agent = [finding for finding in findings if finding.cause in {"call", "shared"}]
+    for_agent = [finding for finding in findings if finding.cause in {"call", "shared", "unseen"}]
     return HookOutput(
         additional_context=_agent_text(for_agent) if for_agent else None, system_message=_user_text(findings)
     )
@@ -60,13 +64,14 @@ def report(findings: Sequence[Finding]) -> HookOutput | None:
 
 def _agent_text(findings: Sequence[Finding]) -> str:
     is_certain = all(finding.cause == "call" for finding in findings)
+    is_undone = all(finding.is_restored for finding in findings)
     begin = "This call has changed" if is_certain else "This call, or one that ran beside it, has changed"
     lines = [f"{begin} files that the policy protects from you (preToolUse.integrity):"]
     for finding in findings[:_MAX_SHOWN]:
         state = "it was put back" if finding.is_restored else "it is left as it is now"
         lines.append(f"- {printable(finding.path)} {_WORDS[finding.what]} ({finding.rule}); {state}.")
     lines += _more(findings)
-    lines.append("Do not change them by any other way. If they have to change, ask the user to do it.")
+    lines.append(_AFTER_RESTORE if is_undone else _AFTER_REPORT)
     return "\n".join(lines)
 
 
@@ -90,6 +95,7 @@ def _cause(finding: Finding) -> str:
     return {
         "call": f"by {by}",
         "approved": f"by {by}, which you were asked about",
+        "unseen": f"before the end of {by}; what it was when that began is not known",
         "shared": f"while several calls could have done it: {by}",
         "outside": "outside of tool calls: by you, or by a process that an earlier command has left running",
     }[finding.cause]
