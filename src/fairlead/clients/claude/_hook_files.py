@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from fairlead.clients.claude._environment import CONFIG_FOLDER, PROJECT_DIR, SETTINGS, own_files
@@ -66,6 +65,8 @@ def _command_lines(value: Any) -> Iterator[list[str]]:
 
 
 def _split(command: str) -> list[str]:
+    import shlex
+
     try:
         return shlex.split(command)
     except ValueError:
