@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.support.person import client_above
+from fairlead.clients import client_above
 
 ASK = "from fairlead.cli.support.person import require_person; require_person('remove the hooks', assume_yes={})"
 BELOW = "only a person can remove the hooks, and this command runs below a session of Claude Code; run it in a terminal"
@@ -230,3 +230,21 @@ def test_stopping_the_daemon_needs_a_confirmation_only_while_sessions_run(
     assert refused.stderr.startswith("fairlead: to stop the daemon while sessions run (1) takes a confirmation")
 
     assert fairlead(installed, "daemon stop").stdout.startswith("stopped: pid ")
+
+
+def test_the_daemon_itself_does_not_stop_for_a_session(installed: dict[str, str], tmp_path: Path) -> None:
+    """Whatever program the session uses to ask it: here one that knows nothing of the lock."""
+    assert fairlead(installed, "daemon start").returncode == 0
+    ask = tmp_path / "ask.py"
+    ask.write_text(
+        "import socket\n"
+        "connection = socket.socket(socket.AF_UNIX)\n"
+        f"connection.connect({str(tmp_path / 'fairlead/run/daemon.sock')!r})\n"
+        "connection.sendall(b'POST /v1/stop HTTP/1.1\\r\\nhost: x\\r\\ncontent-length: 0\\r\\n\\r\\n')\n"
+        "print(connection.recv(65536).decode())\n"
+    )
+    words = [sys.executable, str(ask)]
+
+    assert output(below_client(tmp_path, words), installed).startswith("HTTP/1.1 403 ")
+    assert fairlead(installed, "daemon status").returncode == 0
+    assert output(words, installed).startswith("HTTP/1.1 200 ")

@@ -14,6 +14,7 @@ from fairlead.lazy import lazy_exports
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from fairlead.clients._ancestors import client_above
     from fairlead.clients._install_types import (
         EventSetting,
         InstalledHook,
@@ -84,6 +85,7 @@ __all__ = [
     "UnknownClientError",
     "Usage",
     "Version",
+    "client_above",
     "client_in",
     "client_named",
     "client_or_default",
@@ -185,6 +187,7 @@ def _entry_point(name: str) -> str | None:
 __getattr__ = lazy_exports(
     __name__,
     {
+        "_ancestors": ("client_above",),
         "_install_types": (
             "EventSetting",
             "InstallPlan",

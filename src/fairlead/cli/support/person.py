@@ -9,17 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.clients import known_clients
+from fairlead.clients import client_above
 from fairlead.errors import FairleadError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fairlead.clients import Client
 
 CONFIRMATION = "yes"
 
@@ -57,31 +51,6 @@ def refuse_below_session(action: str) -> None:
             f"only a person can {action}, and this command runs below a session of {client.title}; "
             f"run it in a terminal of your own"
         )
-
-
-def client_above(environ: Mapping[str, str], pid: int = 0) -> Client | None:
-    """Return the client below whose session a process runs, by its variables and its ancestors; `None` if by none."""
-    clients = list(known_clients())
-    for client in clients:
-        names = (*client.variables.session_id, *client.program.command_variables)
-        if any(environ.get(name) for name in names):
-            return client
-    return _client_among_ancestors(clients, pid or os.getpid())
-
-
-def _client_among_ancestors(clients: list[Client], pid: int) -> Client | None:
-    from fairlead.process import ancestry_of, command_line
-
-    above = ancestry_of(pid).processes[1:]
-    starts = dict(above)
-    lines = [command_line(ancestor) for ancestor in starts]
-    for client in clients:
-        if any(client.program.matches(words) for words in lines):
-            return client
-        listed = (one for one in client.find_sessions() if one.pid in starts)
-        if any(not one.start or starts[one.pid] in {0, one.start} for one in listed):
-            return client
-    return None
 
 
 def _has_terminal() -> bool:

@@ -6,6 +6,7 @@ Starlette, because router, request object and middleware would take as long as t
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
+from fairlead.clients import client_above
 from fairlead.daemon.events._messages import error_reply, read_request
 from fairlead.daemon.http._auth import is_allowed
 from fairlead.daemon.http._mail_routes import mail_routes
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _EVENTS = "/v1/events/"
 _REPORTS = "/v1/plans/"
 _UNAUTHORIZED = 401
+_FORBIDDEN = 403
 
 
 class App:
@@ -98,7 +101,12 @@ def _starlette(daemon: Daemon) -> Starlette:
     async def metrics(_: Request) -> Response:
         return PlainTextResponse(daemon.metrics_text(), media_type="text/plain; version=0.0.4")
 
-    async def stop(_: Request) -> Response:
+    async def stop(request: Request) -> Response:
+        """Stop, unless an agent asks: by its process, not by what it says."""
+        peer = request.scope.get("state", {}).get("peer", 0)
+        client = await asyncio.to_thread(client_above, {}, peer) if peer else None
+        if client is not None:
+            return PlainTextResponse(f"only a person can stop the daemon, not a session of {client.title}", _FORBIDDEN)
         daemon.shutdown.request("asked to stop")
         return JSONResponse(daemon.status())
 
