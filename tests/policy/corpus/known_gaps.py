@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 WAYS: dict[str, str] = {
-    "terraform -chdir=src destroy": "only git's options between the words of a `commandPattern` are known",
+    "cp scripts/wipe.sh ~/.bashrc; bash -i < /dev/null": "the files that a shell reads when it starts are not known",
+    "echo 'rm @ROOT@/.env' > ~/.profile; bash -l -c :": "likewise",
+    """perl -e 'opendir D, "."; unlink grep /env$/, readdir D'""": "the names come from the disk",
 }
 """Ways around that pass."""
 

@@ -104,6 +104,8 @@ class ScriptAnalyser(RedirectAnalyser):
             self.apply_effects(mentions(run.args), program)
         elif not found and run.language in _FOUND_ABOVE and "/" not in run.word:
             self._run_above(run, program, context)
+        elif not found and run.required:
+            self.apply_effects(mentions(run.args), program)
 
     def _run_above(self, run: RunFile, program: str, context: AnalysisContext) -> None:
         """Run a task file of the nearest folder above that has one; its commands run in that folder."""

@@ -93,6 +93,8 @@ class RunFile(NamedTuple):
     """The interpreter, `sh` for any shell, or the kind of task file: `make`, `npm`; `None`: its first line says it."""
     args: list[str]
     """The arguments of the script, or the names of the tasks."""
+    required: bool = False
+    """The program reads this file and no other: if there is none yet, nobody knows what is done with `args`."""
 
 
 class Unpack(NamedTuple):

@@ -108,7 +108,7 @@ def _script_file(program: str, operands: list[str]) -> Iterator[Effect]:
         yield UnknownEffect(f"{program} runs the output of another command")
         return
     yield Access("read", operands[0])
-    yield RunFile(operands[0], program, operands[1:])
+    yield RunFile(operands[0], program, operands[1:], required=True)
 
 
 def _module(args: list[str], name: str, operands: list[str]) -> Iterator[Effect]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash._words import plain, quote, unknown
@@ -49,6 +50,7 @@ _SUBCOMMANDS: Final = {
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _FROM_PIPE: Final = unknown("(input from a pipe)")
 _XARGS_LONG: Final = "max-args max-procs delimiter arg-file max-lines max-chars process-slot-var"
+_STARTUP_FILES: Final = frozenset({"--rcfile", "--init-file"})
 _SHELLS: Final = ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "su", "runuser")
 
 
@@ -95,11 +97,12 @@ def _subcommand(call: ProgramCall) -> Iterator[Effect]:
 
 def _shell(call: ProgramCall) -> Iterator[Effect]:
     args, reads_stdin, code = list(call.args), False, False
+    yield from (RunFile(file, "sh", []) for option, file in pairwise(args) if option in _STARTUP_FILES)
     while args and args[0][:1] in {"-", "+"} and len(args[0]) > 1:
         arg = args.pop(0)
         if arg == "--":
             break
-        if arg in {"--rcfile", "--init-file", "-o", "+o", "-O", "+O", "--command"}:
+        if arg in {*_STARTUP_FILES, "-o", "+o", "-O", "+O", "--command"}:
             code |= arg == "--command"
             yield from (RunFile(word, "sh", []) for word in args[:1] if arg.endswith("file"))
             args = args if code else args[1:]
@@ -119,7 +122,7 @@ def _shell(call: ProgramCall) -> Iterator[Effect]:
         yield UnknownEffect(f"{call.program} runs the output of another command")
     else:
         yield Access("read", args[0])
-        yield RunFile(args[0], "sh", args[1:])
+        yield RunFile(args[0], "sh", args[1:], required=True)
 
 
 def _as_user(args: list[str], *, code: bool) -> tuple[list[str], bool]:
@@ -136,6 +139,14 @@ def _stdin_script(call: ProgramCall) -> Iterator[Effect]:
         yield RunFile(call.file, "sh", [])
     elif call.piped:
         yield UnknownEffect(f"{call.program} runs the output of another command")
+
+
+def _scheduled(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of `at` and `batch`: the script of stdin, or of a file, runs later."""
+    opts = parse_options(call.args, "ftqcdr")
+    yield from (RunFile(file, "sh", []) for file in opts.values("f"))
+    if not opts.has("f", "c", "d", "r", "l", "V"):
+        yield from _stdin_script(call)
 
 
 def _eval(call: ProgramCall) -> Iterator[Effect]:
@@ -235,6 +246,7 @@ WRAPPERS: Final[dict[str, Program]] = {
     **dict.fromkeys(_SUBCOMMANDS, _subcommand),
     **dict.fromkeys(_SHELLS, _shell),
     **dict.fromkeys(("script", "flock", "nix-shell"), _option_script),
+    **dict.fromkeys(("at", "batch"), _scheduled),
     "env": _env,
     "eval": _eval,
     "watch": _watch,
