@@ -298,6 +298,12 @@ def test_our_own_files_are_protected_from_git_too(tmp_path: Path) -> None:
         assert ".fairlead.yaml" in (output.reason or "")
 
 
+def test_a_reset_on_a_branch_without_commits_removes_all_files(tmp_path: Path) -> None:
+    project = make_repository(tmp_path.resolve() / "work")
+    git(project, "symbolic-ref", "HEAD", "refs/heads/empty")
+    assert verdict(check(project, "git reset --hard")) == "block"
+
+
 def test_a_change_in_a_worktree_is_judged_there(tmp_path: Path) -> None:
     project = make_repository(tmp_path.resolve() / "work")
     git(project, "worktree", "add", "-q", "inside", "feature")

@@ -234,7 +234,8 @@ def _reset(move: Move) -> Iterator[str]:
     opts = move.parse("", "pathspec-from-file", "hard soft mixed merge keep patch quiet no-refresh intent-to-add")
     revision = opts.operands[0] if opts.operands else "HEAD"
     if opts.has("hard", "merge"):
-        for target in move.commits(revision):
+        unborn = [] if opts.operands else [move.repository.empty_tree()]  # a branch without a commit has no files
+        for target in move.commits(revision) or unborn:
             yield from move.from_tree(target, deletes=True)
         move.require_known(revision)
         for target in move.commits(revision)[:1]:
