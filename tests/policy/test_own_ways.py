@@ -57,6 +57,8 @@ def filled(text: str, project: Path) -> str:
 
 
 WAYS = [
+    "pip uninstall -y msgspec",
+    "python3 -c \"import os; os.environ['CLAUDE_CONFIG_DIR']='/tmp/x'; os.system('claude -p x')\"",
     "cp -r tmp/. {site}/",
     "rsync -a tmp/ {site}/",
     "tar xf e.tar -C {site}",
@@ -234,6 +236,7 @@ def test_it_is_held(command: str, project: Path) -> None:
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("mcp__x__exec", {"argv": ["fairlead", "hooks", "uninstall"]}),
     ("mcp__shell__run", {"cmd": "fairlead uninstall"}),
     ("mcp__terminal__execute", {"command": ["fairlead", "uninstall"]}),
     ("mcp__shell__run", {"program": "fairlead", "args": ["hooks", "uninstall"]}),

@@ -238,6 +238,9 @@ class _Reader:
         keys = {key: key_words(key).role for key in mapping}
         heads = [key for key, role in keys.items() if role in {"program", "command"} and self._is_command(mapping, key)]
         arguments = [key for key, role in keys.items() if role == "args" and _is_strings(mapping[key])]
+        if not heads:  # `argv` alone is a command with its program
+            heads = [key for key in arguments if key == "argv" and mapping[key]]
+            arguments = [key for key in arguments if key not in heads]
         if not heads:
             return set()
         variables = [key for key in keys if key in _ENVIRONMENT_KEYS and isinstance(mapping[key], dict)]

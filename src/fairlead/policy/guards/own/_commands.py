@@ -212,9 +212,8 @@ class OwnCommands:
             yield Finding("changing or stopping Fairlead from inline code", is_certain=False)
         for client in self._clients:
             program = client.program
-            nested = any(name in command for name in program.names) and any(
-                option in command for option in program.options_without_hooks
-            )
+            off = program.options_without_hooks | program.variables_without_hooks
+            nested = any(name in command for name in program.names) and any(word in command for word in off)
             if nested or any(package in command for package in program.sdk_packages):
                 yield Finding(f"starting {client.title} from inline code", is_certain=False)
 

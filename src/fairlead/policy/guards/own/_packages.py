@@ -138,8 +138,8 @@ def _judge_environment(call: _Call, is_own: Callable[[str], bool]) -> Iterator[F
         names.update(distribution(line) for line in _requirement_lines(call))
     if _NAME in names or (where == "here" and _listed_in_files(call)):
         yield Finding(_REPLACE)
-    elif where == "here" and not names.isdisjoint(_own_distributions()):
-        yield Finding(_REPLACE, is_certain=call.removes())
+    elif (where == "here" or call.removes()) and not names.isdisjoint(_own_distributions()):
+        yield Finding(_REPLACE, is_certain=where == "here" and call.removes())
 
 
 def _where(call: _Call, is_own: Callable[[str], bool]) -> str:
