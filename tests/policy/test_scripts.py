@@ -117,6 +117,8 @@ def test_a_script_that_changes_a_protected_file_is_blocked(command: str, project
         ),
         *("mv wipe x && sh x", "echo 'import os; os.remove(\".env\")' > x.py; python x.py", "cat wipe > x; sh x"),
         *("cat > m.mk <<'E'\nall:\n\trm .env\nE\nmake -f m.mk", "echo 'rm .env' >> build.sh; ./build.sh"),
+        *("echo true >> wipe; ./wipe", "echo a > x; base64 -d y > x; sh x", "echo a > x; >x base64 -d y; sh x"),
+        *("cd src && echo 'rm ../.env' > x && sh x", "(echo rm .env) > x; sh x", "echo rm .env | cat > x; sh x"),
         *("mkdir bin; printf '#!/bin/sh\\nrm .env\\n' > bin/tool; chmod +x bin/tool; PATH=bin:$PATH tool",),
     ],
 )

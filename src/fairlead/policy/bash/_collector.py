@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -45,6 +45,15 @@ START_FOLDERS: Final = (WorkingFolder(),)
 UNKNOWN_FOLDERS: Final = (WorkingFolder(None),)
 
 
+class WrittenText(NamedTuple):
+    """What a command writes to a file."""
+
+    text: str | None
+    """`None` if it is not known."""
+    whole: bool
+    """Whether that is all of the file; otherwise it is appended to what is on the disk."""
+
+
 class Collector:
     """Collects the result of an analysis."""
 
@@ -56,8 +65,8 @@ class Collector:
         """The scripts that run one another, with their arguments."""
         self.tracked = False
         """Whether all of them belong to the project: what is not known in them is not reported."""
-        self.texts: dict[str, str] = {}
-        """Absolute path → the text that the command writes to it, as far as it is known."""
+        self.written: list[tuple[str, str | None, bool]] = []
+        """Files that the command writes, each with the text, if that is known, and whether it is appended."""
         self.commands: list[SimpleCommand] = []
         self.files: dict[FileAccess, None] = {}
         self._changes_folders = False
@@ -100,6 +109,16 @@ class Collector:
             for file in self.files
             if file.mode in {"write", "create"} and not (file.if_exists or file.glob) and absolute(file.path) == path
         }
+
+    def written_text(self, path: str) -> WrittenText | None:
+        """Return what this command writes to an absolute path; `None` if it does not write to it."""
+        result: WrittenText | None = None
+        for name, text, added in self.written:
+            if self.context is not None and self.context.absolute(name) == path:
+                before = result if added and result is not None else WrittenText("", whole=not added)
+                known = before.text is not None and text is not None
+                result = WrittenText(f"{before.text}{text}" if known else None, whole=before.whole)
+        return result
 
     def copied(self) -> list[str]:
         """Return the files that are copied, moved or linked."""

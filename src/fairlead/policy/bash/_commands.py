@@ -83,6 +83,10 @@ class CommandAnalyser(BuiltinAnalyser):
         """Collect the files that an archive or a patch names."""
         raise NotImplementedError
 
+    def note_output(self, body: Node | None, redirects: list[Node], stdin: Input) -> None:
+        """Record what is written to files."""
+        raise NotImplementedError
+
     def note_input(self, args: list[str], text: str | None) -> None:
         """Record the text that `tee` writes."""
         raise NotImplementedError
@@ -115,6 +119,7 @@ class CommandAnalyser(BuiltinAnalyser):
                 self.statement(child)
         if redirects:
             stdin = self.redirected(redirects, stdin)
+            self.note_output(None, redirects, stdin)
         words += stdin.words
         if assignments:
             self._call_with(assignments, words, stdin)

@@ -321,7 +321,7 @@ class Interpreter(ScriptAnalyser):
             self.call(self.words(inner.words), inner)
         if later:
             self.redirect_all(redirects)
-        if self.collector.context is not None and body is not None and body.type == "command":
+        if self.collector.context is not None:
             self.note_output(body, redirects, inner)
         for redirect in redirects:
             if redirect.type == "heredoc_redirect":

@@ -133,9 +133,10 @@ class ScriptAnalyser(RedirectAnalyser):
         """Return the scripts that may be at a path: as this command writes them, or as they are on the disk."""
         absolute = context.absolute(path)
         writers = self.collector.writers_of(absolute) - _KEEPS_TEXT
-        text = self.collector.texts.get(absolute)
-        if text is not None and writers <= {">", "tee"}:
-            return [Script(path, text)]
+        written = self.collector.written_text(absolute)
+        if written is not None and writers <= {">", "tee"}:
+            scripts = [Script(path, written.text)]
+            return scripts if written.whole else [*scripts, *self._from_disk(path, path, context)]
         if writers and writers <= COPIES:
             folder = path.rpartition("/")[0] or "."
             sources = [name for source in self.collector.copied() for name in (source, f"{folder}/{source}")]
@@ -143,10 +144,13 @@ class ScriptAnalyser(RedirectAnalyser):
         return [Script(path, None)] if writers else self._on_disk(path, path, context)
 
     def _on_disk(self, path: str, name: str, context: AnalysisContext) -> Iterator[Script]:
-        written = self.collector.texts.get(context.absolute(path))
+        written = self.collector.written_text(context.absolute(path))
         if written is not None:
-            yield Script(name, written)
-            return
+            yield Script(name, written.text)
+        if written is None or not written.whole:
+            yield from self._from_disk(path, name, context)
+
+    def _from_disk(self, path: str, name: str, context: AnalysisContext) -> Iterator[Script]:
         contents = context.read_file(path)
         if contents is None:
             return
@@ -263,18 +267,17 @@ class ScriptAnalyser(RedirectAnalyser):
         context = self.collector.context
         if context is None or is_unknown(word):
             return None
-        written = (self.collector.texts.get(context.absolute(path)) for path in self._paths(word))
-        return next((text for text in written if text is not None), None) or self._included(plain(word))
+        written = (self.collector.written_text(context.absolute(path)) for path in self._paths(word))
+        known = next((found for found in written if found is not None), None)
+        return self._included(plain(word)) if known is None else known.text
 
-    def note_output(self, body: Node, redirects: list[Node], stdin: Input) -> None:
-        """Record the text that `cat`, `echo` or `printf` writes to a file, which a later command may run."""
-        name = self.text(body.children[0])
-        if name not in _PRINTS:
-            return
-        words = self.words([child for child in body.children if child.type in WORDS])
-        text = _printed(words, stdin.text)
-        if text is None:
-            return
+    def note_output(self, body: Node | None, redirects: list[Node], stdin: Input) -> None:
+        """Record what is written to files, which a later command may run: the text of `cat`, `echo` or `printf`."""
+        while body is not None and body.type == "list":
+            body = body.children[-1]
+        text = None
+        if body is not None and body.type == "command" and self.text(body.children[0]) in _PRINTS:
+            text = _printed(self.words([child for child in body.children if child.type in WORDS]), stdin.text)
         for redirect in _file_redirects(redirects):
             targets = self.words([child for child in redirect.children if child.type in WORDS][:1])
             added = any(child.type == ">>" for child in redirect.children)
@@ -284,17 +287,13 @@ class ScriptAnalyser(RedirectAnalyser):
     def note_input(self, args: list[str], text: str | None) -> None:
         """Record the text that `tee` writes."""
         for word in args:
-            if text is not None and not word.startswith("-"):
+            if not word.startswith("-"):
                 self.note_text(word, text, added="-a" in args)
 
-    def note_text(self, word: str, text: str, *, added: bool = False) -> None:
-        """Record the text that is written to a file."""
-        context = self.collector.context
-        if context is None or is_unknown(word):
-            return
-        for path in self._paths(word):
-            at, texts = context.absolute(path), self.collector.texts
-            texts[at] = texts.get(at, "") + text if added else text
+    def note_text(self, word: str, text: str | None, *, added: bool = False) -> None:
+        """Record what is written to a file."""
+        if self.collector.context is not None and not is_unknown(word):
+            self.collector.written += [(path, text, added) for path in self._paths(word)]
 
 
 def _file_redirects(redirects: Iterable[Node]) -> Iterator[Node]:

@@ -51,8 +51,10 @@ def _read(call: ProgramCall) -> list[Effect]:
     if program == "uuencode":
         return accesses("read", opts.operands[: len(opts.operands) - 1])
     effects = accesses("read", opts.operands)
-    effects += accesses("write", opts.values("o") if program in {"iconv", "msgcat"} else ())
-    return effects + accesses("read", opts.values("files0-from"))
+    if opts.given:
+        effects += accesses("write", opts.values("o") if program in {"iconv", "msgcat"} else ())
+        effects += accesses("read", opts.values("files0-from"))
+    return effects
 
 
 def _list(call: ProgramCall) -> list[Effect]:

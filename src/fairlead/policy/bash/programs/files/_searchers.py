@@ -9,7 +9,7 @@ from fairlead.policy.bash.programs._calls import Access, Effect, Options, Progra
 from fairlead.policy.paths._selection import LeftOut, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _GREPS: Final = (
     "grep",
@@ -52,7 +52,7 @@ _NO_SUFFIX: Final = frozenset(
 """Types that may have files with any name, hidden ones too."""
 
 
-def _grep(call: ProgramCall) -> Iterator[Effect]:
+def _grep(call: ProgramCall) -> Iterable[Effect]:
     opts = parse_options(call.args, "eABCmfdD", _GREP_LONG)
     has_pattern = opts.has("e", "f", "regexp", "file")
     files = opts.operands if has_pattern else opts.operands[1:]
@@ -61,6 +61,12 @@ def _grep(call: ProgramCall) -> Iterator[Effect]:
         or call.program == "rgrep"
         or "recurse" in opts.values("d", "directories")
     )
+    if not (recursive or has_pattern):
+        return accesses("read", files)
+    return _grep_below(opts, files, recursive=recursive)
+
+
+def _grep_below(opts: Options, files: list[str], *, recursive: bool) -> Iterator[Effect]:
     among = tuple(plain(word) for word in opts.values("include"))
     without = [plain(word) for word in opts.values("exclude")]
     without += [plain(word).rstrip("/") + "/" for word in opts.values("exclude-dir")]
