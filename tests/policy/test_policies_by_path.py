@@ -94,6 +94,18 @@ def test_a_file_in_a_folder_below_is_protected_by_a_policy_that_is_nearer(here: 
     assert bash(here, "rm -r packages/app") == "deny"
 
 
+def test_a_folder_that_is_touched_as_a_whole_is_searched_for_policies(here: Path, other: Path) -> None:
+    write(here / "packages/deep/app", ENV)
+    assert bash(here, "rm -rf packages") == "deny"
+    assert bash(here, "mv packages gone") == "deny"
+    assert bash(here, "grep -r KEY packages") == "deny"
+    (here / "plain/deep").mkdir(parents=True)
+    assert bash(here, "rm -rf plain") == "pass"
+    search = {"pattern": "KEY", "path": str(other.parent)}
+    event = PreToolUse(session_id="s", cwd=str(here), tool_name="Grep", tool_input=search)
+    assert Guards(find_layers(str(here))).check(event).output.updated_input == {**search, "glob": "!**/secret"}
+
+
 def test_a_folder_above_the_agents_is_protected_by_its_policy(here: Path, other: Path) -> None:
     (other / "deep").mkdir()
     assert bash(other / "deep", "rm ../.env") == "deny"

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from fairlead.clients import DEFAULT_CLIENT, InstallStatus, SettingsFile
+from fairlead.policy import FileTrust
 
 Route = Literal["daemon", "cold", "apart"]
 """
@@ -144,6 +145,8 @@ class Policy(msgspec.Struct, frozen=True):
     """There is a file, and neither it nor an earlier version of it can be read."""
     integrity: str = "off"
     """What is done about protected files that a tool has changed; `off` also without such files."""
+    trust: tuple[FileTrust, ...] = ()
+    """Which of the files are trusted."""
 
 
 class Run(msgspec.Struct, frozen=True):

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._roots import SearchRoot
     from fairlead.policy.paths._translate import PatternError
     from fairlead.policy.trust._beginnings import Beginning, SessionCaller, mark_told
+    from fairlead.policy.trust._report import FileTrust, changed_meanings, trust_states
     from fairlead.policy.trust._session_policy import load_session_policy
     from fairlead.policy.trust._store import TrustedFile, list_trusted, read_trusted, remove_trusted, write_trusted
     from fairlead.policy.trust._withheld import withheld_settings
@@ -62,6 +63,7 @@ __all__ = [
     "Command",
     "DetectedCheck",
     "Diagnostic",
+    "FileTrust",
     "Guards",
     "Layer",
     "NotCached",
@@ -82,6 +84,7 @@ __all__ = [
     "Step",
     "TrustedFile",
     "Verdict",
+    "changed_meanings",
     "check_patterns",
     "command_environment",
     "command_variables",
@@ -113,6 +116,7 @@ __all__ = [
     "render_policy",
     "schema_text",
     "shorten",
+    "trust_states",
     "user_wide_file",
     "with_schema_header",
     "withheld_settings",
@@ -158,6 +162,7 @@ __getattr__ = lazy_exports(
         "layers._matched_files": ("PatternMatches", "matched_files"),
         "paths._gitignore": ("PatternList",),
         "trust._beginnings": ("Beginning", "SessionCaller", "mark_told"),
+        "trust._report": ("FileTrust", "changed_meanings", "trust_states"),
         "trust._session_policy": ("load_session_policy",),
         "trust._store": ("TrustedFile", "list_trusted", "read_trusted", "remove_trusted", "write_trusted"),
         "trust._withheld": ("withheld_settings",),

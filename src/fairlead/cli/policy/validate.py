@@ -16,6 +16,7 @@ from fairlead.policy import (
     Diagnostic,
     PatternMatches,
     PolicyError,
+    changed_meanings,
     find_hints,
     find_layers,
     find_policy_files,
@@ -57,6 +58,8 @@ class Result(msgspec.Struct, frozen=True):
     """What keeps the files from being applied to events."""
     patterns: tuple[PatternMatches, ...] = ()
     """How many files each pattern matches now."""
+    changes: tuple[str, ...] = ()
+    """Where the files mean something else than to earlier versions, which read only the nearest."""
 
 
 def check(target: str) -> Result:
@@ -73,6 +76,7 @@ def check(target: str) -> Result:
         guards=tuple(_guards(layers)),
         warnings=_keep_last_good(target),
         patterns=matched_files(layers, max_listed=0),
+        changes=tuple(changed_meanings(layers)) if os.path.isdir(target) else (),
     )
 
 
@@ -184,6 +188,7 @@ def to_error_text(result: Result) -> Iterator[str]:
     yield from map(str, result.mistakes)
     yield from (_marked(hint) for hint in result.hints)
     yield from result.warnings
+    yield from (f"changed: {change}" for change in result.changes)
     if any(mistake.line for mistake in result.mistakes):
         more = "; there may be more" if len(result.mistakes) >= MAX_MISTAKES else ""
         yield f"{_plural(len(result.mistakes), 'mistake')}{more}"
@@ -215,8 +220,9 @@ def _plural(number: int, noun: str) -> str:
 def validate(*, target: str, as_json: bool) -> int:
     """Check a policy file and list every mistake.
 
-    In a folder it checks the nearest policy file upward and the user-wide one. Each mistake is a line on stderr:
-    file:line:column, what is wrong, and what would be right. A hint is about an entry that is valid but may not do what
+    In a folder it checks all policy files upward and the user-wide one. Each mistake is a line on stderr:
+    file:line:column, what is wrong, and what would be right. With several files, a line says what each means beside the
+    others. A hint is about an entry that is valid but may not do what
     you meant. A policy without mistakes is kept as the last good version, which applies if the file breaks later.
     """
     result = check(target)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from fairlead.doctor._findings import ok, skipped, warning, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fairlead.doctor._facts import Daemon, Database, Facts, Policy, State
     from fairlead.doctor._findings import Finding
+    from fairlead.policy import FileTrust
 
 LOW_SPACE = 100_000_000
 NO_SPACE = 10_000_000
@@ -126,6 +127,24 @@ def check_policy(policy: Policy) -> Iterator[Finding]:
         yield ok("policy", f"valid: {' and '.join(policy.files)}")
     if policy.hints:
         yield warning("policy.hint", f"valid, but may not do what you mean: {policy.hints[0]}", "see fairlead validate")
+    yield from _check_trust(policy.trust)
+
+
+def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
+    """Yield which files may loosen rules and run commands, if there are several, or one that a person trusted."""
+    by_person = [one.file for one in files if one.state == "person"]
+    in_sessions = [one.file for one in files if one.state != "person"]
+    if by_person or len(files) > 1:
+        parts = [f"trusted by you: {' and '.join(by_person)}"] if by_person else []
+        parts += [f"trusted in sessions that begin here: {' and '.join(in_sessions)}"] if in_sessions else []
+        yield ok("policy.trust", "; ".join(parts))
+    for one in files:
+        if one.state == "changed":
+            text = f"{one.file} has changed since you trusted it: in sessions that begin elsewhere only its rules apply"
+            yield warning("policy.changed", text, f"fairlead trust {one.file}")
+        if one.changed_sessions:
+            text = f"{one.file} has changed since {one.changed_sessions} running sessions began: what it loosens waits"
+            yield warning("policy.session", text, f"fairlead trust {one.file}, or start them again")
 
 
 def _size(size: int) -> str:

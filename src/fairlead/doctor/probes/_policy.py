@@ -16,6 +16,7 @@ from fairlead.policy import (
     load_policy,
     merge_layers,
     plan_commands,
+    trust_states,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
         loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
         return Policy(files, errors or tuple(map(_place, error.mistakes)), is_unusable=True), ()
-    return Policy(files, errors, hints, loaded.warnings, integrity=_integrity(loaded.layers)), loaded.layers
+    trust = trust_states(cwd)
+    return Policy(
+        files, errors, hints, loaded.warnings, integrity=_integrity(loaded.layers), trust=trust
+    ), loaded.layers
 
 
 def _integrity(layers: tuple[Layer, ...]) -> str:

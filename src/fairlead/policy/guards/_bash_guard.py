@@ -105,7 +105,7 @@ class BashGuard:
         reads_matter = by_file or bool(self._files.unreadable)
         for access in analysis.files:
             if (not reads_matter and access.mode == "read") or (not by_file and access.mode == "list"):
-                evaluation.paths.resolve(access.path)  # the policies above it may protect it
+                evaluation.paths.touch(access.path, whole=access.below and access.mode == "read")
                 continue
             if access.folder is None and not access.is_located:
                 self._add_unlocated(evaluation, access)

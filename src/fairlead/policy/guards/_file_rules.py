@@ -199,6 +199,7 @@ class RuleList:
 
     def check_below(self, evaluation: Evaluation, folder: ResolvedPath, selection: Selection = ALL_FILES) -> str | None:
         """Check the files below a folder that a rule can match; whether one matches among too many is not known."""
+        evaluation.paths.whole_folders[folder.real] = None
         near = self._near(evaluation, folder)
         if not near:
             return None

@@ -38,7 +38,7 @@ def add_mentions(
         return
     for mention in mentions:
         if mention.mode == "read" and not files.unreadable:
-            evaluation.paths.resolve(mention.path)  # the policies above it may protect it
+            evaluation.paths.touch(mention.path, whole=mention.below)
             continue
         found = _protecting_rule(evaluation, mention, files, own)
         if found is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from fairlead.policy.config._files import policy_cache_folder
+from fairlead.policy.config._lookup import NAMES
 from fairlead.policy.paths._search import TooManyFiles, expand
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._types import Layer
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
 
+_MAX_ENTRIES_BELOW = 2000
 _GLOB_CHARACTERS = frozenset("*?[")
 
 
@@ -35,31 +38,58 @@ class PathPolicies:
         from fairlead.policy.trust._path_layers import load_layers_above
 
         found = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, cached_only=cached_only)
-        return tuple(layer for layer in found if (layer.file, layer.folder) not in self._known)
+        return found and tuple(layer for layer in found if (layer.file, layer.folder) not in self._known)
 
 
-def _folders(paths: PathResolver) -> tuple[str, ...]:
+def _folders(paths: PathResolver) -> frozenset[str]:
     """Return the folders of all paths, under all their names, that are not above the agent's own."""
     folders: set[str] = set()
     for target in paths.resolved():
-        if target.exists and not target.is_folder and len(target.names) == 1:  # nearly every path
-            folders.add(target.real[: target.real.rfind("/")])
-        else:
+        if target.is_folder or len(target.names) > 1:
             folders.update(_folders_of(target, paths))
+            continue
+        folder = target.real[: target.real.rfind("/")]  # nearly every path has one name
+        if folder not in folders:
+            folders.update((folder,) if target.exists or not _has_glob(folder) else _folders_of(target, paths))
+    for whole in paths.whole_folders:
+        folders.update(_policies_below(whole))
     own = f"{paths.cwd}/"
-    return tuple(sorted(folder for folder in folders if not own.startswith(f"{folder.rstrip('/')}/")))
+    return frozenset([folder for folder in folders if not own.startswith(f"{folder.rstrip('/')}/")])
+
+
+def _policies_below(folder: str) -> Iterable[str]:
+    """Yield the folders with a policy below a folder that is touched as a whole, as far as a bounded search finds them.
+
+    The nearest are found first: a policy is seldom deep in a folder.
+    """
+    waiting, left = [folder], _MAX_ENTRIES_BELOW
+    for step in waiting:
+        try:
+            with os.scandir(step) as entries:
+                for entry in islice(entries, left):
+                    left -= 1
+                    if entry.name in NAMES:
+                        yield step
+                    elif entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                        waiting.append(entry.path)
+        except OSError:
+            continue
 
 
 def _folders_of(target: ResolvedPath, paths: PathResolver) -> Iterable[str]:
     if target.is_folder:
         return target.names
     folders = [name[: name.rfind("/")] or "/" for name in target.names]
-    if target.exists or _GLOB_CHARACTERS.isdisjoint(folders[0]):
+    if target.exists or not _has_glob(folders[0]):
         return folders
     try:
         return [name for match in expand(folders[0], paths) for name in match.names]
     except (TooManyFiles, OSError):
         return [os.path.dirname(folder[: _first_glob(folder)]) for folder in folders]
+
+
+def _has_glob(path: str) -> bool:
+    return "*" in path or "?" in path or "[" in path
 
 
 def _first_glob(path: str) -> int:

@@ -213,11 +213,13 @@ class PathResolver:
     `resolve`.
     """
 
-    __slots__ = ("_included", "_resolved", "_status", "cwd")
+    __slots__ = ("_included", "_resolved", "_status", "cwd", "whole_folders")
 
     def __init__(self, cwd: str) -> None:
         self.cwd = cwd
         self._included: tuple[ResolvedPath, ...] = ()
+        self.whole_folders: dict[str, None] = {}
+        """The folders of which a call touches all that is below."""
         self._resolved: dict[str, ResolvedPath] = {}
         self._status: dict[str, StatusOrLink] = {"": S_IFDIR, "/": S_IFDIR}
 
@@ -228,6 +230,12 @@ class PathResolver:
             cached = self._resolved[path] = self._without_links(path) or resolve(path, self.cwd)
         return cached
 
+    def touch(self, path: str, *, whole: bool = False) -> None:
+        """Count a path that no rule is about: the policies above it, or below a `whole` folder, may be about it."""
+        target = self.resolve(path)
+        if whole and target.is_folder:
+            self.whole_folders[target.real] = None
+
     def resolved(self) -> tuple[ResolvedPath, ...]:
         """Return all paths that were resolved, and those of the resolvers that were included."""
         return (*self._resolved.values(), *self._included)
@@ -235,6 +243,7 @@ class PathResolver:
     def include(self, other: PathResolver) -> None:
         """Count the paths that another resolver has resolved for the same call."""
         self._included += other.resolved()
+        self.whole_folders |= other.whole_folders
 
     @property
     def statuses(self) -> Mapping[str, StatusOrLink]:

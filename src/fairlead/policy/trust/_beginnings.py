@@ -115,6 +115,11 @@ def mark_told(session: str, digests: Iterable[str]) -> None:
             write_beginning(msgspec.structs.replace(beginning, told=told))
 
 
+def running_sessions() -> tuple[Beginning, ...]:
+    """Return the sessions whose client still runs."""
+    return tuple(one for one in _all() if one.pid and is_alive(one.pid, one.start))
+
+
 def _folder() -> str:
     return f"{state_folder()}/beginnings"
 

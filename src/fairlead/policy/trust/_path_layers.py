@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def load_layers_above(
-    folders: tuple[str, ...], cwd: str, known: Mapping[str, object], cache: str, *, cached_only: bool = False
+    folders: frozenset[str], cwd: str, known: Mapping[str, object], cache: str, *, cached_only: bool = False
 ) -> tuple[Layer, ...]:
     """Load the policies above folders, but not those above `cwd`; nearest first for each folder.
 
@@ -32,19 +32,23 @@ def load_layers_above(
     if recent is not None:
         return recent.layers
     search = FolderSearch(cache)
-    files = _find(search, folders, cwd)
-    loaded = load_files(files, cached_only=cached_only)
     user_wide = user_wide_file()
+    files, has_roots = _find(search, sorted(folders), cwd, user_wide)
+    loaded = load_files(files, cached_only=cached_only)
     layers = (
         variant_of(layer, trusted=layer.file == user_wide or is_trusted(layer.file, layer.digest))
         for layer in loaded.layers
     )
     loaded = msgspec.structs.replace(loaded, layers=tuple(layers))
-    remember(key, loaded, (cache, user_wide, trust_folder(), *search.visited))
+    others = (user_wide, trust_folder()) if files or has_roots else ()
+    remember(key, loaded, (cache, *others, *search.visited))
     return loaded.layers
 
 
-def _find(search: FolderSearch, folders: Iterable[str], cwd: str) -> tuple[PolicyFile, ...]:
+def _find(
+    search: FolderSearch, folders: Iterable[str], cwd: str, user_wide: str
+) -> tuple[tuple[PolicyFile, ...], bool]:
+    """Return the files, and whether there is a folder that the user-wide file would be relative to."""
     files: dict[PolicyFile, None] = {}
     roots: dict[str, None] = {}
     for folder in folders:
@@ -52,7 +56,6 @@ def _find(search: FolderSearch, folders: Iterable[str], cwd: str) -> tuple[Polic
         files.update(dict.fromkeys(found.files))
         if found.root is not None:
             roots[found.root] = None
-    user_wide = user_wide_file()
     if roots and exists(user_wide):
         files.update((PolicyFile(user_wide, root), None) for root in roots)
-    return tuple(files)
+    return tuple(files), bool(roots)
