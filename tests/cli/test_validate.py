@@ -105,6 +105,7 @@ def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -
             }
             for at, pattern in enumerate([".env", "*.lock"])
         ],
+        "changes": [],
     }
 
     (project / "policy.yaml").write_text("stop: {infinite: 1}")
