@@ -64,7 +64,9 @@ _LITERAL: Final = re.compile(
 _WORD: Final = re.compile(r"[\w./~+@%-]+")
 _JOINT: Final = re.compile(r"""(['"])(?:\s*[+.]\s*|\s*\.\.\s*|\s+)[rbuf]?\1""")
 _PATH_JOINT: Final = re.compile(r"""(['"])\)?\s*(?:/|,)\s*[rbuf]?\1""")
-_NO_PATH: Final = re.compile(r"[rwaxbt+]{1,3}|utf-?8|ascii|latin-?1|\s*|-|[.]|\d[\d.]*")
+_NO_PATH: Final = re.compile(
+    r"(?!file:)\w+://.*|.*\n.*|[rwaxbt+]{1,3}|utf-?8|ascii|latin-?1|\s*|-|[.]|\d[\d.]*", re.DOTALL
+)
 _MAX_PATH_LENGTH: Final = 256
 
 _SITES: Final[tuple[tuple[re.Pattern[str], Mode], ...]] = (
@@ -156,7 +158,7 @@ def _named(texts: list[str], *, writes: bool) -> Iterator[Effect]:
 def _paths(texts: list[str]) -> Iterator[str]:
     for text in texts:
         path = text.lstrip("+<>| ").strip()
-        if path and len(path) <= _MAX_PATH_LENGTH and not _NO_PATH.fullmatch(path) and "\n" not in path:
+        if path and len(path) <= _MAX_PATH_LENGTH and not _NO_PATH.fullmatch(path):
             yield MAYBE + _as_pattern(path) if "{" in path and "/" not in path[:1] else quote(path)
             yield from map(quote, _tokens(path))
 
@@ -213,6 +215,10 @@ def _commands(code: str, texts: list[str]) -> Iterator[Effect]:
 
 def _builds_names(code: str) -> bool:
     """Return whether the name of a file that the code changes is built by functions that hide it."""
+    for pattern, _ in _SITES:
+        code = pattern.sub("", code)
+    if not _WRITES.search(code):
+        return False
     expressions = [part for groups in _WRITTEN.findall(code) for part in groups if part]
     if not expressions:
         return bool(_BUILDS.search(code))

@@ -218,7 +218,7 @@ def _console_code(program: str, code: str) -> Iterator[Effect]:
     for path in _CONSOLE_INPUT.findall(code):
         yield Access("read", quote(path.strip("'\"")))
     if program in {"psql", "mysql"}:
-        yield from mentions([quote(code)])
+        yield from mentions(map(quote, re.findall(r"[\w.~-]*[./][\w./~-]*", code)))
     else:
         yield RunCode(program, code, [])
 

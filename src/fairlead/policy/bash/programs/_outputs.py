@@ -154,7 +154,8 @@ def _git(call: ProgramCall, _: Output | None) -> Output | None:
         return Output((NUMBER,))
     shows_names = {"--name-only", "-l", "--files-with-matches"} & set(args)
     if args[:1] == ["ls-files"] or (args[:1] in (["diff"], ["grep"], ["show"], ["diff-tree"]) and shows_names):
-        return Output(_maybe(_tracked(call.args[1:] if args[0] == "ls-files" else [])))
+        paths = call.args[args.index("--") + 1 :] if "--" in args else []
+        return Output(_maybe(_tracked(call.args[1:] if args[0] == "ls-files" and not paths else paths)))
     return None
 
 
