@@ -123,7 +123,8 @@ EVERYDAY = [
         "            open(p, 'w').write(s.replace('a.b', 'c.d'))\nEOF"
     ),
     (
-        "python3 - <<'EOF'\nlines = open('src/main.py').read().splitlines()\nout = '\\n'.join(l.rstrip() for l in lines)\n"
+        "python3 - <<'EOF'\nlines = open('src/main.py').read().splitlines()\n"
+        "out = '\\n'.join(l.rstrip() for l in lines)\n"
         "with open('src/main.py', 'w') as f:\n    f.write(out + '\\n')\nprint('{} lines'.format(len(lines)))\nEOF"
     ),
     (

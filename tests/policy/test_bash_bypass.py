@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from policy.bash_commands import CHANGE_THE_FILE, HARMLESS, READ_THE_FILE
 from policy.cases import for_each
+from policy.inline_code import CODE_THAT_DOES_NOT, CODE_THAT_WRITES
 
 from fairlead.events import PreToolUse
 from fairlead.policy import Guards, Layer, read_policy
@@ -54,6 +55,22 @@ def test_every_way_to_read_the_file_is_blocked(project: Path, command: str, monk
 
 @for_each("command", HARMLESS)
 def test_harmless_commands_pass_without_a_question(
+    project: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(project.parent))
+    output = verdict(project, command).output
+    assert (output.blocked, output.permission, output.reason) == (False, None, None)
+
+
+@for_each("command", CODE_THAT_WRITES)
+def test_inline_code_that_writes_the_file_is_held(project: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(project.parent))
+    output = verdict(project, command).output
+    assert output.blocked or output.permission == "ask"
+
+
+@for_each("command", CODE_THAT_DOES_NOT)
+def test_inline_code_that_does_not_touch_the_file_passes(
     project: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(project.parent))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _WRITES: Final = re.compile(
-    r"""['"][rbt]*[wax]\+?[bt]*['"] | ['"]r[bt]*\+ | ['"]\s*\+?[>|] |
+    r"""(?:,|mode\s*=|\.open\(|\bopen\()\s*['"][rbt]*[wax]\+?[bt]*['"] | ['"]r[bt]*\+ | ['"]\s*\+?[>|] | \bq\(\s*\+?> |
     open\s{0,9}\(?\s{0,9}\w{1,40}\s{0,9},\s{0,9}['"]?\+?> |
     write_?(?:text|bytes|file|lines) | [Ww]rite(?:Text)?File | appendFile | createWriteStream | file_put_contents |
     unlink | \brm(?:Sync|dir|tree)?\b | rmtree |
@@ -62,8 +62,10 @@ _LITERAL: Final = re.compile(
     r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`\n]*)`|\bq[qwrx]?\s*[({\[/|!]([^)}\]/|!\n]*)|%[wqQx][({\[]([^)}\]\n]*)"""
 )
 _WORD: Final = re.compile(r"[\w./~+@%-]+")
-_JOINT: Final = re.compile(r"""(['"])(?:\s*[+.]\s*|\s*\.\.\s*|\s+)[rbuf]?\1""")
-_PATH_JOINT: Final = re.compile(r"""(['"])\)?\s*(?:/|,)\s*[rbuf]?\1""")
+_QUOTED: Final = re.compile(r"""[rbufRBUF]{0,2}(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")""")
+_CONCATENATED: Final = re.compile(r"\s*(?:\+|\.|\.\.|~)?\s*")
+_JOINED: Final = re.compile(r"\)?\s*(?:/|,)\s*(?:\w+\(\s*)?|\)\s*\.\s*(?:joinpath|join)\(\s*")
+_FILLED: Final = re.compile(r"\s*%\s*\(?\s*")
 _NO_PATH: Final = re.compile(
     r"(?!file:)\w+://.*|.*\n.*|[rwaxbt+]{1,3}|utf-?8|ascii|latin-?1|\s*|-|[.]|\d[\d.]*", re.DOTALL
 )
@@ -236,14 +238,30 @@ def _builds_names(code: str) -> bool:
 
 def _literals(code: str, program: str) -> Iterator[str]:
     """Yield each string literal, and literals that are concatenated or joined as one."""
-    seen: dict[str, None] = {}
-    for source in dict.fromkeys((code, _JOINT.sub("", code), _PATH_JOINT.sub("/", code))):
-        for groups in _LITERAL.findall(source):
-            seen[_first(groups)] = None
+    seen = {_first(groups): None for groups in _LITERAL.findall(code)}
+    seen |= dict.fromkeys(_joined_literals(code))
     if program in _BARE_WORDS:
         seen |= dict.fromkeys(_WORD.findall(code))
     seen.pop("", None)
     yield from seen
+
+
+def _joined_literals(code: str) -> Iterator[str]:
+    """Yield what consecutive literals are together: `'a' + 'b'`, `join('a', 'b')`, `Path('a') / 'b'`, `'%s' % 'a'`."""
+    text, end = "", -1
+    for match in _QUOTED.finditer(code):
+        part, gap = _first(match.groups()), code[end : match.start()] if 0 <= end < match.start() else "-"
+        if end == match.start() or _CONCATENATED.fullmatch(gap):
+            text += part
+        elif _JOINED.fullmatch(gap):
+            text = f"{text}/{part}"
+        elif _FILLED.fullmatch(gap):
+            text = text.replace("%s", part, 1)
+        else:
+            text = part
+        end = match.end()
+        if text is not part and len(text) <= _MAX_PATH_LENGTH:
+            yield text
 
 
 _BARE_WORDS: Final = frozenset({"tclsh", "wish", "expect", "gdb", "lldb", "emacs", "guile", "osascript", "psql"})
