@@ -225,3 +225,31 @@ def test_a_large_input_is_read_quickly() -> None:
 )
 def test_a_patch_names_its_files(text: str, expected: list[tuple[str, str]]) -> None:
     assert [(access.path, access.mode) for access in patch_paths(text)] == expected
+
+
+@for_each(
+    ("tool", "tool_input", "expected"),
+    [
+        ("mcp__fs__create_directory", {"path": "new"}, "pass"),
+        ("mcp__fs__create_directory", {"path": "vault/new"}, "block"),
+        ("mcp__fs__move_directory", {"source": "docs", "destination": "documentation"}, "pass"),
+        ("mcp__fs__copy_directory", {"source": "src", "destination": "{p}/lib"}, "pass"),
+        ("mcp__fs__copy", {"from": "src/a.py", "to": "docs"}, "pass"),
+        ("mcp__fs__copy_file", {"source": "src/a.py", "destination": "conf"}, "pass"),
+        ("mcp__zip__extract", {"archive": "a.zip", "destination": "lib/"}, "pass"),
+        ("mcp__zip__extract", {"archive": "a.zip", "output_dir": "docs"}, "pass"),
+        ("mcp__zip__unzip", {"archive": "a.zip", "destination": "conf"}, "ask"),
+        ("mcp__zip__unzip", {"archive": "a.zip", "destination": "{p}"}, "ask"),
+        ("mcp__zip__unzip", {"archive": "a.zip", "destination": "vault"}, "block"),
+        ("mcp__fs__copy_file", {"source": "src/a.py", "destination": "new.py"}, "block"),
+        ("mcp__fs__copy_file", {"source": "src/a.py", "destination": "{p}"}, "block"),
+        ("mcp__fs__move_file", {"source": "docs/.env", "destination": "conf"}, "block"),
+        ("Write", {"file_path": "new.py", "content": ""}, "block"),
+    ],
+)
+def test_folders_are_no_new_files_at_the_root(
+    tool: str, tool_input: dict[str, Any], expected: str, project: Path
+) -> None:
+    rules: dict[str, Any] = {"preventRootAdditions": True, "uneditableFiles": [".env", "/vault"]}
+
+    assert verdict(project, tool, tool_input, **rules) == expected

@@ -44,6 +44,7 @@ _MODES: dict[Verb, PathMode] = {
     "read": "read",
     "search": "read",
     "copy": "read",
+    "extract": "read",
     "write": "write",
     "make_folder": "make_folder",
     "move": "move",
@@ -108,7 +109,8 @@ class _Reader:
 
     def read(self) -> None:
         self._read_verbs()
-        self._below = self._verb in {"search", "copy"} or self._input.get("recursive") is True
+        self._is_recursive = self._input.get("recursive") is True
+        self._below = self._is_recursive or self._verb in {"search", "copy"}
         self._read_mapping(self._input, _UNKNOWN, 0)
         self._join_bases()
         if self._left < 0 and self._verb not in {"list", "read", "search"}:
@@ -212,7 +214,8 @@ class _Reader:
         return _MODES[self._verb]
 
     def _add(self, path: str, mode: PathMode, *, glob: bool = False) -> None:
-        below = self._below and mode in {"read", "write"}
+        writes_below = mode == "write" and (self._verb == "extract" or self._is_recursive)
+        below = writes_below or (mode == "read" and self._below)
         self.paths.append(PathAccess(path, mode, below=below, glob=glob))
 
     def _join_bases(self) -> None:

@@ -6,8 +6,11 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
-Verb = Literal["list", "read", "search", "unknown", "run", "copy", "write", "make_folder", "move", "delete"]
-"""What a tool does by its name. `search` reads what is below a folder; `copy` reads one path and writes another."""
+Verb = Literal["list", "read", "search", "unknown", "run", "copy", "extract", "write", "make_folder", "move", "delete"]
+"""What a tool does by its name.
+
+`search` reads what is below a folder; `copy` reads one path and writes another; `extract` writes files below one.
+"""
 
 Role = Literal["path", "path?", "base", "glob", "name", "command", "args", "program", "code", "prose", "?"]
 """What a key holds.
@@ -42,8 +45,9 @@ _VERBS: dict[str, Verb] = _by_word(
         "preview print analyze analyse explain summarize validate query lint",
         "search": "search grep rg index scan",
         "run": "run exec execute eval evaluate shell bash terminal spawn invoke repl",
-        "copy": "copy cp duplicate archive zip tar compress pack backup upload send attach convert export extract "
-        "unzip unpack decompress import share publish",
+        "copy": "copy cp duplicate archive zip tar compress pack backup upload send attach convert export "
+        "import share publish",
+        "extract": "extract unzip unpack decompress untar",
         "write": "write edit save put append insert touch create make new add update set replace patch modify apply "
         "overwrite store format generate change prepend upsert truncate clear restore revert undo chmod chown link "
         "symlink download fix sync refactor commit",
@@ -53,16 +57,8 @@ _VERBS: dict[str, Verb] = _by_word(
     }
 )
 _STRICTNESS: tuple[Verb, ...] = (
-    "list",
-    "read",
-    "search",
-    "unknown",
-    "run",
-    "copy",
-    "make_folder",
-    "write",
-    "move",
-    "delete",
+    *("list", "read", "search", "unknown", "run", "copy", "extract"),
+    *("make_folder", "write", "move", "delete"),
 )
 _FOLDER_WORDS = frozenset({"dir", "directory", "folder", "directories", "folders"})
 _FILE_WORDS = _FOLDER_WORDS | {"file", "files", "path", "paths"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from fairlead.policy.guards._verdict import Evaluation
 from fairlead.policy.paths._search import TooManyFiles, expand
 from fairlead.policy.paths._selection import Selection
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards.own._files import OwnFiles
     from fairlead.policy.paths._resolve import ResolvedPath
+
+    _Access = tuple[PathAccess, ResolvedPath]
 
 _INTERPRETERS: Final = {
     "python": "python3 -c",
@@ -33,6 +37,7 @@ _INTERPRETERS: Final = {
 _MENTIONING: Final = frozenset({"", "sql"})
 """Languages whose code is only searched for paths."""
 _LITERAL: Final = re.compile(r"'([^'\n]{1,4096})'|\"([^\"\n]{1,4096})\"")
+_MAX_SOURCES: Final = 100
 _CHANGES: Final = frozenset({"write", "make_folder", "delete", "move"})
 
 
@@ -82,9 +87,12 @@ class CallGuard:
 
     def _check_paths(self, evaluation: Evaluation, call: ToolCall) -> str | None:
         accesses = [(access, target) for access in call.paths for target in _targets(evaluation, access)]
+        if len(accesses) > 1:
+            accesses = _with_destinations(evaluation, accesses)
         if self._own:
             for access, target in accesses:
-                if access.mode in _CHANGES and (blocked := self._own.check(evaluation, target, whole=True)):
+                whole = access.mode != "make_folder" and not access.below
+                if access.mode in _CHANGES and (blocked := self._own.check(evaluation, target, whole=whole)):
                     return blocked
         targets = [target for _, target in accesses]
         if blocked := self._tools.check_files(evaluation, targets, is_command=call.command is not None):
@@ -127,9 +135,11 @@ class CallGuard:
         writes, moves = access.mode == "write", access.mode == "move"
         if writes or moves:
             self._bash.git.check_written(evaluation, target)
-        blocked = self._files.check_edit(evaluation, target, adds=writes, writes=writes)
-        if blocked is None and target.is_folder and (access.below or moves or access.mode == "delete"):
+        blocked = self._files.check_edit(evaluation, target, adds=writes and not access.below, writes=writes)
+        if blocked is None and target.is_folder and (moves or access.mode == "delete"):
             blocked = self._files.uneditable.check_below(evaluation, target)
+        elif blocked is None and target.is_folder and access.below:
+            self._ask_below(evaluation, target)
         if blocked is None and moves:
             blocked = self._files.check_read(evaluation, target)
             if blocked is None and target.is_folder:
@@ -146,6 +156,16 @@ class CallGuard:
             evaluation.unknowns.append(f"what {evaluation.tool} does with {target.given}{by}")
             evaluation.subjects.append((len(evaluation.checks), target.given))
             evaluation.checks += [rule] if rule else []
+        evaluation.unknowns += probe.unknowns
+
+    def _ask_below(self, evaluation: Evaluation, folder: ResolvedPath) -> None:
+        """Add a question if files are written below a folder that holds protected ones."""
+        probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
+        probe.paths = evaluation.paths
+        is_own = self._own is not None and self._own.check(probe, folder, whole=True) is not None
+        if is_own or self._files.uneditable.check_below(probe, folder) is not None:
+            where = f"{folder.given}, which holds protected ones"
+            evaluation.unknowns.append(f"which files {evaluation.tool} writes below {where}")
         evaluation.unknowns += probe.unknowns
 
     def _is_protected(self, probe: Evaluation, target: ResolvedPath) -> bool:
@@ -168,3 +188,26 @@ def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPat
     except TooManyFiles as error:
         evaluation.unknowns.append(str(error))
         return (target,)
+
+
+def _with_destinations(evaluation: Evaluation, accesses: list[_Access]) -> list[_Access]:
+    """Return the accesses with what a copy or a move writes: a folder, or a file in the folder that is named."""
+    sources = [target for access, target in accesses if access.mode in {"read", "move"}]
+    if not sources:
+        return accesses
+    found = []
+    for access, target in accesses:
+        if access.mode != "write" or access.below:
+            found.append((access, target))
+        elif target.is_folder:
+            found += [_inside(evaluation, access, source) for source in sources[:_MAX_SOURCES]]
+        else:
+            is_folder = any(source.is_folder for source in sources)
+            found.append((msgspec.structs.replace(access, mode="make_folder") if is_folder else access, target))
+    return found
+
+
+def _inside(evaluation: Evaluation, folder: PathAccess, source: ResolvedPath) -> _Access:
+    path = f"{folder.path.rstrip('/')}/{source.real.rpartition('/')[2]}"
+    mode = "make_folder" if source.is_folder else "write"
+    return msgspec.structs.replace(folder, path=path, mode=mode), evaluation.paths.resolve(path)
