@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from policy.cases import for_each
 
 from fairlead.clients._any_tool import MAX_DEPTH, MAX_STRINGS, generic_call
@@ -26,6 +28,7 @@ def project(tmp_path: Path) -> Path:
         (project / folder).mkdir(parents=True)
     for file in (".env", "conf/.env", "vault/key", "src/a.py", "docs/a.md", ".fairlead.yaml"):
         (project / file).write_text("text\n")
+    (project / "src" / "wipe.sh").write_text("#!/bin/sh\nrm .env\n")
     return project
 
 
@@ -86,6 +89,15 @@ def verdict(project: Path, tool: str, tool_input: dict[str, Any], **rules: list[
         ("mcp__node__run_js", {"script": "require('fs').writeFileSync('.env', '')"}),
         ("Newer", {"destination": {"file": ".env"}}),
         ("mcp__fs__write_file", {"path": ".fairlead.yaml", "content": ""}),
+        ("mcp__fs__write_file", {"path": ["conf", ".env"]}),
+        ("mcp__fs__write_file", {"path": ["vault", "key"]}),
+        ("mcp__fs__write_file", {"path": "$PWD/.env"}),
+        ("mcp__fs__write_file", {"path": "${CLAUDE_PROJECT_DIR}/conf/.env"}),
+        ("mcp__fs__create_file", {"directory": "{p}/docs/..", "filename": "vault/x"}),
+        ("mcp__fs__delete_files", {"paths": ["conf/.e*"]}),
+        ("mcp__x__run_script", {"script": "src/wipe.sh"}),
+        ("mcp__git__git_checkout", {"repo_path": "{p}", "files": [".env"], "branch_name": "main"}),
+        ("mcp__git__rm", {"path": ".env"}),
         ("mcp__fs__delete", {"target": ".fairlead.yaml"}),
     ],
 )
@@ -137,6 +149,11 @@ def test_what_is_done_to_a_protected_file_is_asked_if_nothing_says_it(
         ("mcp__x__build_project", {"projectPath": "{p}"}),
         ("mcp__x__process", {"path": "{p}"}),
         ("mcp__x__process", {"version": "1.0.1", "url": "https://a.b/.env"}),
+        ("mcp__git__git_add", {"repo_path": "{p}", "files": [".env"]}),
+        ("mcp__git__git_status", {"repo_path": "{p}"}),
+        ("mcp__fs__write_file", {"path": "src/[id].tsx", "content": ""}),
+        ("mcp__fs__write_file", {"path": "src/$name.ts", "content": ""}),
+        ("mcp__x__run_script", {"script": "build"}),
         ("mcp__sh__run", {"command": "ls -la", "cwd": "{p}"}),
         ("mcp__sh__run", {"command": "cat .env"}),
         ("mcp__db__query", {"sql": "SELECT '.env'"}),
@@ -253,3 +270,26 @@ def test_folders_are_no_new_files_at_the_root(
     rules: dict[str, Any] = {"preventRootAdditions": True, "uneditableFiles": [".env", "/vault"]}
 
     assert verdict(project, tool, tool_input, **rules) == expected
+
+
+TEXTS = st.sampled_from([".env", "conf/.env", "rm .env", "{}", '{"path": ".env"}', "[", "file:///x", "*", "~", "$", ""])
+KEYS = st.sampled_from(
+    ["path", "files", "command", "args", "cwd", "code", "env", "pattern", "new_name", "x", "a/b", "patch"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=5), inner, max_size=4),
+    max_leaves=30,
+)
+TOOLS = st.sampled_from(
+    ["mcp__x__read", "mcp__x__write", "mcp__x__run", "mcp__git__checkout", "Newer", "send_keys", ""]
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(TOOLS | st.text(max_size=20), st.dictionaries(KEYS | st.text(max_size=5), VALUES, max_size=6))
+def test_an_input_of_any_shape_has_a_normal_form(tool: str, tool_input: dict[str, Any]) -> None:
+    call = generic_call(tool, tool_input)
+
+    assert all(access.path for access in call.paths)
+    assert call.command is None or isinstance(call.command, str)

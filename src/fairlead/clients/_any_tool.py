@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fairlead.clients._git_tools import git_command
 from fairlead.clients._tool_calls import InlineCode, PathAccess, ToolCall, local_path, paths_in, shell_call
 from fairlead.clients._tool_words import KeyWords, key_words, language_named, stricter, tool_words, verb_named
 
@@ -36,9 +37,12 @@ _ENVIRONMENT_KEYS = frozenset({"env", "environment"})
 _TYPED_KEYS = frozenset({"text", "input", "keys", "data", "message", "line", "content", "stdin"})
 _PATH = re.compile(r"[^\s\"'`<>|;(){}=,]*(?:/|(?<![^/])\.\w|\w\.[A-Za-z]\w{0,9}\Z)[^\s\"'`<>|;(){}=,]*|~\S*")
 """What can only be a path: a slash, a leading dot or an ending, and no blank."""
+_GLOB_CHARACTERS = frozenset("*?[")
+_MAX_PARTS = 64
+_MAX_BASES = 4
 _GLOB = re.compile(r"[\w./~@{},*?!\[\]-]+")
-_UNKNOWN = KeyWords("?", is_destination=False)
-_CONTENTS = KeyWords("prose", is_destination=False)
+_UNKNOWN = KeyWords("?")
+_CONTENTS = KeyWords("prose")
 _MODES: dict[Verb, PathMode] = {
     "list": "list",
     "read": "read",
@@ -78,6 +82,8 @@ def generic_call(
 
     `path_keys` always hold paths; `language` is that of code if the name and the input do not say it.
     """
+    if (git := git_command(tool, tool_input)) is not None:
+        return ToolCall(command=git[0], folder=local_path(git[1]))
     reader = _Reader(tool, tool_input, path_keys, language)
     reader.read()
     return ToolCall(
@@ -135,6 +141,8 @@ class _Reader:
         elif isinstance(value, dict):
             self._read_mapping(value, words, depth)
         elif isinstance(value, list):
+            if key == "path" and 1 < len(value) < _MAX_PARTS and _is_strings(value):
+                self._read("/".join(value), key, words, depth + 1)  # a path in parts
             for item in value[: self._left + 1]:
                 self._read(item, key, words, depth + 1)
 
@@ -185,9 +193,7 @@ class _Reader:
         if text[:5].lower() == "file:":
             self._add_path(text, words)
         elif role == "path":
-            parts = re.split(r"[,\n]", text) if "," in text or "\n" in text else ()
-            for path in (text, *parts):
-                self._add_path(path.strip() if parts else path, words)
+            self._read_paths(text, words)
         elif role == "base":
             self._bases.append(text)
             self._add(text, "list" if self._verb not in {"delete", "move"} else _MODES[self._verb])
@@ -202,6 +208,14 @@ class _Reader:
         elif role == "?" and _PATH.fullmatch(text):
             self._add(text, "any" if _MODES[self._verb] not in {"read", "list"} else _MODES[self._verb])
 
+    def _read_paths(self, text: str, words: KeyWords) -> None:
+        """Read a path, or several with commas or line ends between them."""
+        parts = re.split(r"[,\n]", text) if "," in text or "\n" in text else ()
+        for path in (text, *parts):
+            self._add_path(path.strip() if parts else path, words)
+        if words.is_folder:
+            self._bases.append(text)
+
     def _add_path(self, text: str, words: KeyWords) -> None:
         path = local_path(text)
         if path:
@@ -214,16 +228,20 @@ class _Reader:
         return _MODES[self._verb]
 
     def _add(self, path: str, mode: PathMode, *, glob: bool = False) -> None:
+        if not path:
+            return
         writes_below = mode == "write" and (self._verb == "extract" or self._is_recursive)
         below = writes_below or (mode == "read" and self._below)
+        glob = glob or not _GLOB_CHARACTERS.isdisjoint(path)
         self.paths.append(PathAccess(path, mode, below=below, glob=glob))
 
     def _join_bases(self) -> None:
         """Add each relative path below the folder that the input says it is relative to."""
-        for base in dict.fromkeys(filter(None, map(local_path, self._bases))):
-            for access in tuple(self.paths):
-                if not access.path.startswith(("/", "~")) and access.path not in self._bases:
-                    self.paths.append(msgspec.structs.replace(access, path=f"{base.rstrip('/')}/{access.path}"))
+        bases = dict.fromkeys(filter(None, map(local_path, self._bases)))
+        relative = [access for access in self.paths if access.path[0] not in "/~" and access.path not in bases]
+        for base in tuple(bases)[:_MAX_BASES]:
+            for access in relative:
+                self.paths.append(msgspec.structs.replace(access, path=f"{base.rstrip('/')}/{access.path}"))
 
     def _read_patch(self, text: str) -> None:
         from fairlead.clients._patches import patch_paths
@@ -274,6 +292,8 @@ class _Reader:
     def _read_code(self, text: str) -> None:
         if self._verb in {"list", "read", "search"}:
             return
+        if len(text) <= MAX_PATH and _PATH.fullmatch(text):
+            self.commands.append(shlex.quote(text if "/" in text else f"./{text}"))
         named = (language_named(value) for key in _LANGUAGE_KEYS if isinstance(value := self._input.get(key), str))
         language = next(filter(None, named), self._language)
         if language == "bash":
@@ -285,7 +305,7 @@ class _Reader:
 def _below(above: KeyWords, own: KeyWords) -> KeyWords:
     """Return what a key in a mapping says: what it leaves open, the key of the mapping says."""
     role = above.role if own.role == "?" and above.role in {"path", "path?", "prose"} else own.role
-    return KeyWords(role, own.is_destination or above.is_destination)
+    return KeyWords(role, own.is_destination or above.is_destination, own.is_folder)
 
 
 def _is_strings(value: object) -> bool:

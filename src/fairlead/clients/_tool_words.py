@@ -117,8 +117,10 @@ class KeyWords(NamedTuple):
     """What a key says about its value."""
 
     role: Role
-    is_destination: bool
+    is_destination: bool = False
     """It names what is written, as `destination` does."""
+    is_folder: bool = False
+    """It names a folder, as `directory` does."""
 
 
 def words_of(name: str) -> list[str]:
@@ -171,7 +173,7 @@ def key_words(key: str) -> KeyWords:
         role = "base"
     elif words and words[-1] in {"name", "names"} and named & {"new", "file", "old"}:
         role = "name"
-    return KeyWords(role, not named.isdisjoint(_DESTINATIONS))
+    return KeyWords(role, not named.isdisjoint(_DESTINATIONS), not named.isdisjoint(_FOLDER_WORDS))
 
 
 def language_named(text: str) -> str:

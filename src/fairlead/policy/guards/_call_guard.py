@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +38,7 @@ _INTERPRETERS: Final = {
 _MENTIONING: Final = frozenset({"", "sql"})
 """Languages whose code is only searched for paths."""
 _LITERAL: Final = re.compile(r"'([^'\n]{1,4096})'|\"([^\"\n]{1,4096})\"")
+_VARIABLE: Final = re.compile(r"\$\{?(HOME|PWD|\w*PROJECT_DIR)\b\}?|\$")
 _MAX_SOURCES: Final = 100
 _CHANGES: Final = frozenset({"write", "make_folder", "delete", "move"})
 
@@ -181,6 +183,9 @@ class CallGuard:
 def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPath]:
     """Return the file of an access, and those that its pattern matches."""
     target = evaluation.paths.resolve(access.path)
+    if "$" in access.path:
+        expanded = _VARIABLE.sub(lambda name: _variable(name[1] or "", evaluation.cwd), access.path)
+        return (target, *_targets(evaluation, msgspec.structs.replace(access, path=expanded)))
     if not access.glob:
         return (target,)
     try:
@@ -188,6 +193,13 @@ def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPat
     except TooManyFiles as error:
         evaluation.unknowns.append(str(error))
         return (target,)
+
+
+def _variable(name: str, cwd: str) -> str:
+    """Return the folder that a tool may put in place of a variable; "" for another `$`."""
+    if not name:
+        return ""
+    return os.path.expanduser("~") if name == "HOME" else cwd
 
 
 def _with_destinations(evaluation: Evaluation, accesses: list[_Access]) -> list[_Access]:
