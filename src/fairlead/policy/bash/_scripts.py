@@ -7,13 +7,14 @@ was there before, and would be asked about at every build. The files that it nam
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.policy.bash._collector import COPIES, change_folder, join_folder, word_path
 from fairlead.policy.bash._commands import TooComplex
 from fairlead.policy.bash._expansion import WORDS
 from fairlead.policy.bash._redirects import RedirectAnalyser
-from fairlead.policy.bash._words import TooManyWords, as_value, is_unknown, plain, quote, unescape
+from fairlead.policy.bash._words import TooManyWords, as_value, is_glob, is_unknown, plain, quote, unescape
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -38,6 +39,7 @@ MAX_SCRIPT_LENGTH: Final = 64 * 1024
 """The longest text that the shell's parser gets."""
 _MAX_DEPTH: Final = 4
 _MAX_POSITIONAL: Final = 9
+_MAX_GLOBBED: Final = 12
 _SLOW: Final = re.compile(r"\||\$\{|<<|`")
 _MAX_SLOW: Final = 2_000
 """The parser takes quadratic time for these: 50 s for 30 000 pipes."""
@@ -95,6 +97,9 @@ class ScriptAnalyser(RedirectAnalyser):
             if run.language == "sh":
                 self.collector.add_unknown(f"which script {program} runs is only known when it runs: {plain(run.word)}")
             return
+        if is_glob(run.word):
+            self._run_each(run, program, context)
+            return
         found = False
         for path in self._paths(run.word):
             for script in self._find(path, context):
@@ -106,6 +111,17 @@ class ScriptAnalyser(RedirectAnalyser):
             self._run_above(run, program, context)
         elif not found and run.required:
             self.apply_effects(mentions(run.args), program)
+
+    def _run_each(self, run: RunFile, program: str, context: AnalysisContext) -> None:
+        """Analyse the scripts that a glob matches."""
+        from glob import iglob
+
+        for pattern in self._paths(run.word):
+            paths = list(islice(iglob(context.absolute(pattern)), _MAX_GLOBBED + 1))
+            if len(paths) > _MAX_GLOBBED:
+                self.collector.add_unknown(f"which of many scripts {program} runs: {plain(run.word)}")
+            for path in paths[:_MAX_GLOBBED]:
+                self.run_file(run._replace(word=quote(path)), program)
 
     def _run_above(self, run: RunFile, program: str, context: AnalysisContext) -> None:
         """Run a task file of the nearest folder above that has one; its commands run in that folder."""

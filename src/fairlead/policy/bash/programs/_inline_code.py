@@ -34,6 +34,13 @@ _AWK_SHELL: Final = re.compile(
 )
 _AWK_HIDDEN: Final = re.compile(r"print[^;}\n]{0,199}(?:>>?|\|)\s*[A-Za-z_($]|system\s*\(\s*[^\s\"]")
 
+_PYTHON_IMPORT: Final = re.compile(r"(?:^|[;\n])\s*(?:import|from)\s+([\w.]+)")
+_RELATIVE_IMPORT: Final = re.compile(
+    r"""\b(?:require|import|from|run_path|load|do|include|require_once|require_relative)\s*\(?\s*['"]([\w-]*\.{0,2}/[\w./-]+)['"]"""
+)
+_SEARCH_PATH: Final = re.compile(r"""sys\.path\.(?:insert\(\s*\d+\s*,|append\()\s*['"]([\w./-]+)['"]""")
+_MAX_LOADED: Final = 12
+
 _INLINE: Final = {
     "deno": ("", "", ""), "tclsh": ("", "", ""), "expect": ("c", "f", ""), "guile": ("c", "lLs", ""),
     "julia": ("eE", "L", "eval print"), "Rscript": ("e", "", ""), "luajit": ("e", "l", ""),
@@ -100,6 +107,18 @@ def _codes(program: str, codes: list[str], operands: list[str]) -> Iterator[Effe
         if is_unknown(code):
             yield UnknownEffect(f"{program} runs code that is only known when it runs")
         yield RunCode(program, plain(code), operands)
+        yield from _loaded(program, plain(code))
+
+
+def _loaded(program: str, code: str) -> Iterator[Effect]:
+    """Yield the files that code on a command line loads and so runs; a package of that name is none of the project."""
+    suffix = ".py" if program in {"python", "pypy"} else ".js"
+    names = [name + end for name in _RELATIVE_IMPORT.findall(code) if name[-5:] != ".json" for end in ("", suffix)]
+    if suffix == ".py":
+        folders = ("", *(f"{folder}/" for folder in _SEARCH_PATH.findall(code)))
+        modules = [name.replace(".", "/") for name in _PYTHON_IMPORT.findall(code)]
+        names += [f"{folder}{name}.py" for name in modules for folder in folders]
+    yield from (RunFile(quote(name), program, []) for name in names[:_MAX_LOADED])
 
 
 def _script_file(program: str, operands: list[str]) -> Iterator[Effect]:
