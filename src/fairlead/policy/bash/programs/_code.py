@@ -19,6 +19,7 @@ from fairlead.policy.bash.programs._calls import (
     RunCommand,
     RunScript,
     UnknownEffect,
+    Unpack,
 )
 
 if TYPE_CHECKING:
@@ -90,6 +91,10 @@ _WRITTEN: Final = re.compile(
     re.VERBOSE,
 )
 """Calls that change a file, with the expression that names it."""
+_ARCHIVES: Final = re.compile(rf"\b(?:tarfile\.open|TarFile|ZipFile|unpack_archive)\(\s*{_STRING}")
+_EXTRACTS: Final = re.compile(
+    rf"\.extractall\(\s*(?:path\s*=\s*)?(?:{_STRING})?|\bunpack_archive\([^,()]+(?:,\s*(?:extract_dir\s*=\s*)?{_STRING})?"
+)
 _SEARCHES: Final = re.compile(rf"\b(?:glob|iglob|rglob|globSync|Dir\.glob|Dir\[)\s*\(?\s*{_STRING}")
 _WALKS: Final = re.compile(
     rf"\b(?:listdir|walk|scandir|readdir(?:Sync)?|iterdir|entries|children)\s*\(\s*(?:{_STRING})?"
@@ -131,9 +136,20 @@ def code_effects(run: RunCode) -> Iterator[Effect]:
         yield from _certain(code)
     yield from _named(texts, writes=bool(writes or runs))
     yield from _found(code, writes=bool(writes or runs))
+    if writes:
+        yield from _unpacked(code)
     yield from (Access("write" if writes else "read", operand, literal=True) for operand in operands if operand)
     if writes and (_builds_names(code) or not (texts or operands)):
         yield UnknownEffect(f"{program} writes files whose names are built while it runs")
+
+
+def _unpacked(code: str) -> Iterator[Effect]:
+    """Yield the archives that code unpacks, each into the folders that it names."""
+    targets = [_first(match.groups()) or "." for match in _EXTRACTS.finditer(code)]
+    for match in _ARCHIVES.finditer(code) if targets else ():
+        archive = _first(match.groups())
+        kind = "zip" if archive.endswith((".zip", ".whl", ".jar")) else "tar"
+        yield from (Unpack(quote(archive), quote(folder), kind, 0) for folder in targets)
 
 
 def _first(groups: Iterable[str | None]) -> str:

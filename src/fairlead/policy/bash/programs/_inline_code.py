@@ -128,6 +128,8 @@ def _script_file(program: str, operands: list[str]) -> Iterator[Effect]:
         return
     yield Access("read", operands[0])
     yield RunFile(operands[0], program, operands[1:], required=True)
+    if program in {"node", "nodejs"} and "." not in operands[0].rpartition("/")[2]:
+        yield RunFile(f"{operands[0]}.js", program, operands[1:])
 
 
 def _module(args: list[str], name: str, operands: list[str]) -> Iterator[Effect]:
