@@ -369,3 +369,9 @@ def test_everyday_commands_pass_without_a_question(command: str, project: Path) 
 def test_a_user_may_switch_the_protection_off(command: str, project: Path) -> None:
     options = {"protectOwnFiles": False, "bash": {"unparsable": "allow"}}
     assert not held(call(project, "Bash", {"command": command}, **options))
+
+
+@for_each("command", [*OWN_COMMANDS, *NESTED])
+def test_without_any_policy_they_are_held_too(command: str, project: Path) -> None:
+    event = PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": command}, cwd=str(project))
+    assert held(Guards([]).check(event).output)

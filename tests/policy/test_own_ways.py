@@ -35,6 +35,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (project / ".fairlead.yaml").write_text("{}\n")
     (project / "reqs.txt").write_text("fairlead\n")
     (project / "off.sh").write_text("fairlead uninstall --yes\n")
+    (project / "agent.sh").write_text("claude -p x\n")
     (project / "off.py").write_text("import subprocess\nsubprocess.run(['fairlead','uninstall'])\n")
     (project / "Makefile").write_text("all:\n\ttrue\noff:\n\tfairlead daemon stop\n")
     (project / "package.json").write_text('{"scripts": {"off": "claude --bare -p x"}}')
@@ -57,6 +58,11 @@ def filled(text: str, project: Path) -> str:
 
 
 WAYS = [
+    "HOME=/a true; HOME=/x; claude -p x",
+    "HOME=/x bash -c 'claude -p x'",
+    "HOME=/x sh agent.sh",
+    "declare -x HOME=/x; claude -p x",
+    "PYTHONPATH=/x timeout 5 claude -p x",
     "pip uninstall -y msgspec",
     "python3 -c \"import os; os.environ['CLAUDE_CONFIG_DIR']='/tmp/x'; os.system('claude -p x')\"",
     "cp -r tmp/. {site}/",
@@ -280,6 +286,10 @@ def test_it_is_held_by_whatever_tool(tool_call: tuple[str, dict[str, Any]], proj
 
 
 EVERYDAY = [
+    "PYTHONPATH=src pytest && claude -p 'fix it'",
+    "sudo apt update; claude -p 'fix it'",
+    "cd ~/fairlead && python -m pytest && git push origin main",
+    "python -m pytest -k fairlead && git log main",
     "pip install -U pip",
     "pip install pytest-cov",
     "uv pip sync requirements.txt",

@@ -131,8 +131,10 @@ class CommandAnalyser(BuiltinAnalyser):
         scope = self.scope
         before, exported = scope.variables, scope.exported
         scope.variables, scope.exported = dict(before), dict(exported)
+        known = dict(self.collector.assigned)
         for assignment in assignments:
             self.assignment(assignment, stdin, exported=True)
+        self.collector.assigned = known
         assigned = [name for name, value in scope.variables.items() if name not in before or before[name] != value]
         command = self.words(words)
         self.prefix = tuple(self.text(assignment) for assignment in assignments)

@@ -83,6 +83,6 @@ class Analysis(msgspec.Struct, frozen=True):
     scripts: tuple[str, ...] = ()
     """The scripts on the disk that were read and analysed."""
     assigned: tuple[str, ...] = ()
-    """The names of the variables that are set, for one command or for the shell."""
+    """The names of the variables that are set for the shell, and not for one command alone."""
     git: tuple[GitCommand, ...] = ()
     """The calls of git, in their order: what one does depends on those before it."""

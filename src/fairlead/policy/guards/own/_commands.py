@@ -12,18 +12,24 @@ import sys
 from typing import TYPE_CHECKING
 
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
-from fairlead.paths import FOLDER_VARIABLES
 from fairlead.policy.guards._verdict import RuleCheck
-from fairlead.policy.guards.own._findings import Finding, basename, is_any, is_open, operands, refusal
+from fairlead.policy.guards.own._clients import (
+    LOADER_VARIABLES,
+    client_variables,
+    is_ours,
+    judge_client,
+    judge_other_agent,
+    variables_of,
+)
+from fairlead.policy.guards.own._findings import TEXT_PROGRAMS, Finding, basename, is_any, operands, refusal
 from fairlead.policy.guards.own._packages import PACKAGE_MANAGERS, judge_packages
 from fairlead.policy.guards.own._processes import FINDERS, PROCESSES, sets_variables
 from fairlead.policy.guards.own._startup import is_startup_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from fairlead.clients import Client
-    from fairlead.policy.bash._analysis import Analysis
+    from fairlead.policy.bash._analysis import Analysis, SimpleCommand
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._startup import StartupRules
     from fairlead.policy.paths._resolve import ResolvedPath
@@ -47,44 +53,6 @@ _NAMING_OPTIONS = frozenset(
 _SHOWS_ONLY = frozenset({"-h", "--help", "--dry-run", "--list"})
 _FORGED_EVENTS = frozenset({"sessionstart", "setup"})
 """Events by which Fairlead learns that a person has begun a session."""
-_LOADER_VARIABLES = frozenset(
-    {
-        *("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONINSPECT"),
-        *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH"),
-        *("BASH_ENV", "ENV", "NODE_OPTIONS", "BUN_OPTIONS"),
-    }
-)
-"""Variables by which a program loads other code than its own."""
-_HARMLESS_VARIABLES = frozenset({"FAIRLEAD_DEBUG", "FAIRLEAD_COMPLETE", "FAIRLEAD_STAY", "FAIRLEAD_RULES"})
-_CLEARING = frozenset({"-i", "-", "--ignore-environment", "-u", "--unset"})
-"""Options of `env` that take variables away."""
-_OTHER_USERS = frozenset({"sudo", "doas", "su", "runuser", "chroot"})
-_TEXT_PROGRAMS = frozenset(
-    {
-        *("echo", "printf", "cat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "git", "gh", "glab", "sed", "jq", "yq"),
-        *(
-            "ls",
-            "test",
-            "[",
-            "[[",
-            "head",
-            "tail",
-            "less",
-            "wc",
-            "diff",
-            "cp",
-            "mv",
-            "ln",
-            "mkdir",
-            "rm",
-            "touch",
-            "find",
-        ),
-        *("fd", "cd", "pushd", "stat", "file", "tree", "which", "type", "man", "make", "pytest", "tar", "sort", "uniq"),
-        *("ruff", "mypy", "code", "vim", "nvim", "nano", "read", "local", "declare", "tee", "cut", "tr", "du", "pgrep"),
-    }
-)
-"""Programs that do not run what stands in their arguments, or whose commands are analysed elsewhere."""
 _INTERPRETERS = r"(?:python|pypy|node|deno|bun|perl|ruby|php|lua|osascript|tclsh|Rscript)[\d.]*"
 _SCHEDULERS = frozenset({"at", "batch", "crontab", "systemd-run", "tmux", "screen", "launchctl", "dtach", "expect"})
 _SWITCH_OFF = (
@@ -96,7 +64,6 @@ _CODE = (
     r"(?:kill|uninstall|rmtree|unlink)[\s\S]{0,200}?fairlead"
 )
 _REMOVES = r"(?i)rmtree|rename|replace|move|remove|unlink|rmdir|rmSync|rm_r|FileUtils|\brm\b|delete"
-_ASSIGNMENT = r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?="
 # These patterns are compiled when they are first used: an event without a daemon pays for each.
 _MARKS = (
     *("fairlead", "/v1/", "daemon.sock", "daemon.lock", "ld_preload", "ld_audit", "dyld_insert", "-m pip", "-mpip"),
@@ -148,61 +115,38 @@ class OwnCommands:
         return any(mark in text for mark in self._marks)
 
     def _findings(self, analysis: Analysis, text: str, command: str, evaluation: Evaluation) -> Iterator[Finding]:
-        cwd = evaluation.cwd
-        commands = [one.words for one in analysis.commands if one.words]
-        variables = _variables(commands, analysis.assigned)
+        cwd, simple = evaluation.cwd, [one for one in analysis.commands if one.words]
+        commands = [one.words for one in simple]
         programs = {basename(words[0]) for words in commands}
         lower = f"{text} {command}".lower()
-        clears = any(basename(words[0]) == "env" and not _CLEARING.isdisjoint(words[1:]) for words in commands)
-        for words in commands:
-            yield from _judge_fairlead(words, variables)
+        for one in simple:
+            words = one.words
+            yield from _judge_fairlead(words, {*analysis.assigned, *variables_of(one)})
             yield from judge_packages(words, cwd, lower, lambda path: _in_environment(path, cwd))
             yield from _judge_process(words, lower, programs)
-            yield from self._judge_client(words, variables, programs, clears=clears)
-            yield from _judge_other_agent(words)
-        yield from self._judge_variables(commands, analysis.assigned)
+            yield from judge_client(one, analysis, self._clients, self._environ)
+            yield from judge_other_agent(words)
+        yield from self._judge_variables(simple, analysis.assigned)
         yield from _judge_text(commands, programs, f"{text}\n{command}")
         if any(re.fullmatch(_INTERPRETERS, program) for program in programs):
-            yield from self._judge_code(command)
+            yield from self._judge_code(_inline_code(commands, command))
             yield from self._judge_removal(command, analysis, evaluation)
         if any(file.mode == "write" and is_startup_file(file.path) for file in analysis.files):
             yield from self._startup.findings(command)
 
-    # -- clients ---------------------------------------------------------------------------------------
-
-    def _judge_client(
-        self, words: Sequence[str], variables: set[str], programs: set[str], *, clears: bool
-    ) -> Iterator[Finding]:
-        for client in self._clients:
-            if not client.program.matches(words):
-                continue
-            without = f"starting {client.title} without Fairlead's hooks"
-            if _takes_hooks_off(client, words) or _turns_off(client, variables):
-                yield Finding(without)
-            elif (any(map(is_open, words[1:])) and not _is_prompt(words)) or clears:
-                yield Finding(without, is_certain=False)
-            elif not _OTHER_USERS.isdisjoint(programs):
-                yield Finding(f"starting {client.title} as another user, who has other hooks", is_certain=False)
-            elif not {"cd", "pushd"}.isdisjoint(programs) and not self._has_user_hooks(client):
-                yield Finding(f"starting {client.title} in a folder where no hooks are installed", is_certain=False)
-
-    def _has_user_hooks(self, client: Client) -> bool:
-        files = client.own_files(self._environ).files
-        return any(b"fairlead-hook" in _read(file) for file in files)
-
     # -- variables and code ------------------------------------------------------------------------------
 
-    def _judge_variables(self, commands: Sequence[Sequence[str]], assigned: Sequence[str]) -> Iterator[Finding]:
+    def _judge_variables(self, commands: Sequence[SimpleCommand], assigned: Sequence[str]) -> Iterator[Finding]:
         """Judge what is exported, or kept for later processes. The client's own variables matter to any program."""
-        kept = {name for words in commands for name in sets_variables(basename(words[0]), words[1:])}
-        given = _variables(commands, assigned)
-        runs_others = any(basename(words[0]) not in _NAMES | _TEXT_PROGRAMS for words in commands)
+        kept = {name for one in commands for name in sets_variables(one.program, one.words[1:])}
+        given = {*assigned, *(name for one in commands for name in variables_of(one))}
+        runs_others = any(one.program not in _NAMES | TEXT_PROGRAMS for one in commands)
         for client in self._clients:
             names = client.program.variables_without_hooks & (given if runs_others else kept)
-            names |= {name for name in kept if name in _client_variables(client) or _is_ours(name)}
+            names |= {name for name in kept if name in client_variables(client) or is_ours(name)}
             if names:
                 yield Finding(f"giving {client.title} other settings ({', '.join(sorted(names))})")
-        ours = set(filter(_is_ours, given))
+        ours = set(filter(is_ours, given))
         if ours and runs_others:
             yield Finding(f"giving other folders to Fairlead ({', '.join(sorted(ours))})", is_certain=False)
 
@@ -251,7 +195,7 @@ def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Findi
         yield Finding("replacing the policy with `fairlead init`")
     elif named and named[0].replace("-", "").replace("_", "").lower() in _FORGED_EVENTS:
         yield Finding("telling Fairlead that a session begins")
-    elif not _LOADER_VARIABLES.isdisjoint(variables) and basename(words[0]) in _NAMES:
+    elif not LOADER_VARIABLES.isdisjoint(variables) and basename(words[0]) in _NAMES:
         yield Finding("running Fairlead with other code than its own")
 
 
@@ -259,7 +203,7 @@ def _fairlead_args(words: Sequence[str]) -> Sequence[str] | None:
     """Return the arguments of Fairlead in a command, behind whatever program starts it; `None` if it is none."""
     if basename(words[0]) in _NAMES:
         return words[1:]
-    if basename(words[0]) in _TEXT_PROGRAMS:
+    if basename(words[0]) in TEXT_PROGRAMS:
         return None
     for at, word in enumerate(words[1:], 1):
         before = words[at - 1]
@@ -280,7 +224,7 @@ def _judge_text(commands: Sequence[Sequence[str]], programs: set[str], text: str
     if not _SCHEDULERS.isdisjoint(programs) and (found := re.search(_SWITCH_OFF, text)):
         yield Finding(f"running `{_shortened(found[0])}`")
     for words in commands:
-        if basename(words[0]) in _TEXT_PROGRAMS or basename(words[0]) in _NAMES:
+        if basename(words[0]) in TEXT_PROGRAMS or basename(words[0]) in _NAMES:
             continue
         for word in words[1:]:
             if found := re.search(_SWITCH_OFF, word):
@@ -298,67 +242,14 @@ def _judge_process(words: Sequence[str], text: str, programs: set[str]) -> Itera
     if judge is not None:
         yield from judge(words[1:], text)
     if any(word.endswith(("fairlead/daemon.sock", "fairlead/run/daemon.sock")) for word in words[1:]):
-        yield Finding("talking to Fairlead's daemon", is_certain=program not in _TEXT_PROGRAMS)
+        yield Finding("talking to Fairlead's daemon", is_certain=program not in TEXT_PROGRAMS)
 
 
-def _judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
-    at = next((at for at, word in enumerate(words[:4]) if word == "run"), -1) + 1
-    words = words[at:] if basename(words[0]) in {"pipx", "uv"} and at else words
-    if not words:
-        return
-    package = words[0][:1] + words[0][1:].partition("@")[0]
-    program = OTHER_AGENT_PACKAGES.get(package, basename(words[0]))
-    starts = OTHER_AGENTS.get(program)
-    if starts is None or (starts and starts.isdisjoint(words)) or _only_shows(words[1:]):
-        return
-    yield Finding(f"starting {program}, an agent whose tool calls no policy checks", is_certain=False)
-
-
-_NO_AGENT = frozenset(
-    {"login", "logout", "mcp", "help", "version", "update", "upgrade", "config", "auth", "completion"}
-)
-
-
-def _only_shows(args: Sequence[str]) -> bool:
-    shows = {"--version", "-V", "-v", "--help", "-h"}
-    return not shows.isdisjoint(args) or any(word in _NO_AGENT for word in operands(args)[:1])
-
-
-def _takes_hooks_off(client: Client, words: Sequence[str]) -> bool:
-    program = client.program
-    return any(
-        word.partition("=")[0] in program.options_without_hooks or word in program.off_switches for word in words
-    )
-
-
-def _turns_off(client: Client, variables: set[str]) -> bool:
-    return not _client_variables(client).isdisjoint(variables) or any(map(_is_ours, variables))
-
-
-def _is_ours(variable: str) -> bool:
-    return variable.startswith("FAIRLEAD_") and variable not in _HARMLESS_VARIABLES
-
-
-def _client_variables(client: Client) -> set[str]:
-    return {*client.program.variables_without_hooks, *_LOADER_VARIABLES, *FOLDER_VARIABLES}
-
-
-def _is_prompt(words: Sequence[str]) -> bool:
-    """Return whether what is not known is a text with blanks, or the value after `-p`: a prompt, and no option."""
-    unknown = [at for at, word in enumerate(words) if is_open(word)]
-    return all(" " in words[at] or words[at - 1] in {"-p", "--print", "--"} for at in unknown)
-
-
-def _variables(commands: Iterable[Sequence[str]], assigned: Iterable[str]) -> set[str]:
-    """Return the names of the variables that a command sets, also those in the arguments of `env` and the like."""
-    names = {
-        match[1]
-        for words in commands
-        if basename(words[0]) not in _TEXT_PROGRAMS
-        for word in words
-        if (match := re.match(_ASSIGNMENT, word))
-    }
-    return names.union(assigned)
+def _inline_code(commands: Sequence[Sequence[str]], command: str) -> str:
+    """Return what interpreters are given as code: words with blanks or calls in them, and here-documents."""
+    interpreted = (words for words in commands if re.fullmatch(_INTERPRETERS, basename(words[0])))
+    code = [word for words in interpreted for word in words[1:] if re.search(r"[\s(;]", word)]
+    return "\n".join([*code, command] if "<<" in command else code)
 
 
 def _program_name(word: str) -> str:
@@ -372,14 +263,6 @@ def _in_environment(path: str, cwd: str) -> bool:
     places = {f"{os.path.realpath(full)}/", f"{os.path.realpath(os.path.dirname(full))}/"}
     own = (f"{sys.prefix}/", f"{os.path.realpath(sys.prefix)}/")
     return any(place.startswith(own) for place in places)
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(1 << 20)
-    except OSError:
-        return b""
 
 
 def _shortened(text: str) -> str:

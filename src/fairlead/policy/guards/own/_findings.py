@@ -12,6 +12,33 @@ _OPEN = re.compile(r"[$`]|\(input from a pipe\)")
 """In a word of a simple command: a part of it is only known when it runs."""
 _REQUIREMENT = re.compile(r"[\[=<>~!@; ]")
 
+TEXT_PROGRAMS = frozenset(
+    {
+        *("echo", "printf", "cat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "git", "gh", "glab", "sed", "jq", "yq"),
+        *(
+            "ls",
+            "test",
+            "[",
+            "[[",
+            "head",
+            "tail",
+            "less",
+            "wc",
+            "diff",
+            "cp",
+            "mv",
+            "ln",
+            "mkdir",
+            "rm",
+            "touch",
+            "find",
+        ),
+        *("fd", "cd", "pushd", "stat", "file", "tree", "which", "type", "man", "make", "pytest", "tar", "sort", "uniq"),
+        *("ruff", "mypy", "code", "vim", "nvim", "nano", "read", "local", "declare", "tee", "cut", "tr", "du", "pgrep"),
+    }
+)
+"""Programs that do not run what stands in their arguments, or whose commands are analysed elsewhere."""
+
 
 class Finding(NamedTuple):
     """A way to switch the guards off."""

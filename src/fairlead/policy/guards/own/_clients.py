@@ -1,0 +1,144 @@
+"""Commands that start an agent: a client without the hooks, or with others; an agent that is no client here.
+
+The hook is started by the client, not by the agent's shell: a variable in a command matters for a client that the
+command starts, and for what outlives the command. `PYTHONPATH=src pytest` changes nothing for a guard.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS
+from fairlead.paths import FOLDER_VARIABLES
+from fairlead.policy.guards.own._findings import TEXT_PROGRAMS, Finding, basename, is_open, operands
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from fairlead.clients import Client
+    from fairlead.policy.bash._analysis import Analysis, SimpleCommand
+
+LOADER_VARIABLES = frozenset(
+    {
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONINSPECT"),
+        *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH"),
+        *("BASH_ENV", "ENV", "NODE_OPTIONS", "BUN_OPTIONS"),
+    }
+)
+"""Variables by which a program loads other code than its own."""
+_HARMLESS_VARIABLES = frozenset({"FAIRLEAD_DEBUG", "FAIRLEAD_COMPLETE", "FAIRLEAD_STAY", "FAIRLEAD_RULES"})
+_CLEARING = frozenset({"-i", "-", "--ignore-environment", "-u", "--unset"})
+"""Options of `env` that take variables away."""
+_EXPORTS = frozenset({"export", "declare", "typeset", "readonly", "local", "set"})
+_RUNNERS = frozenset(
+    {"sh", "bash", "zsh", "dash", "ksh", "fish", "make", "npm", "pnpm", "yarn", "just", "task", "eval"}
+)
+"""Programs whose commands are analysed, and have the variables that the program is given."""
+_OTHER_USERS = frozenset({"sudo", "doas", "su", "runuser", "chroot"})
+_ASSIGNMENT = r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?="
+_NO_AGENT = frozenset(
+    {"login", "logout", "mcp", "help", "version", "update", "upgrade", "config", "auth", "completion"}
+)
+
+
+def judge_client(
+    one: SimpleCommand, analysis: Analysis, clients: Iterable[Client], environ: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Judge a command that starts a client: with the variables of what starts it, and in which folder."""
+    words = one.words
+    for client in clients:
+        if not client.program.matches(words):
+            continue
+        around = [other for other in analysis.commands if _may_start(other, client)]
+        variables = {*analysis.assigned, *(name for other in (one, *around) for name in variables_of(other))}
+        without = f"starting {client.title} without Fairlead's hooks"
+        if _takes_hooks_off(client, words) or _turns_off(client, variables):
+            yield Finding(without)
+        elif (any(map(is_open, words[1:])) and not _is_prompt(words)) or any(map(_clears, around)):
+            yield Finding(without, is_certain=False)
+        elif any(other.program in _OTHER_USERS for other in around):
+            yield Finding(f"starting {client.title} as another user, who has other hooks", is_certain=False)
+        elif any(other.program in {"cd", "pushd"} for other in analysis.commands) and not _has_user_hooks(
+            client, environ
+        ):
+            yield Finding(f"starting {client.title} in a folder where no hooks are installed", is_certain=False)
+
+
+def _has_user_hooks(client: Client, environ: Mapping[str, str]) -> bool:
+    files = client.own_files(environ).files
+    return any(b"fairlead-hook" in _read(file) for file in files)
+
+
+def judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
+    """Judge a command that starts an agent which is no client here."""
+    at = next((at for at, word in enumerate(words[:4]) if word == "run"), -1) + 1
+    words = words[at:] if basename(words[0]) in {"pipx", "uv"} and at else words
+    if not words:
+        return
+    package = words[0][:1] + words[0][1:].partition("@")[0]
+    program = OTHER_AGENT_PACKAGES.get(package, basename(words[0]))
+    starts = OTHER_AGENTS.get(program)
+    if starts is None or (starts and starts.isdisjoint(words)) or _only_shows(words[1:]):
+        return
+    yield Finding(f"starting {program}, an agent whose tool calls no policy checks", is_certain=False)
+
+
+def _only_shows(args: Sequence[str]) -> bool:
+    shows = {"--version", "-V", "-v", "--help", "-h"}
+    return not shows.isdisjoint(args) or any(word in _NO_AGENT for word in operands(args)[:1])
+
+
+def _takes_hooks_off(client: Client, words: Sequence[str]) -> bool:
+    program = client.program
+    return any(
+        word.partition("=")[0] in program.options_without_hooks or word in program.off_switches for word in words
+    )
+
+
+def _turns_off(client: Client, variables: set[str]) -> bool:
+    return not client_variables(client).isdisjoint(variables) or any(map(is_ours, variables))
+
+
+def is_ours(variable: str) -> bool:
+    """Return whether a variable moves Fairlead's folders, or changes what it does."""
+    return variable.startswith("FAIRLEAD_") and variable not in _HARMLESS_VARIABLES
+
+
+def client_variables(client: Client) -> set[str]:
+    """Return the variables with which a client runs other hooks, or its hooks other code."""
+    return {*client.program.variables_without_hooks, *LOADER_VARIABLES, *FOLDER_VARIABLES}
+
+
+def _is_prompt(words: Sequence[str]) -> bool:
+    """Return whether what is not known is a text with blanks, or the value after `-p`: a prompt, and no option."""
+    unknown = [at for at, word in enumerate(words) if is_open(word)]
+    return all(" " in words[at] or words[at - 1] in {"-p", "--print", "--"} for at in unknown)
+
+
+def variables_of(command: SimpleCommand) -> set[str]:
+    """Return the names of the variables that a command is given, also in the arguments of `env` and the like."""
+    words = command.variables if command.program in TEXT_PROGRAMS else (*command.variables, *command.words)
+    return {match[1] for word in words if (match := re.match(_ASSIGNMENT, word))}
+
+
+def _may_start(command: SimpleCommand, client: Client) -> bool:
+    """Return whether a command may be what starts a client, with its own variables: a wrapper, a shell, a script."""
+    program = command.program
+    if not command.words:
+        return False
+    if program in _EXPORTS or program in _RUNNERS or "/" in command.words[0]:
+        return True
+    return program not in TEXT_PROGRAMS and any(name in command.text for name in client.program.names)
+
+
+def _clears(command: SimpleCommand) -> bool:
+    return command.program == "env" and not _CLEARING.isdisjoint(command.words[1:])
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return b""
