@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
 from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -73,7 +72,7 @@ class GitCheck:
     def __init__(self, guard: GitGuard, evaluation: Evaluation, analysis: Analysis, questions: Questions) -> None:
         self._guard, self._evaluation, self._analysis, self._questions = guard, evaluation, analysis, questions
         self._deadline = Deadline()
-        self._sequences: defaultdict[tuple[bool, str], Sequence] = defaultdict(Sequence)
+        self._sequences: dict[tuple[bool, str], Sequence] = {}
         self._changes_git = any(
             access.mode not in {"read", "list"} and "/.git/" in f"/{access.path}" for access in analysis.files
         )
@@ -112,7 +111,7 @@ class GitCheck:
             if repository is None:
                 return None
             self._evaluation.paths.resolve(repository.root)  # the policies above it apply too
-            sequence = self._sequences[question.reads, repository.root]
+            sequence = self._sequences.setdefault((question.reads, repository.root), Sequence(repository.branch()))
             sequence.is_opaque |= self._changes_git and not question.reads
             for move in Move(command, repository, sequence).variants():
                 for path in files(move):

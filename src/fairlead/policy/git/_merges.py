@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _MAX_PICKED: Final = 30
+_SEVERAL: Final = 10
+"""The commits that a merge or a rebase may put on top."""
 _MERGE_VALUES: Final = "message file strategy strategy-option cleanup into-name gpg-sign="
 PRINTERS: Final = ("rev-parse", "merge-base", "describe", "symbolic-ref")
 """Commands whose output others take as a revision."""
@@ -32,26 +34,28 @@ def _merge(move: Move) -> Iterator[str]:
     if any("subtree" in strategy for strategy in strategies):
         raise NotKnown("in which folder git merges a subtree")
     if opts.has("quit", "continue") or "ours" in opts.values("s", "strategy"):
+        move.sequence.commits += 1
         return
     for revision in opts.words or ["@{upstream}"]:
         yield from _merged(move, revision)
-    move.sequence.commits += 1
 
 
 def _merged(move: Move, revision: str) -> Iterator[str]:
     """Yield the files that another side changed since the common ancestor."""
-    head = move.head()
-    for other in move.commits(revision):
-        if head is None:
+    heads, others = move.heads(), move.commits(revision)
+    for other in others:
+        if not heads:
             yield from move.from_tree(other, deletes=False)
-            continue
-        bases = move.repository.merge_bases(head, other)
-        theirs = move.repository.between(bases[0] if len(bases) == 1 else head, other)
-        if not move.sequence.commits:
-            differing = {change.path for change in move.repository.between(head, other)}
-            theirs = tuple(change for change in theirs if change.path in differing)
-        yield from move.written(theirs)
+        for head in heads:
+            bases = move.repository.merge_bases(head, other)
+            theirs = move.repository.between(bases[0] if len(bases) == 1 else head, other)
+            if not move.sequence.commits:
+                differing = {change.path for change in move.repository.between(head, other)}
+                theirs = tuple(change for change in theirs if change.path in differing)
+            yield from move.written(theirs)
     move.require_known(revision)
+    move.sequence.move(others)
+    move.sequence.commits += _SEVERAL
 
 
 def _back_to(move: Move, revision: str) -> Iterator[str]:
@@ -96,16 +100,18 @@ def _rebase(move: Move) -> Iterator[str]:
         yield from _replayed(move, onto or upstream)
     else:
         yield from _merged(move, upstream)
-    move.sequence.commits += 1
 
 
 def _replayed(move: Move, revision: str) -> Iterator[str]:
     """Yield the files that differ from a commit on which only some commits may be applied again."""
-    head = move.head()
     onto, _, _ = revision.partition("...")
-    for target in move.commits(onto):
-        yield from move.written(move.repository.between(head or move.repository.empty_tree(target), target))
+    targets = move.commits(onto)
+    for target in targets:
+        for head in move.heads() or [move.repository.empty_tree(target)]:
+            yield from move.written(move.repository.between(head, target))
     move.require_known(onto)
+    move.sequence.move(targets)
+    move.sequence.commits += _SEVERAL
 
 
 def _resumed(move: Move) -> Iterator[str]:
@@ -134,7 +140,7 @@ def _cherry_pick(move: Move) -> Iterator[str]:
         yield from move.written(move.repository.between(first, second))
     for revision in opts.words:
         move.require_known(revision)
-    move.sequence.commits += 1
+    move.sequence.commits += _SEVERAL
 
 
 def _picked(move: Move, words: list[str]) -> list[str]:
@@ -272,6 +278,10 @@ def _subtree(move: Move) -> Iterator[str]:
 
 
 def _commit(move: Move) -> Iterator[str]:
+    if not move.sequence.is_opaque and any(
+        move.from_index()
+    ):  # the commit has other protected files than the disk, and than the commit before
+        move.sequence.is_opaque = True
     move.sequence.commits += 1
     move.sequence.changed = True
     yield from ()
@@ -306,9 +316,9 @@ def _point(move: Move) -> Iterator[str]:
         yield from _print(move)
     elif opts.has("m", "M", "move", "c", "C", "copy") and move.command.name == "branch":
         renamed = opts.values("m") or words
-        move.sequence.point(renamed[-1] if renamed else "", words[0] if len(words) > 1 else None)
+        move.sequence.point(renamed[-1] if renamed else "", words[0] if len(words) > 1 else "HEAD")
     elif words and not opts.has("d", "D", "delete", "l", "list", "u", "set-upstream-to"):
-        move.sequence.point(words[0], words[1] if len(words) > 1 else None)
+        move.sequence.point(words[0], words[1] if len(words) > 1 else "HEAD")
     yield from ()
 
 
@@ -342,11 +352,6 @@ def _print(move: Move) -> Iterator[str]:
     yield from ()
 
 
-def _initialize(move: Move) -> Iterator[str]:
-    move.sequence.initialized = True
-    yield from ()
-
-
 MOVES: Final[dict[str, Callable[[Move], Iterator[str]]]] = {
     **CHECKOUTS,
     "merge": _merge,
@@ -365,7 +370,6 @@ MOVES: Final[dict[str, Callable[[Move], Iterator[str]]]] = {
     "fetch": _fetch,
     "branch": _point,
     "tag": _point,
-    "init": _initialize,
     **dict.fromkeys(PRINTERS, _print),
     "symbolic-ref": _symbolic_ref,
     **dict.fromkeys(("sparse-checkout", "filter-branch", "filter-repo", "rerere", "merge-index"), _if_tracked),

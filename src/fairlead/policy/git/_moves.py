@@ -66,9 +66,9 @@ class Move:
         if not self.sequence.printed:
             yield self
 
-    def head(self) -> str | None:
-        """Return the commit that is checked out; `None` before the first commit."""
-        return self.repository.resolve([self.sequence.head])[0]
+    def heads(self) -> list[str]:
+        """Return the commits that may be checked out; empty before the first commit."""
+        return [oid for oid in self.repository.resolve(self.sequence.heads) if oid is not None]
 
     def require_known(self, revision: str) -> None:
         """Raise `NotKnown` if an earlier call fetches the revision."""
@@ -113,15 +113,14 @@ class Move:
     def switch(self, revision: str, *, force: bool = False) -> Iterator[str]:
         """Yield the files that differ in another commit, which is then checked out."""
         targets = self.commits(revision)
-        head = None if self.sequence.commits else self.head()
+        heads = [] if force or self.sequence.changed or self.sequence.commits else self.heads()
         for target in targets:
-            if force or self.sequence.changed or head is None:
+            if not heads:
                 yield from self.from_tree(target, deletes=True)
-            else:
+            for head in heads:
                 yield from self.written(self.repository.between(head, target))
         self.require_known(revision)
-        if targets:
-            self.sequence.move(targets[0])
+        self.sequence.move(targets, revision)
 
 
 def is_pattern(word: str) -> bool:
@@ -150,6 +149,7 @@ def _checkout(move: Move) -> Iterator[str]:
         if opts.operands:
             yield from move.switch(opts.operands[0], force=force)
         move.sequence.point(created)
+        move.sequence.branches.add(created)
     elif opts.has("pathspec-from-file"):
         yield from _paths(move, opts.operands[:1], _EVERYTHING, opts)
     elif opts.paths:
@@ -198,7 +198,7 @@ def _switch(move: Move) -> Iterator[str]:
     opts = move.parse("cC", "create force-create orphan conflict", _CHECKOUT_FLAGS + " discard-changes")
     force = opts.has("f", "force", "discard-changes")
     if opts.has("orphan"):
-        yield from move.from_tree(move.repository.empty_tree(move.head() or ""), deletes=True)
+        yield from move.from_tree(move.repository.empty_tree("".join(move.heads()[:1])), deletes=True)
         return
     for name in opts.operands[:1]:
         if move.commits(name):
@@ -209,6 +209,7 @@ def _switch(move: Move) -> Iterator[str]:
     created = opts.value("c", "C", "create", "force-create")
     if created is not None:
         move.sequence.point(created)
+        move.sequence.branches.add(created)
 
 
 def _restore(move: Move) -> Iterator[str]:
@@ -238,8 +239,7 @@ def _reset(move: Move) -> Iterator[str]:
         for target in move.commits(revision) or unborn:
             yield from move.from_tree(target, deletes=True)
         move.require_known(revision)
-        for target in move.commits(revision)[:1]:
-            move.sequence.move(target)
+        move.sequence.move(move.commits(revision))
     elif opts.has("keep"):
         yield from move.switch(revision)
     else:
@@ -247,8 +247,7 @@ def _reset(move: Move) -> Iterator[str]:
         if not opts.has("soft"):
             move.sequence.index += move.trees(revision) or move.trees("HEAD")
         if not opts.paths and len(opts.operands) == 1:
-            for target in move.commits(revision)[:1]:
-                move.sequence.move(target)
+            move.sequence.move(move.commits(revision))
 
 
 # -- stash ---------------------------------------------------------------------------------------------
@@ -259,13 +258,17 @@ def _stash(move: Move) -> Iterator[str]:
     action = args[0] if args and not args[0].startswith("-") else "push"
     if action in {"push", "save"}:
         yield from _stash_push(move, skip=int(args[:1] == (action,)), has_paths=action == "push")
+        move.sequence.stashed += 1
     elif action in {"pop", "apply"}:
         opts = move.parse(skip=1)
-        yield from _stash_apply(move, opts.words[0] if opts.words else "stash@{0}")
+        yield from _stash_apply(move, opts.words[0] if opts.words else "0")
     elif action == "branch":
-        stash = args[2] if len(args) > 2 else "stash@{0}"  # noqa: PLR2004 - branch NAME STASH
-        yield from move.switch(f"{_stash_name(stash)}^1")
-        yield from _stash_apply(move, stash)
+        word = args[2] if len(args) > 2 else "0"  # noqa: PLR2004 - branch NAME STASH
+        for name in move.sequence.stashes(word):
+            yield from move.switch(f"{name}^1")
+        yield from _stash_apply(move, word)
+        move.sequence.branches.update(args[1:2])
+    move.sequence.unstashed += action in {"pop", "drop", "branch"}
 
 
 def _stash_push(move: Move, *, skip: int, has_paths: bool) -> Iterator[str]:
@@ -279,19 +282,15 @@ def _stash_push(move: Move, *, skip: int, has_paths: bool) -> Iterator[str]:
         yield from move.repository.untracked(excluded, paths or _EVERYTHING)
 
 
-def _stash_name(word: str) -> str:
-    return f"stash@{{{word}}}" if word.isdigit() else word
-
-
 def _stash_apply(move: Move, word: str) -> Iterator[str]:
-    name = _stash_name(word)
-    stash, base, untracked = move.repository.resolve([name, f"{name}^1", f"{name}^3"])
-    if stash is None or base is None:
-        return  # there is none, or one that this command made from the files as they are
-    yield from move.written(move.repository.between(base, stash))
-    if untracked is not None:
-        empty = move.repository.empty_tree(untracked)
-        yield from move.written(move.repository.between(empty, untracked))
+    """Yield the files of a stash; one that this command made has the protected files as they are."""
+    for name in move.sequence.stashes(word):
+        stash, base, untracked = move.repository.resolve([name, f"{name}^1", f"{name}^3"])
+        if stash is None or base is None:
+            continue
+        yield from move.written(move.repository.between(base, stash))
+        if untracked is not None:
+            yield from move.written(move.repository.between(move.repository.empty_tree(untracked), untracked))
 
 
 # -- removal -------------------------------------------------------------------------------------------

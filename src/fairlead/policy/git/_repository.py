@@ -176,6 +176,11 @@ class Repository:
 
         return self._cached(("bases", first, second), ask)
 
+    def branch(self) -> str | None:
+        """Return the branch that is checked out."""
+        head = self.file("HEAD") or ""
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else None
+
     def file(self, *names: str) -> str | None:
         """Return the text of the first of git's own files that exists."""
         for name in names:

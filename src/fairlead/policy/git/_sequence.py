@@ -15,20 +15,21 @@ if TYPE_CHECKING:
     from fairlead.policy.git._repository import Repository
 
 _OID: Final = re.compile(r"[0-9a-f]{7,64}(?:[~^].*)?")
-_HEAD: Final = re.compile(r"(?:HEAD|@)(?P<steps>(?:\^|~\d*)*)")
+_STEPS: Final = re.compile(r"(?:\^|~\d*)*")
 _STEP: Final = re.compile(r"\^|~(\d*)")
-_BASE: Final = re.compile(r"[^~^:@{]+")
+_BASE: Final = re.compile(r"[^~^:@{]+|@(?!\{)")
 _MAX_STEPS: Final = 20
+_MAX_CANDIDATES: Final = 40
 
 
 class Sequence:
-    """The state of one repository after the calls of git so far."""
+    """The state of one repository after the calls of git so far, any of which may have failed."""
 
-    def __init__(self) -> None:
-        self.head = "HEAD"
-        """The commit that is checked out, as far as it exists by now."""
+    def __init__(self, branch: str | None = None) -> None:
+        self.heads = ["HEAD"]
+        """The commits that may be checked out, as far as they exist now."""
         self.commits = 0
-        """The commits that were made on top of it."""
+        """The commits that may have been made on top of them."""
         self.changed = False
         """Whether the index may differ from what it is now."""
         self.index: list[str] = []
@@ -41,40 +42,66 @@ class Sequence:
         """Whether plumbing changed the index or the references."""
         self.printed: list[str] = []
         """The commits that earlier calls print, for substitutions."""
-        self.initialized = False
-        self._references: dict[str, str] = {}
+        self.stashed = 0
+        """The stashes that were added."""
+        self.unstashed = 0
+        """The stashes that were removed."""
+        self.branches = {branch} if branch else set[str]()
+        """The branches that may be checked out: they move with each commit."""
+        self._references: dict[str, list[str]] = {}
 
-    def point(self, name: str, revision: str | None = None) -> None:
+    def point(self, name: str, revision: str = "HEAD") -> None:
         """Record that a branch or tag was created or moved."""
-        self._references[name] = self.head if revision is None else self._renamed(revision)
+        self._references.setdefault(name, []).extend(self.candidates(revision))
 
-    def move(self, oid: str) -> None:
-        """Record that another commit is checked out."""
-        self.head, self.commits = oid, 0
+    def move(self, commits: list[str], branch: str | None = None) -> None:
+        """Record that another commit is checked out, or the branch moved to it."""
+        self.heads += [commit for commit in commits if commit not in self.heads]
+        if branch:
+            self.branches.add(branch)
 
-    def _renamed(self, revision: str) -> str:
-        base = _BASE.match(revision)
-        if base is not None and base[0] in self._references:
-            return self._references[base[0]] + revision[base.end() :]
-        return revision
+    @property
+    def _is_untouched(self) -> bool:
+        return self.heads == ["HEAD"] and not self.commits
 
     def candidates(self, revision: str) -> list[str]:
         """Return what a revision may mean by then, in terms of what exists now."""
         if self.is_opaque:
             raise NotKnown("an earlier part of the command changes the index or the references of git")
-        revision = self._renamed("@{-1}" if revision == "-" else revision)
-        head = _HEAD.fullmatch(revision)
-        if head is None or (self.head == "HEAD" and not self.commits):
-            return [revision]
-        steps = sum(int(step or 1) for step in _STEP.findall(head["steps"]))
-        if steps > _MAX_STEPS:
-            raise NotKnown(f"which commit {revision} is after the commits of this command")
-        return [f"{self.head}~{back}" for back in range(max(0, steps - self.commits), steps + 1)]
+        if revision == "-":
+            return ["@{-1}"] if self._is_untouched else ["@{-1}", *self.heads, *self.branches]
+        base = _BASE.match(revision)
+        name = base[0] if base is not None else ""
+        rest = revision[len(name) :]
+        if name in {"HEAD", "@"}:
+            found = [revision] if self._is_untouched else self._from_head(revision, rest)
+        else:
+            found = [revision, *(f"{reference}{rest}" for reference in self._references.get(name, ()))]
+            if name.removeprefix("refs/").removeprefix("heads/") in self.branches and not self._is_untouched:
+                found += self._from_head(revision, rest)
+        if len(found) > _MAX_CANDIDATES:
+            raise NotKnown(f"which commit {revision} is after the other parts of the command")
+        return found
+
+    def _from_head(self, revision: str, rest: str) -> list[str]:
+        steps = sum(int(step or 1) for step in _STEP.findall(rest))
+        if not _STEPS.fullmatch(rest) or steps > _MAX_STEPS:
+            raise NotKnown(f"which commit {revision} is after the other parts of the command")
+        first = max(0, steps - self.commits)
+        return [f"{head}~{back}" for head in self.heads for back in range(first, steps + 1)]
+
+    def stashes(self, word: str) -> list[str]:
+        """Return the stashes that a name may mean by then."""
+        number = word if word.isdigit() else word.removeprefix("stash@{").removesuffix("}")
+        if not number.isdigit():
+            return [word]
+        first = max(0, int(number) - self.stashed)
+        return [f"stash@{{{at}}}" for at in range(first, int(number) + self.unstashed + 1)]
 
     def needs_network(self, repository: Repository, revision: str) -> bool:
         """Return whether a revision may be fetched by an earlier call."""
         base = _BASE.match(revision)
-        if not self.fetched or _OID.fullmatch(revision) or _HEAD.fullmatch(revision) or revision == "-":
-            return False
         name = base[0] if base is not None else ""
+        if not self.fetched or _OID.fullmatch(revision) or name in {"HEAD", "@"} or revision == "-":
+            return False
         return not name or repository.resolve([f"refs/heads/{name}"]) == [None]
