@@ -5,7 +5,6 @@ from __future__ import annotations
 WAYS: dict[str, str] = {
     "cp scripts/wipe.sh ~/.bashrc; bash -i < /dev/null": "the files that a shell reads when it starts are not known",
     "echo 'rm @ROOT@/.env' > ~/.profile; bash -l -c :": "likewise",
-    """perl -e 'opendir D, "."; unlink grep /env$/, readdir D'""": "the names come from the disk",
 }
 """Ways around that pass."""
 

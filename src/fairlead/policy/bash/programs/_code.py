@@ -97,7 +97,8 @@ _EXTRACTS: Final = re.compile(
 )
 _SEARCHES: Final = re.compile(rf"\b(?:glob|iglob|rglob|globSync|Dir\.glob|Dir\[)\s*\(?\s*{_STRING}")
 _WALKS: Final = re.compile(
-    rf"\b(?:listdir|walk|scandir|readdir(?:Sync)?|iterdir|entries|children)\s*\(\s*(?:{_STRING})?"
+    rf"\b(?:listdir|walk|scandir|readdir(?:Sync)?|iterdir|entries|children)\s*\(\s*(?:{_STRING})?|"
+    rf"\bopendir\s*\(?\s*(?:my\s)?\s*\$?\w+\s*,\s*{_STRING}"
 )
 _ENDINGS: Final = re.compile(
     r"""\bends_?[wW]ith\??\(\s*\(?\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|"""
