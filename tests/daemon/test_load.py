@@ -100,6 +100,7 @@ def test_how_it_is_can_be_asked(home: DaemonHome) -> None:
     assert set(status) == {
         *("pid", "version", "listens", "uptime", "events", "under_way", "idle", "leaving", "memory"),
         *("loop_lag", "loop_blocked", "spool", "troubles", "stored", "store_failures", "waiting", "attention"),
+        "integrity",
     }
     assert (status["events"], status["under_way"], status["leaving"], status["troubles"]) == (1, 0, "", 0)
 
