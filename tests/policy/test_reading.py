@@ -159,6 +159,29 @@ def test_the_reason_says_how_to_leave_a_file_out(command: str, advice: str, proj
     assert reason.endswith(advice)
 
 
+@for_each(
+    ("command", "narrowed"),
+    [
+        ("rg KEY", "rg -g '!**/.env' -g '!**/*.pem' KEY"),
+        ("cd certs && rg -n 'a b' | head", "cd certs && rg -g '!**/.env' -g '!**/*.pem' -n 'a b' | head"),
+        ("rg -uu KEY", None),
+        ("rg --hidden KEY", None),
+        ("rg -g '*.pem' KEY", None),
+        ("rg -g '!*.pem' -g '*.pem' KEY", None),
+        ("grep -r --exclude='*.pem' --include='*.pem' KEY .", None),
+        ("rg KEY && cat .env", None),
+        ("x=rg; $x KEY", None),
+    ],
+)
+def test_a_plain_search_leaves_out_what_it_may_not_read(command: str, narrowed: str | None, project: Path) -> None:
+    (project / "certs").mkdir(exist_ok=True)
+    (project / "certs/server.pem").write_text("KEY\n")
+    output = run(command, project, unreadableFiles=UNREADABLE)
+
+    assert output.blocked == (narrowed is None)
+    assert output.updated_input == (narrowed and {"command": narrowed})
+
+
 # -- archives and copies -------------------------------------------------------------------------------
 
 

@@ -119,11 +119,12 @@ def test_a_script_that_changes_a_protected_file_is_blocked(command: str, project
         *("cat > m.mk <<'E'\nall:\n\trm .env\nE\nmake -f m.mk", "echo 'rm .env' >> build.sh; ./build.sh"),
         *("echo true >> wipe; ./wipe", "echo a > x; base64 -d y > x; sh x", "echo a > x; >x base64 -d y; sh x"),
         *("cd src && echo 'rm ../.env' > x && sh x", "(echo rm .env) > x; sh x", "echo rm .env | cat > x; sh x"),
+        *("cp wipe ~/.bashrc; bash -i", "echo 'rm {p}/.env' > ~/.profile; bash -lc true"),
         *("mkdir bin; printf '#!/bin/sh\\nrm .env\\n' > bin/tool; chmod +x bin/tool; PATH=bin:$PATH tool",),
     ],
 )
 def test_a_script_that_the_same_command_writes_is_known(command: str, project: Path) -> None:
-    assert answer(command, project, uneditableFiles=[".env"]) in {"blocked", "ask"}
+    assert answer(command.replace("{p}", str(project)), project, uneditableFiles=[".env"]) in {"blocked", "ask"}
 
 
 @for_each(
@@ -133,7 +134,13 @@ def test_a_script_that_the_same_command_writes_is_known(command: str, project: P
         *("yarn build", "just build", "just --list", "task build", "bash build.sh", "./build.sh", "./missing.sh"),
         *("bash remove.sh build/x", "./gradlew build", "python manage.py migrate", "python src/main.py", "pytest"),
         *("cat > x.sh <<'E'\nmkdir -p build\nE\nbash x.sh", "go run ./cmd", "gcc -o app main.c && ./app"),
-        *("npm install lodash", "node --version", "python -m venv .venv", "bash -n wipe.sh.missing"),
+        *(
+            "npm install lodash",
+            "node --version",
+            "python -m venv .venv",
+            "bash -lc 'npm test'",
+            "bash -n wipe.sh.missing",
+        ),
     ],
 )
 def test_a_script_that_does_nothing_of_that_passes(command: str, project: Path) -> None:

@@ -99,7 +99,12 @@ class ScriptAnalyser(RedirectAnalyser):
             return
         if is_glob(run.word):
             self._run_each(run, program, context)
-            return
+        elif run.language == "start-up":
+            self._run_startup_file(run, program, context)
+        else:
+            self._run_named(run, program, context)
+
+    def _run_named(self, run: RunFile, program: str, context: AnalysisContext) -> None:
         found = False
         for path in self._paths(run.word):
             for script in self._find(path, context):
@@ -122,6 +127,11 @@ class ScriptAnalyser(RedirectAnalyser):
                 self.collector.add_unknown(f"which of many scripts {program} runs: {plain(run.word)}")
             for path in paths[:_MAX_GLOBBED]:
                 self.run_file(run._replace(word=quote(path)), program)
+
+    def _run_startup_file(self, run: RunFile, program: str, context: AnalysisContext) -> None:
+        """Run a file of the user that a shell reads when it starts, if this command writes it."""
+        if self.collector.writers_of(context.absolute(word_path(run.word))):
+            self.run_file(RunFile(run.word, "sh", run.args), program)
 
     def _run_above(self, run: RunFile, program: str, context: AnalysisContext) -> None:
         """Run a task file of the nearest folder above that has one; its commands run in that folder."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._files import OwnFiles
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
+    from fairlead.policy.paths._selection import Selection
 
 _MAX_SHOWN = 3
 """The patterns of a list that a question names."""
@@ -154,6 +155,9 @@ class BashGuard:
         if blocked is None and target.is_folder and (access.below or access.mode == "move"):
             blocked = self._files.unreadable.check_below(evaluation, target, access.selection)
             how = _LEAVE_OUT.get(access.program)
+            if blocked is not None and access.program == "rg" and access.script is None and _is_plain(access.selection):
+                globs = self._files.unreadable.globs_below(evaluation, target)
+                evaluation.may_leave_out.update(dict.fromkeys(globs or ()))
             if blocked is not None and how is not None:
                 return f"{blocked} To leave it out of the search: {how.format(basename(evaluation.subjects[-1][1]))}"
         return blocked
@@ -190,6 +194,11 @@ class BashGuard:
 def _redirected(analysis: Analysis) -> list[str]:
     """Return the files that redirections of the command itself write."""
     return [access.path for access in analysis.files if access.program == ">" and access.script is None]
+
+
+def _is_plain(selection: Selection) -> bool:
+    """Return whether a search leaves out what ripgrep leaves out by itself: nobody wanted the protected files."""
+    return {"hidden", "ignored"} <= {*selection.skips}
 
 
 def _happens(access: FileAccess, paths: PathResolver, made: set[str]) -> bool:

@@ -130,6 +130,17 @@ class _Checks:
 
     def check(self, event: PreToolUse, *, may_block: bool, headless: bool) -> tuple[Evaluation, Verdict]:
         """Check a tool call. Raises `NotCached` if a process has to be waited for, and that may not be."""
+        evaluation, verdict = self._check(event, may_block=may_block, headless=headless)
+        narrowed = _without_files(event, evaluation) if evaluation.may_leave_out else None
+        if narrowed is None:
+            return evaluation, verdict
+        again, passed = self._check(narrowed, may_block=may_block, headless=headless)
+        if passed.output.blocked or passed.output.permission is not None:
+            return evaluation, verdict
+        output = passed.output.with_updated_input(dict(narrowed.tool_input))
+        return again, structs.replace(passed, output=output.with_context(_left_out(evaluation.may_leave_out)))
+
+    def _check(self, event: PreToolUse, *, may_block: bool, headless: bool) -> tuple[Evaluation, Verdict]:
         client = client_named(event.client)
         tool = event.tool_name
         also = client.same_tools.get(tool, tool)
@@ -149,6 +160,18 @@ class _Checks:
             output = verdict.output.with_updated_input(narrowed or {}).with_context(_left_out(evaluation.leaves_out))
             verdict = structs.replace(verdict, output=output)
         return evaluation, verdict
+
+
+def _without_files(event: PreToolUse, evaluation: Evaluation) -> PreToolUse | None:
+    """Return a call of a shell whose searches leave out what they may not read; `None` if it cannot be rewritten."""
+    from fairlead.policy.guards._narrowing import narrowed_command
+
+    for key in client_named(event.client).command_keys:
+        command = event.tool_input.get(key)
+        narrowed = narrowed_command(command, evaluation.may_leave_out) if isinstance(command, str) else None
+        if narrowed is not None:
+            return structs.replace(event, tool_input={**event.tool_input, key: narrowed})
+    return None
 
 
 def _left_out(globs: Iterable[str]) -> str:

@@ -44,8 +44,8 @@ class Evaluation:
     """A tool call that is checked: its tool, agent and folder, and the result so far."""
 
     __slots__ = (
-        *("agent", "also", "checks", "cwd", "has_command", "leaves_out", "may_block", "paths", "stakes", "subjects"),
-        *("tool", "unknowns", "warnings"),
+        *("agent", "also", "checks", "cwd", "has_command", "leaves_out", "may_block", "may_leave_out", "paths"),
+        *("stakes", "subjects", "tool", "unknowns", "warnings"),
     )
 
     def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "", *, may_block: bool = True) -> None:
@@ -57,6 +57,8 @@ class Evaluation:
         self.has_command = False
         self.leaves_out: dict[str, None] | None = None
         """Globs of files that a search has to leave out; `None` if the tool cannot leave any out."""
+        self.may_leave_out: dict[str, None] = {}
+        """Globs of files because of which a search in a command is blocked, and which it could leave out."""
         self.agent = agent or MAIN_AGENT
         self.cwd = cwd
         self.paths = PathResolver(cwd)

@@ -51,6 +51,7 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _FROM_PIPE: Final = unknown("(input from a pipe)")
 _XARGS_LONG: Final = "max-args max-procs delimiter arg-file max-lines max-chars process-slot-var"
 _STARTUP_FILES: Final = frozenset({"--rcfile", "--init-file"})
+_HOME_FILES: Final = ("~/.bashrc", "~/.profile", "~/.bash_profile", "~/.bash_login", "~/.zshrc", "~/.zprofile")
 _SHELLS: Final = ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "su", "runuser")
 
 
@@ -104,7 +105,6 @@ def _shell(call: ProgramCall) -> Iterator[Effect]:
             break
         if arg in {*_STARTUP_FILES, "-o", "+o", "-O", "+O", "--command"}:
             code |= arg == "--command"
-            yield from (RunFile(word, "sh", []) for word in args[:1] if arg.endswith("file"))
             args = args if code else args[1:]
         elif not arg.startswith("--"):
             code |= "c" in arg
@@ -112,6 +112,7 @@ def _shell(call: ProgramCall) -> Iterator[Effect]:
             args = args[1:] if arg.endswith(("o", "O")) else args
         elif arg in {"--version", "--help"}:
             return
+    yield from (RunFile(word, "start-up", []) for word in _HOME_FILES if _reads_startup_files(call.args))
     if call.program in {"su", "runuser"}:
         args, code = _as_user(args, code=code)
     if code:
@@ -123,6 +124,11 @@ def _shell(call: ProgramCall) -> Iterator[Effect]:
     else:
         yield Access("read", args[0])
         yield RunFile(args[0], "sh", args[1:], required=True)
+
+
+def _reads_startup_files(args: list[str]) -> bool:
+    """Return whether a shell is interactive or a login shell."""
+    return any(re.fullmatch(r"-[a-z]*[il][a-z]*|--login", arg) for arg in args)
 
 
 def _as_user(args: list[str], *, code: bool) -> tuple[list[str], bool]:

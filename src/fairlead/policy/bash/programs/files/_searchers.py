@@ -68,7 +68,7 @@ def _grep(call: ProgramCall) -> Iterable[Effect]:
 
 def _grep_below(opts: Options, files: list[str], *, recursive: bool) -> Iterator[Effect]:
     among = tuple(plain(word) for word in opts.values("include"))
-    without = [plain(word) for word in opts.values("exclude")]
+    without = [] if among else [plain(word) for word in opts.values("exclude")]  # the last that matches decides
     without += [plain(word).rstrip("/") + "/" for word in opts.values("exclude-dir")]
     selection = Selection(among, tuple(without)) if recursive else Selection()
     for word in files or (["."] if recursive else []):
@@ -103,7 +103,7 @@ def _rg_selection(opts: Options) -> Selection:
         skips.append("hidden")
     if not (included or unrestricted or opts.has("no-ignore", "no-ignore-vcs")):
         skips.append("ignored")
-    excluded = [glob[1:] for glob in globs if glob.startswith("!")]
+    excluded = [] if included else [glob[1:] for glob in globs if glob.startswith("!")]  # the last that matches decides
     return Selection((*included, *types), tuple(excluded), tuple(skips))
 
 

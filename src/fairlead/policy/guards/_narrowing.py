@@ -1,0 +1,24 @@
+"""Rewrites a search by ripgrep so that it leaves out files that no agent may read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SEARCH: Final = re.compile(r"(?:^|(?<=[;&|(\n]))[ \t]*rg(?=[ \t])")
+"""The name of the program, where a command begins."""
+
+
+def narrowed_command(command: str, globs: Iterable[str]) -> str | None:
+    """Return a command whose searches leave files out; `None` if it cannot be told where to write that.
+
+    What this returns is checked like any other command: it need not understand quotes.
+    """
+    texts = [*globs]
+    if not _SEARCH.search(command) or any("'" in text for text in texts):
+        return None
+    options = "".join(f" -g '!{text}'" for text in texts)
+    return _SEARCH.sub(lambda name: name[0] + options, command)
