@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _SITE_FOLDERS = ("site-packages", "dist-packages", "lib-dynload")
 _CUSTOMIZING = ("sitecustomize.py", "usercustomize.py", "sitecustomize", "usercustomize")
@@ -24,8 +24,13 @@ _IN_VENV = ("bin", "Scripts", "lib", "lib64", "Lib", "pyvenv.cfg")
 
 @cache
 def environment_paths() -> tuple[str, ...]:
-    """Return the files and folders that no agent may change, each absolute."""
-    return tuple(dict.fromkeys(path for path in _paths() if path.startswith("/")))
+    """Return the files and folders that no agent may change, each absolute; none that is below another."""
+    paths = sorted({path for path in _paths() if path.startswith("/")})
+    return tuple(path for path in paths if os.path.islink(path) or not _is_below(path, paths))
+
+
+def _is_below(path: str, others: Iterable[str]) -> bool:
+    return any(path.startswith(f"{other}/") for other in others)
 
 
 @cache
