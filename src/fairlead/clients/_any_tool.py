@@ -47,6 +47,7 @@ _MODES: dict[Verb, PathMode] = {
     "list": "list",
     "read": "read",
     "search": "read",
+    "send": "read",
     "copy": "read",
     "extract": "read",
     "write": "write",
@@ -116,7 +117,7 @@ class _Reader:
     def read(self) -> None:
         self._read_verbs()
         self._is_recursive = self._input.get("recursive") is True
-        self._below = self._is_recursive or self._verb in {"search", "copy"}
+        self._below = self._is_recursive or self._verb in {"search", "send", "copy"}
         self._read_mapping(self._input, _UNKNOWN, 0)
         self._join_bases()
         if self._left < 0 and self._verb not in {"list", "read", "search"}:
@@ -204,7 +205,7 @@ class _Reader:
             self._bases += [access.path.rpartition("/")[0] for access in self.paths[:1] if "/" in access.path]
             self._add_path(text, words)
         elif role == "path?" and not re.search(r"\s", text):
-            self._add_path(text, words)
+            self._read_possible_path(text, words)
         elif role == "?" and _PATH.fullmatch(text):
             self._add(text, "any" if _MODES[self._verb] not in {"read", "list"} else _MODES[self._verb])
 
@@ -215,6 +216,13 @@ class _Reader:
             self._add_path(path.strip() if parts else path, words)
         if words.is_folder:
             self._bases.append(text)
+
+    def _read_possible_path(self, text: str, words: KeyWords) -> None:
+        """Read the value of a key such as `to`: a bare word is a path for a tool that is certainly about files."""
+        if _PATH.fullmatch(text) or self._verb in {"copy", "extract", "move", "delete"}:
+            self._add_path(text, words)
+        elif self._verb != "send":
+            self._add(text, "any" if _MODES[self._verb] not in {"read", "list"} else _MODES[self._verb])
 
     def _add_path(self, text: str, words: KeyWords) -> None:
         path = local_path(text)

@@ -6,10 +6,12 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
-Verb = Literal["list", "read", "search", "unknown", "run", "copy", "extract", "write", "make_folder", "move", "delete"]
+Verb = Literal[
+    "list", "read", "search", "unknown", "run", "send", "copy", "extract", "write", "make_folder", "move", "delete"
+]
 """What a tool does by its name.
 
-`search` reads what is below a folder; `copy` reads one path and writes another; `extract` writes files below one.
+`search` and `send` read what is below a folder; `copy` reads one path and writes another; `extract` writes below one.
 """
 
 Role = Literal["path", "path?", "base", "glob", "name", "command", "args", "program", "code", "prose", "?"]
@@ -45,8 +47,8 @@ _VERBS: dict[str, Verb] = _by_word(
         "preview print analyze analyse explain summarize validate query lint",
         "search": "search grep rg index scan",
         "run": "run exec execute eval evaluate shell bash terminal spawn invoke repl",
-        "copy": "copy cp duplicate archive zip tar compress pack backup upload send attach convert export "
-        "import share publish",
+        "send": "upload send attach share publish post submit",
+        "copy": "copy cp duplicate archive zip tar compress pack backup convert export import",
         "extract": "extract unzip unpack decompress untar",
         "write": "write edit save put append insert touch create make new add update set replace patch modify apply "
         "overwrite store format generate change prepend upsert truncate clear restore revert undo chmod chown link "
@@ -57,7 +59,7 @@ _VERBS: dict[str, Verb] = _by_word(
     }
 )
 _STRICTNESS: tuple[Verb, ...] = (
-    *("list", "read", "search", "unknown", "run", "copy", "extract"),
+    *("list", "read", "search", "unknown", "run", "send", "copy", "extract"),
     *("make_folder", "write", "move", "delete"),
 )
 _FOLDER_WORDS = frozenset({"dir", "directory", "folder", "directories", "folders"})
@@ -82,7 +84,8 @@ _ROLES: dict[str, Role] = _by_word(
         "prose": "content contents text texts message messages body description title query queries prompt comment "
         "comments note notes summary subject reason explanation thought thoughts question questions answer answers "
         "instruction instructions string strings str replacement markdown html log label labels topic reply thinking "
-        "intent goal objective diff patch url header keyword keywords tag tags q",
+        "intent goal objective diff patch url header keyword keywords tag tags q selector element "
+        "locator xpath css regex",
     }
 )
 _BASE_WORDS = frozenset({"working", "work", "base", "root", "project", "repo", "repository", "workspace", "current"})
@@ -169,6 +172,8 @@ def key_words(key: str) -> KeyWords:
     role: Role = next((_ROLES[word] for word in reversed(words) if word in _ROLES), "?")
     if words and named <= _PROSE_ALONE:
         role = "prose"
+    elif words == ["name", "path"]:
+        role = "?"  # the path of a symbol in a file
     elif role in {"path", "path?"} and named & _BASE_WORDS and not named & {"in", "file", "files"}:
         role = "base"
     elif words and words[-1] in {"name", "names"} and named & {"new", "file", "old"}:

@@ -21,6 +21,8 @@ TOOL_KINDS: dict[str, ToolKind] = {
     **dict.fromkeys(("AskUserQuestion", "EnterPlanMode", "ExitPlanMode"), "other"),
     **dict.fromkeys(("BashOutput", "KillShell", "Skill", "SlashCommand", "TodoWrite"), "other"),
     **dict.fromkeys(("TaskCreate", "TaskUpdate", "EnterWorktree", "ExitWorktree"), "other"),
+    **dict.fromkeys(("TaskGet", "TaskList", "TaskOutput", "TaskStop", "SendMessage", "ToolSearch"), "other"),
+    **dict.fromkeys(("TeamCreate", "TeamDelete", "CronCreate", "CronDelete", "CronList"), "other"),
 }
 DEFAULT_TOOLS: dict[ToolKind, str] = {"shell": "Bash", "file_write": "Write", "file_read": "Read", "spawn": "Agent"}
 FILE_TOOLS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "Write"})
