@@ -34,9 +34,22 @@ _MAX_JSON = 256 * 1024
 _VERB_KEYS = ("operation", "action", "op", "method", "mode", "verb")
 _LANGUAGE_KEYS = ("language", "lang", "runtime", "kernel", "interpreter")
 _ENVIRONMENT_KEYS = frozenset({"env", "environment"})
-_TYPED_KEYS = frozenset({"text", "input", "keys", "data", "message", "line", "content", "stdin"})
+_TYPED_KEYS = frozenset({"text", "input", "keys", "data", "line", "lines", "content", "stdin", "body", "source"})
 _PATH = re.compile(r"[^\s\"'`<>|;(){}=,]*(?:/|(?<![^/])\.\w|\w\.[A-Za-z]\w{0,9}\Z)[^\s\"'`<>|;(){}=,]*|~\S*")
 """What can only be a path: a slash, a leading dot or an ending, and no blank."""
+_OTHER_URL = re.compile(
+    r"(?!https?:|wss?:|ftps?:|ssh:|git:|s3:|data:|mailto:)[a-z][\w+.-]*://[^/]*(/.+)", re.IGNORECASE
+)
+"""The URL of a scheme that may stand for a local file."""
+_MOUNT = re.compile(r"([/.~][^:\s]*):/")
+"""A folder that a container gets, `./data:/data`."""
+_CODE = re.compile(r"[\s(;=]")
+"""What is code rather than a name."""
+_SQL_FILES = re.compile(
+    r"\b(?:copy|load|outfile|dumpfile|infile|attach|read_\w+|pg_\w*read\w*|lo_import|lo_export|readfile|writefile)\b",
+    re.IGNORECASE,
+)
+"""SQL that may access a file."""
 _GLOB_CHARACTERS = frozenset("*?[")
 _MAX_PARTS = 64
 _MAX_BASES = 4
@@ -167,16 +180,26 @@ class _Reader:
         role = "path" if key in self._path_keys else words.role
         if text[:1] in {"{", "["} and role not in {"prose", "code"} and self._read_json(text, key, words, depth):
             return
-        if self._words.is_typing and key in _TYPED_KEYS:
-            self.commands.append(text)
+        if self._is_run(text, key, role):
+            self._read_code(text)
+            return
         if key in {"patch", "diff"} or text.startswith("*** Begin Patch"):
             self._read_patch(text)
-        elif role == "code":
+        elif role == "code" or (self._language == "sql" and key == "query"):
             self._read_code(text)
         elif role in {"command", "program"}:
             self.commands.append(text)
         elif len(text) <= MAX_PATH:
             self._read_path(text, role, words)
+
+    def _is_run(self, text: str, key: str, role: str) -> bool:
+        """Return whether a text is typed into a shell, or run by an interpreter that the tool's name says."""
+        if self._words.is_typing and key in _TYPED_KEYS:
+            return True
+        is_code = self._words.runs_code and (self._language or self._words.is_typing) and _CODE.search(text)
+        return bool(is_code) and (
+            role in {"?", "path?"} or key in _TYPED_KEYS or (role == "args" and self._verb == "run")
+        )
 
     def _read_json(self, text: str, key: str, words: KeyWords, depth: int) -> bool:
         if len(text) > _MAX_JSON:
@@ -199,15 +222,27 @@ class _Reader:
             self._bases.append(text)
             self._add(text, "list" if self._verb not in {"delete", "move"} else _MODES[self._verb])
         elif role == "glob":
-            if _GLOB.fullmatch(text):
-                self._add(text, _MODES[self._verb] if self._verb != "search" else "list", glob=True)
+            self._read_glob(text)
         elif role == "name":
             self._bases += [access.path.rpartition("/")[0] for access in self.paths[:1] if "/" in access.path]
             self._add_path(text, words)
         elif role == "path?" and not re.search(r"\s", text):
             self._read_possible_path(text, words)
+        elif role == "?" and (mount := _MOUNT.match(text)) is not None:
+            self._add(mount[1], "any")
         elif role == "?" and _PATH.fullmatch(text):
             self._add(text, "any" if _MODES[self._verb] not in {"read", "list"} else _MODES[self._verb])
+
+    def _read_glob(self, text: str) -> None:
+        if not _GLOB.fullmatch(text):
+            return
+        mode = _MODES[self._verb] if self._verb != "search" else "list"
+        self._add(text, mode, glob=True)
+        if mode in {"write", "delete", "move"}:  # servers differ in what a star matches
+            folder = re.split(r"[^/]*[*?\[{]", text, maxsplit=1)[0] or "."
+            name = text.rpartition("/")[2]
+            among = () if set(name) <= {"*"} else (name,)
+            self.paths.append(PathAccess(folder, "write", below=True, among=among))
 
     def _read_paths(self, text: str, words: KeyWords) -> None:
         """Read a path, or several with commas or line ends between them."""
@@ -228,6 +263,8 @@ class _Reader:
         path = local_path(text)
         if path:
             self._add(path, self._mode(words))
+        elif (other := _OTHER_URL.fullmatch(text)) is not None:
+            self._add(other[1], "any" if _MODES[self._verb] not in {"read", "list"} else _MODES[self._verb])
 
     def _mode(self, words: KeyWords) -> PathMode:
         """Return what is done to a path: by the key if it is an end of a copy, else by the verb."""
@@ -246,6 +283,8 @@ class _Reader:
     def _join_bases(self) -> None:
         """Add each relative path below the folder that the input says it is relative to."""
         bases = dict.fromkeys(filter(None, map(local_path, self._bases)))
+        if self._below and all(access.path in bases for access in self.paths):
+            self.paths += [PathAccess(base, "read", below=True) for base in bases]
         relative = [access for access in self.paths if access.path[0] not in "/~" and access.path not in bases]
         for base in tuple(bases)[:_MAX_BASES]:
             for access in relative:
@@ -270,10 +309,16 @@ class _Reader:
         if not heads:  # `argv` alone is a command with its program
             heads = [key for key in arguments if key == "argv" and mapping[key]]
             arguments = [key for key in arguments if key not in heads]
+        if not heads and arguments and self._verb == "run":
+            self.commands += [shlex.join(mapping[key]) for key in arguments if mapping[key]]
+            self._read_folder(mapping, depth)
+            return set(arguments)
         if not heads:
             return set()
         variables = [key for key in keys if key in _ENVIRONMENT_KEYS and isinstance(mapping[key], dict)]
         words = shlex.join(word for key in arguments for word in mapping[key])
+        texts_of = [key for key, role in keys.items() if role == "args" and isinstance(mapping[key], str)]
+        words = " ".join((words, *(mapping[key] for key in texts_of))).strip()
         prefix = "".join(f"{word} " for key in variables for word in _assignments(mapping[key]))
         texts = [text for key in heads for text in _command_texts(key, mapping[key])]
         for text in texts:
@@ -281,7 +326,7 @@ class _Reader:
             if words and mapping.get("shell") is True:
                 self.commands.append(" ".join((text, *(word for key in arguments for word in mapping[key]))))
         self._read_folder(mapping, depth)
-        return {*heads, *arguments, *variables}
+        return {*heads, *arguments, *texts_of, *variables}
 
     def _is_command(self, mapping: Mapping[str, Any], key: str) -> bool:
         value = mapping[key]
@@ -298,15 +343,15 @@ class _Reader:
             self.commands[-1] = f"cd {shlex.quote(folder)} && {self.commands[-1]}"
 
     def _read_code(self, text: str) -> None:
-        if self._verb in {"list", "read", "search"}:
+        named = (language_named(value) for key in _LANGUAGE_KEYS if isinstance(value := self._input.get(key), str))
+        language = next(filter(None, named), self._language) or ("bash" if self._words.is_typing else "")
+        if self._verb in {"list", "read", "search"} and language != "sql":
             return
         if len(text) <= MAX_PATH and _PATH.fullmatch(text):
             self.commands.append(shlex.quote(text if "/" in text else f"./{text}"))
-        named = (language_named(value) for key in _LANGUAGE_KEYS if isinstance(value := self._input.get(key), str))
-        language = next(filter(None, named), self._language)
         if language == "bash":
             self.commands.append(text)
-        else:
+        elif language != "sql" or _SQL_FILES.search(text):
             self.code.append(InlineCode(language, text))
 
 

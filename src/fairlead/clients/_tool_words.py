@@ -48,14 +48,14 @@ _VERBS: dict[str, Verb] = _by_word(
         "search": "search grep rg index scan",
         "run": "run exec execute eval evaluate shell bash terminal spawn invoke repl",
         "send": "upload send attach share publish post submit",
-        "copy": "copy cp duplicate archive zip tar compress pack backup convert export import",
+        "copy": "copy cp duplicate archive zip tar compress pack backup convert export import sync",
         "extract": "extract unzip unpack decompress untar",
         "write": "write edit save put append insert touch create make new add update set replace patch modify apply "
-        "overwrite store format generate change prepend upsert truncate clear restore revert undo chmod chown link "
-        "symlink download fix sync refactor commit",
+        "overwrite store format generate change prepend upsert truncate restore revert undo chmod chown link "
+        "symlink download fix refactor commit",
         "make_folder": "mkdir",
         "move": "move mv rename relocate",
-        "delete": "delete remove rm rmdir unlink trash erase wipe destroy purge shred drop",
+        "delete": "clear empty delete remove rm rmdir unlink trash erase wipe destroy purge shred drop",
     }
 )
 _STRICTNESS: tuple[Verb, ...] = (
@@ -65,7 +65,9 @@ _STRICTNESS: tuple[Verb, ...] = (
 _FOLDER_WORDS = frozenset({"dir", "directory", "folder", "directories", "folders"})
 _FILE_WORDS = _FOLDER_WORDS | {"file", "files", "path", "paths"}
 _LIST_WORDS = frozenset({"info", "metadata", "stat", "tree", "exists"})
-_TYPING_WORDS = frozenset({"terminal", "shell", "bash", "process", "tmux", "pty", "console", "stdin", "keys", "repl"})
+_TYPING_WORDS = frozenset(
+    {"terminal", "shell", "bash", "sh", "zsh", "ssh", "process", "tmux", "pty", "console", "stdin", "keys", "repl"}
+)
 """In the name of a tool that types its text into a program, such as `send_keys`."""
 
 _ROLES: dict[str, Role] = _by_word(
@@ -73,8 +75,8 @@ _ROLES: dict[str, Role] = _by_word(
         "path": "path paths file files filename filenames filepath filepaths pathname dir dirs directory directories "
         "folder folders notebook uri uris",
         "path?": "source sources src destination dest dst target targets from to input inputs output outputs outfile "
-        "infile archive location document documents resource resources attachment attachments entry entries item items "
-        "asset assets origin image",
+        "infile archive location document documents resource resources attachment attachments local remote "
+        "entry entries item items asset assets origin image",
         "base": "cwd workdir root base workspace repo repository",
         "glob": "glob globs pattern patterns include includes mask wildcard",
         "command": "command commands cmd cmds cmdline shell bash run exec",
@@ -96,10 +98,11 @@ _DESTINATIONS = frozenset(
 )
 _LANGUAGES = _by_word(
     {
-        "python": "python py python3 ipython jupyter notebook kernel",
+        "python": "python py python3 ipython jupyter notebook nb cell kernel",
         "javascript": "javascript js node typescript ts browser page deno bun nodejs",
         "bash": "bash sh shell zsh terminal",
-        **{name: name for name in ("ruby", "perl", "php", "lua", "sql", "awk")},
+        "sql": "sql postgres postgresql sqlite mysql mariadb duckdb",
+        **{name: name for name in ("ruby", "perl", "php", "lua", "awk")},
     }
 )
 
@@ -114,6 +117,8 @@ class ToolWords(NamedTuple):
     """Of code in its input; "" if the name does not say."""
     is_editor: bool
     """It is the text editor whose input has the verb as its `command`."""
+    runs_code: bool
+    """It may run code that is not under a key for code."""
 
 
 class KeyWords(NamedTuple):
@@ -134,10 +139,18 @@ def words_of(name: str) -> list[str]:
 @lru_cache(maxsize=512)
 def tool_words(tool: str) -> ToolWords:
     """Return what the name of a tool says; of an MCP tool, the part behind its server."""
-    words = words_of(tool.rpartition("__")[2])
-    language = next((_LANGUAGES[word] for word in words if word in _LANGUAGES), "")
+    server, _, name = tool.rpartition("__")
+    words, server_words = words_of(name), words_of(server.rpartition("__")[2])
+    language = next((_LANGUAGES[word] for word in (*words, *server_words) if word in _LANGUAGES), "")
     editor = {"str", "replace"} <= set(words) or {"text", "editor"} <= set(words)
-    return ToolWords(_verb(words), not _TYPING_WORDS.isdisjoint(words), language, editor)
+    verb = _verb(words)
+    is_typing = not _TYPING_WORDS.isdisjoint(words) or (verb == "run" and not _TYPING_WORDS.isdisjoint(server_words))
+    return ToolWords(verb, is_typing, language, editor, runs_code=_runs_code(words, verb))
+
+
+def _runs_code(words: list[str], verb: Verb) -> bool:
+    named = any(word in _LANGUAGES for word in words if word not in {"browser", "page"})
+    return verb == "run" or "cell" in words or (verb == "unknown" and named)
 
 
 def _verb(words: list[str]) -> Verb:

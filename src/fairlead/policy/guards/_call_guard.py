@@ -141,7 +141,7 @@ class CallGuard:
         if blocked is None and target.is_folder and (moves or access.mode == "delete"):
             blocked = self._files.uneditable.check_below(evaluation, target)
         elif blocked is None and target.is_folder and access.below:
-            self._ask_below(evaluation, target)
+            self._ask_below(evaluation, access, target)
         if blocked is None and moves:
             blocked = self._files.check_read(evaluation, target)
             if blocked is None and target.is_folder:
@@ -160,12 +160,12 @@ class CallGuard:
             evaluation.checks += [rule] if rule else []
         evaluation.unknowns += probe.unknowns
 
-    def _ask_below(self, evaluation: Evaluation, folder: ResolvedPath) -> None:
+    def _ask_below(self, evaluation: Evaluation, access: PathAccess, folder: ResolvedPath) -> None:
         """Add a question if files are written below a folder that holds protected ones."""
         probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
         probe.paths = evaluation.paths
-        is_own = self._own is not None and self._own.check(probe, folder, whole=True) is not None
-        if is_own or self._files.uneditable.check_below(probe, folder) is not None:
+        is_own = not access.among and self._own is not None and self._own.check(probe, folder, whole=True) is not None
+        if is_own or self._files.uneditable.check_below(probe, folder, Selection(access.among)) is not None:
             where = f"{folder.given}, which holds protected ones"
             evaluation.unknowns.append(f"which files {evaluation.tool} writes below {where}")
         evaluation.unknowns += probe.unknowns
