@@ -72,7 +72,11 @@ _Commands: TypeAlias = "list[tuple[Layer, str | None, Command]]"
 
 
 def plan_commands(event: Event, layers: tuple[Layer, ...], *, read: _prompts.ReadFile = _prompts.read_inside) -> Plan:
-    """Return the plan of an event. Without a command that matches, it has no steps."""
+    """Return the plan of an event. Without a command that matches, it has no steps.
+
+    Only trusted files have commands run and texts shown, and each once.
+    """
+    layers = tuple([layer for layer in layers if layer.trusted and layer.runs_commands])
     if isinstance(event, UserPromptSubmit):
         return _for_prompt(event, layers, read)
     if event.event_name == "WorktreeCreate":
