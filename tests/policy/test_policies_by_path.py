@@ -140,6 +140,20 @@ def test_a_broken_policy_above_a_file_denies_the_call(here: Path, other: Path) -
     )
 
 
+def test_of_a_policy_above_a_file_that_breaks_or_is_deleted_the_last_good_version_applies_with_a_warning(
+    here: Path, other: Path
+) -> None:
+    guards = Guards(find_layers(str(here)))
+    event = PreToolUse(session_id="s", cwd=str(here), tool_name="Edit", tool_input={"file_path": str(other / ".env")})
+    assert guards.check(event).output.system_message is None
+    file = other / ".fairlead.yaml"
+    for text in ("preToolUse: 1\n", None):
+        file.unlink() if text is None else file.write_text(text)
+        output = guards.check(event).output
+        assert output.blocked
+        assert str(file) in (output.system_message or "")
+
+
 def test_with_cached_only_a_policy_above_a_file_is_not_read(here: Path, other: Path) -> None:
     event = PreToolUse(session_id="s", cwd=str(here), tool_name="Edit", tool_input={"file_path": str(other / ".env")})
     guards = Guards(find_layers(str(here)))

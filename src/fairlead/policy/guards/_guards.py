@@ -71,16 +71,17 @@ class Guards:
         if headless is None:
             headless = client_named(event.client).is_headless(self._environ)
         more: tuple[Layer, ...] = ()
+        warnings: tuple[str, ...] = ()
         for _ in range(_MAX_ROUNDS):
             evaluation, verdict = checks.check(event, may_block=not cached_only, headless=headless)
             if self._paths is None or verdict.output.blocked:
                 break
             found = self._paths.above(evaluation.paths, cached_only=cached_only)
-            if len(found) <= len(more):  # the paths of a call only become more
+            if len(found.layers) <= len(more):  # the paths of a call only become more
                 break
-            more = found
+            more, warnings = found.layers, found.warnings
             checks = self._checks_with(more)
-        return verdict
+        return _with_warnings(verdict, warnings) if warnings else verdict
 
     def _checks_with(self, more: tuple[Layer, ...]) -> _Checks:
         key = tuple(map(id, more))
@@ -177,6 +178,12 @@ def _without_files(event: PreToolUse, evaluation: Evaluation) -> PreToolUse | No
 def _left_out(globs: Iterable[str]) -> str:
     names = ", ".join(glob.removeprefix("**/") for glob in globs)
     return f"The search leaves out files whose contents preToolUse.unreadableFiles protects: {names}."
+
+
+def _with_warnings(verdict: Verdict, warnings: tuple[str, ...]) -> Verdict:
+    """Return a verdict that also tells the user what is wrong with the policies above the files of the call."""
+    messages = filter(None, (verdict.output.system_message, *warnings))
+    return structs.replace(verdict, output=verdict.output.with_system_message("\n".join(messages)))
 
 
 def _restricts_agents(layer: Layer) -> bool:

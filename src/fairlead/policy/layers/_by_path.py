@@ -6,7 +6,7 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from fairlead.policy.config._files import policy_cache_folder
+from fairlead.policy.config._files import LoadedPolicy, policy_cache_folder
 from fairlead.policy.config._lookup import NAMES
 from fairlead.policy.paths._search import TooManyFiles, expand
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._types import Layer
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
 
+_NOTHING = LoadedPolicy()
 _MAX_ENTRIES_BELOW = 2000
 _GLOB_CHARACTERS = frozenset("*?[")
 
@@ -27,18 +28,21 @@ class PathPolicies:
         self._known = frozenset((layer.file, layer.folder) for layer in known)
         self._cache = policy_cache_folder()
 
-    def above(self, paths: PathResolver, *, cached_only: bool) -> tuple[Layer, ...]:
-        """Return the further policies above the paths that were resolved.
+    def above(self, paths: PathResolver, *, cached_only: bool) -> LoadedPolicy:
+        """Return the further policies above the paths that were resolved, and warnings about them.
 
         Those above the agent's folder are known. With `cached_only`, raises `NotCached` rather than read a file.
         """
         folders = _folders(paths)
         if not folders:
-            return ()
+            return _NOTHING
         from fairlead.policy.trust._path_layers import load_layers_above
 
         found = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, cached_only=cached_only)
-        return found and tuple(layer for layer in found if (layer.file, layer.folder) not in self._known)
+        if not found.layers:
+            return found
+        layers = tuple(layer for layer in found.layers if (layer.file, layer.folder) not in self._known)
+        return LoadedPolicy(layers, found.warnings)
 
 
 def _folders(paths: PathResolver) -> frozenset[str]:

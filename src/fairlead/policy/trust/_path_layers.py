@@ -14,12 +14,12 @@ from fairlead.policy.trust._store import is_trusted, trust_folder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fairlead.policy.config._types import Layer
+    from fairlead.policy.config._files import LoadedPolicy
 
 
 def load_layers_above(
     folders: frozenset[str], cwd: str, known: Mapping[str, object], cache: str, *, cached_only: bool = False
-) -> tuple[Layer, ...]:
+) -> LoadedPolicy:
     """Load the policies above folders, but not those above `cwd`; nearest first for each folder.
 
     `known` are statuses of folders that were just looked up, `cache` is the folder of the disk cache.
@@ -30,7 +30,7 @@ def load_layers_above(
     key = cache, cwd, folders
     recent = recall(key, known)
     if recent is not None:
-        return recent.layers
+        return recent
     search = FolderSearch(cache)
     user_wide = user_wide_file()
     files, has_roots = _find(search, sorted(folders), cwd, user_wide)
@@ -42,7 +42,7 @@ def load_layers_above(
     loaded = msgspec.structs.replace(loaded, layers=tuple(layers))
     others = (user_wide, trust_folder()) if files or has_roots else ()
     remember(key, loaded, (cache, *others, *search.visited))
-    return loaded.layers
+    return loaded
 
 
 def _find(
