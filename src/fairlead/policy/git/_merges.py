@@ -342,6 +342,8 @@ def _print(move: Move) -> Iterator[str]:
         heads = [commit for word in words for commit in move.commits(word)[:1]]
         for first, second in pairwise(heads):
             move.sequence.printed += move.repository.merge_bases(first, second)
+        if move.sequence.commits:  # a merge may have made one of them the ancestor of the other
+            move.sequence.printed += heads
     elif name == "describe":
         options = [word for word in move.command.args if _PLAIN_DESCRIBE.fullmatch(word)]
         tag = move.repository.process.ask("describe", *options, may_fail=True)

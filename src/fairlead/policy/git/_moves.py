@@ -110,6 +110,11 @@ class Move:
         for ignored, paths in self.sequence.added:
             yield from self.repository.untracked(() if ignored else ("--exclude-standard",), paths or _EVERYTHING)
 
+    def just_dropped(self) -> Iterator[str]:
+        """Yield the files that an earlier call took out of the index: they are untracked then."""
+        for tree in self.sequence.index:
+            yield from (change.path for change in self.repository.compared(tree) if change.old is None)
+
     def switch(self, revision: str, *, force: bool = False) -> Iterator[str]:
         """Yield the files that differ in another commit, which is then checked out."""
         targets = self.commits(revision)
@@ -150,6 +155,7 @@ def _checkout(move: Move) -> Iterator[str]:
             yield from move.switch(opts.operands[0], force=force)
         move.sequence.point(created)
         move.sequence.branches.add(created)
+        move.sequence.is_unborn |= opts.has("orphan")
     elif opts.has("pathspec-from-file"):
         yield from _paths(move, opts.operands[:1], _EVERYTHING, opts)
     elif opts.paths:
@@ -235,8 +241,10 @@ def _reset(move: Move) -> Iterator[str]:
     opts = move.parse("", "pathspec-from-file", "hard soft mixed merge keep patch quiet no-refresh intent-to-add")
     revision = opts.operands[0] if opts.operands else "HEAD"
     if opts.has("hard", "merge"):
-        unborn = [] if opts.operands else [move.repository.empty_tree()]  # a branch without a commit has no files
-        for target in move.commits(revision) or unborn:
+        targets = move.commits(revision)
+        if not opts.operands and (move.sequence.is_unborn or not targets):  # a branch without a commit has no files
+            targets = [*targets, move.repository.empty_tree("".join(targets[:1]))]
+        for target in targets:
             yield from move.from_tree(target, deletes=True)
         move.require_known(revision)
         move.sequence.move(move.commits(revision))
@@ -274,12 +282,12 @@ def _stash(move: Move) -> Iterator[str]:
 def _stash_push(move: Move, *, skip: int, has_paths: bool) -> Iterator[str]:
     opts = move.parse("m", "message pathspec-from-file", "include-untracked all keep-index patch staged quiet", skip)
     paths = opts.words if has_paths and not opts.has("pathspec-from-file") else []
-    head = move.trees("HEAD")
-    for tree in head[:1]:
+    for tree in move.trees("HEAD"):
         yield from move.from_tree(tree, paths, deletes=True)
     if opts.has("u", "include-untracked", "a", "all"):
         excluded = () if opts.has("a", "all") else ("--exclude-standard",)
         yield from move.repository.untracked(excluded, paths or _EVERYTHING)
+        yield from move.just_dropped()
 
 
 def _stash_apply(move: Move, word: str) -> Iterator[str]:
@@ -323,6 +331,7 @@ def _clean(move: Move) -> Iterator[str]:
     for path in move.repository.untracked(options, opts.words):
         if not path.endswith("/") and f"{move.repository.root}/{path}".startswith(here):
             yield path
+    yield from move.just_dropped()
     if move.sequence.is_opaque:
         yield from move.repository.index(opts.words)
 

@@ -30,6 +30,8 @@ class Sequence:
         """The commits that may be checked out, as far as they exist now."""
         self.commits = 0
         """The commits that may have been made on top of them."""
+        self.is_unborn = False
+        """Whether a branch without a commit may be checked out."""
         self.changed = False
         """Whether the index may differ from what it is now."""
         self.index: list[str] = []
