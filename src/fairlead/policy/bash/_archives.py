@@ -31,7 +31,7 @@ def _patched(path: str, context: AnalysisContext) -> list[str] | None:
     contents = context.read_file(path)
     if contents is None or contents.data is None:
         return None
-    return patched_files(contents.data.decode("utf-8", "surrogateescape"))
+    return patched_files(contents.data.decode("utf-8", "replace"))
 
 
 def _zip_names(path: str) -> list[str] | None:

@@ -65,6 +65,8 @@ class Collector:
         """The scripts that run one another, with their arguments."""
         self.tracked = False
         """Whether all of them belong to the project: what is not known in them is not reported."""
+        self.script_length = 0
+        """The characters of all shell scripts that were analysed."""
         self.written: list[tuple[str, str | None, bool]] = []
         """Files that the command writes, each with the text, if that is known, and whether it is appended."""
         self.commands: list[SimpleCommand] = []

@@ -42,7 +42,7 @@ class AnalysisContext:
 
     def absolute(self, path: str) -> str:
         """Return a path of the command as an absolute one."""
-        return os.path.normpath(os.path.join(self.cwd, os.path.expanduser(path)))
+        return os.path.normpath(os.path.join(self.cwd, os.path.expanduser(path.replace("\0", ""))))
 
     def read_file(self, path: str, limit: int = MAX_FILE_BYTES) -> FileContents | None:
         """Read a regular file; `None` if there is none."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MAX_SCRIPT_LENGTH: Final = 64 * 1024
 """The longest text that the shell's parser gets."""
+_MAX_ALL_SCRIPTS: Final = 96 * 1024
 _MAX_DEPTH: Final = 4
 _MAX_POSITIONAL: Final = 9
 _MAX_GLOBBED: Final = 12
@@ -181,7 +182,7 @@ class ScriptAnalyser(RedirectAnalyser):
         if contents is None:
             return
         tracked = path == name and context.is_tracked(contents.path)
-        text = None if contents.data is None else contents.data.decode("utf-8", "surrogateescape")
+        text = None if contents.data is None else contents.data.decode("utf-8", "replace")
         yield Script(name, text, tracked)
 
     def _run_script(self, script: Script, run: RunFile, program: str, path: str) -> None:
@@ -218,7 +219,8 @@ class ScriptAnalyser(RedirectAnalyser):
 
     def _shell_script(self, script: Script, args: list[str], *, same_shell: bool) -> None:
         text = PRIVATE.sub("\ufffd", script.text or "")
-        if is_too_long(text):
+        self.collector.script_length += len(text)
+        if is_too_long(text) or self.collector.script_length > _MAX_ALL_SCRIPTS:
             raise TooComplex
         if same_shell and not args:
             self.script(text, same_shell=True)
@@ -263,7 +265,7 @@ class ScriptAnalyser(RedirectAnalyser):
         for path in self._paths(quote(name)) if context is not None else ():
             contents = context.read_file(path) if context is not None else None
             if contents is not None and contents.data is not None:
-                return contents.data.decode("utf-8", "surrogateescape")
+                return contents.data.decode("utf-8", "replace")
         return None
 
     def unpack(self, unpack: Unpack, program: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from stat import S_ISLNK
 from typing import Final, NamedTuple
 
 _MAX_INDEX_BYTES: Final = 16 * 1024 * 1024
@@ -50,7 +51,9 @@ def is_unchanged(path: str, index: GitIndex) -> bool:
     """
     try:
         status, index_status = os.lstat(path), os.stat(index.path)
-        if index_status.st_size > _MAX_INDEX_BYTES or status.st_mtime_ns >= index_status.st_mtime_ns:
+        if S_ISLNK(status.st_mode) or index_status.st_size > _MAX_INDEX_BYTES:
+            return False
+        if status.st_mtime_ns >= index_status.st_mtime_ns:
             return False
         with open(index.path, "rb") as file:
             data = file.read()

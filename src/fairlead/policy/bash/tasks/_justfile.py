@@ -17,6 +17,7 @@ _VARIABLE: Final = re.compile(r"(?:export\s+)?([A-Za-z_][\w-]*)\s*:=\s*(.*)")
 _ALIAS: Final = re.compile(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)")
 _LITERAL: Final = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _INTERPOLATION: Final = re.compile(r"\{\{\s*(.*?)\s*\}\}")
+_MAX_LINE: Final = 2_000
 _SHEBANG: Final = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-S\s+)?)?(?:\S*/)?([A-Za-z]+)")
 
 
@@ -37,7 +38,7 @@ class _Justfile:
                 if current is not None:
                     current.lines.append(line.strip())
             elif line.strip():
-                current = self._line(line.strip())
+                current = self._line(" ".join(line.split())[:_MAX_LINE])
 
     def _line(self, line: str) -> _Recipe | None:
         if match := _ALIAS.match(line):

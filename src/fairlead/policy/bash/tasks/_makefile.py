@@ -53,7 +53,7 @@ class _Makefile:
                 for rule in current:
                     rule.recipe.append(line[1:].replace("\\\0", "\\\n"))
                 continue
-            plain = line.replace("\\\0", " ").strip()
+            plain = " ".join(line.replace("\\\0", " ").split())  # long runs of blanks take the expressions much time
             if plain and not plain.startswith(_SKIPPED):
                 current = self._line(plain, current)
 

@@ -24,8 +24,8 @@ def package_commands(text: str, args: list[str]) -> Iterator[TaskCommand]:
 
 def _scripts(text: str) -> dict[str, Any]:
     try:
-        document = msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
-    except (msgspec.DecodeError, UnicodeError):
+        document = msgspec.json.decode(text)
+    except msgspec.DecodeError:
         return {}
     scripts = document.get("scripts") if isinstance(document, dict) else None
     return scripts if isinstance(scripts, dict) else {}
