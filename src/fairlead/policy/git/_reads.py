@@ -136,7 +136,8 @@ def _log(move: Move) -> Iterator[str]:
     for text in opts.values("L"):
         path = text.rpartition(":")[2]
         yield from (name for name in move.repository.index([path]) if name)
-    if _shows_patch(opts, default=False):
+    whole = [option for option in _PATCH if option != "L"] if opts.has("L") else _PATCH
+    if opts.has(*whole):
         yield from _history(move, opts)
 
 

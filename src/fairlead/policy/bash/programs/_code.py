@@ -68,7 +68,7 @@ _CONCATENATED: Final = re.compile(r"\s*(?:\+|\.|\.\.|~)?\s*")
 _JOINED: Final = re.compile(r"\)?\s*(?:/|,)\s*(?:\w+\(\s*)?|\)\s*\.\s*(?:joinpath|join)\(\s*")
 _FILLED: Final = re.compile(r"\s*%\s*\(?\s*")
 _NO_PATH: Final = re.compile(
-    r"(?!file:)\w+://.*|.*\n.*|[rwaxbt+]{1,3}|utf-?8|ascii|latin-?1|\s*|-|[.]|\d[\d.]*", re.DOTALL
+    r"(?!file:)\w+://.*|.*\n.*|[rwaxbt+]{1,3}|utf-?8|ascii|latin-?1|\s*|-|[.]|\d[\d.]*|\{\}|\[\]", re.DOTALL
 )
 _MAX_PATH_LENGTH: Final = 256
 

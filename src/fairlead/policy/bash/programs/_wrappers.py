@@ -50,6 +50,11 @@ _SUBCOMMANDS: Final = {
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _FROM_PIPE: Final = unknown("(input from a pipe)")
 _XARGS_LONG: Final = "max-args max-procs delimiter arg-file max-lines max-chars process-slot-var"
+_SHELL_SETUP: Final = re.compile(
+    r"\$\((?:ssh-agent(?: -\w)?|(?:direnv|mise|starship|zoxide) \w+ \w+|(?:py|rb|nod)env (?:virtualenv-)?init [\w -]*|"
+    r"fnm env[\w -]*|(?:/[\w/]+/)?brew shellenv|dircolors(?: -b)?|opam env|minikube docker-env)\)"
+)
+"""Commands that print what sets a shell up, and are meant for `eval`."""
 _STARTUP_FILES: Final = frozenset({"--rcfile", "--init-file"})
 _HOME_FILES: Final = ("~/.bashrc", "~/.profile", "~/.bash_profile", "~/.bash_login", "~/.zshrc", "~/.zprofile")
 _SHELLS: Final = ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "su", "runuser")
@@ -157,7 +162,9 @@ def _scheduled(call: ProgramCall) -> Iterator[Effect]:
 
 def _eval(call: ProgramCall) -> Iterator[Effect]:
     words = call.args[1:] if call.args[:1] == ["--"] else call.args
-    yield run_script(" ".join(words), call.program)
+    text = " ".join(words)
+    if not _SHELL_SETUP.fullmatch(plain(text)):
+        yield run_script(text, call.program)
 
 
 def _option_script(call: ProgramCall) -> Iterator[Effect]:
