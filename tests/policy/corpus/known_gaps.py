@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-WAYS: dict[str, str] = {
-    "cp scripts/wipe.sh ~/.bashrc; bash -i < /dev/null": "the files that a shell reads when it starts are not known",
-    "echo 'rm @ROOT@/.env' > ~/.profile; bash -l -c :": "likewise",
-}
+WAYS: dict[str, str] = {}
 """Ways around that pass."""
 
 EVERYDAY: dict[str, str] = {}
