@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._words import plain, quote
+from fairlead.policy.bash._words import is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -223,6 +223,17 @@ def patched_files(text: str) -> list[str]:
     return list(names)
 
 
+def _apply_patch(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of the tool of agents that is also a program: it takes its patch as argument or on stdin."""
+    from fairlead.clients import patch_paths
+
+    texts = [*map(plain, call.args), *([] if call.stdin is None else [call.stdin])]
+    if not texts or any(map(is_unknown, call.args)):
+        yield UnknownEffect(f"{call.program} writes the files that the patch names")
+    for change in (change for text in texts for change in patch_paths(text)):
+        yield Access("delete" if change.mode == "delete" else "write", quote(change.path))
+
+
 ARCHIVES: Final[dict[str, Program]] = {
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
     **dict.fromkeys(_COMPRESSORS, _compress),
@@ -232,4 +243,5 @@ ARCHIVES: Final[dict[str, Program]] = {
     "cpio": _cpio,
     "ar": _ar,
     "patch": _patch,
+    **dict.fromkeys(("apply_patch", "applypatch"), _apply_patch),
 }
