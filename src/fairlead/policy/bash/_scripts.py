@@ -46,8 +46,7 @@ _MAX_SLOW: Final = 2_000
 """The parser takes quadratic time for these: 50 s for 30 000 pipes."""
 PRIVATE: Final = re.compile("[\U00100000-\U0010ffff]")
 """Characters that mark words in the analysis."""
-_SHEBANG: Final = re.compile(r"#!\s*(\S+)(?:[ \t]+(.*))?")
-_VERSION: Final = re.compile(r"[\d.]+$")
+_SHEBANG: Final = r"#!\s*(\S+)(?:[ \t]+(.*))?"
 _PRINTS: Final = frozenset({"cat", "echo", "printf"})
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "source", "."})
 _LANGUAGES: Final = {
@@ -64,9 +63,11 @@ _MAX_ABOVE: Final = 6
 _SAME_SHELL: Final = frozenset({"source", "."})
 _KEEPS_TEXT: Final = frozenset({"chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "chcon", "mkdir"})
 """Programs that change a file, but not its text."""
-_WRITING_LINE: Final = re.compile(
-    r"write|remove|unlink|delete|rename|replace|truncate|open|read|\brm|copy|move|system|exec|run", re.IGNORECASE
+_ACCESSES: Final = (
+    *("write", "remove", "unlink", "delete", "rename", "replace", "truncate", "open", "read", "rm", "copy", "move"),
+    *("system", "exec", "run"),
 )
+"""A line of code that accesses a file has one of these words in it."""
 
 
 def is_too_long(text: str) -> bool:
@@ -247,7 +248,8 @@ class ScriptAnalyser(RedirectAnalyser):
     def _code_file(self, text: str, language: str, run: RunFile, *, tracked: bool) -> None:
         """Analyse a script in another language by the names in it; nobody could answer for all that is not known."""
         if tracked and language not in _OWN_SYNTAX:
-            text = "\n".join(line for line in text.splitlines() if _WRITING_LINE.search(line))
+            lines = text.splitlines()
+            text = "\n".join(line for line in lines if any(word in line.lower() for word in _ACCESSES))
         self.apply_effects(_known(text, language, run.args), language)
 
     def _tasks(self, text: str, language: str, run: RunFile) -> None:
@@ -368,13 +370,13 @@ def _language(path: str, text: str) -> str | None:
     """Return the interpreter of a script that is run by its name; `None` for a program that is not a script."""
     if "\0" in text[:1024]:
         return None
-    match = _SHEBANG.match(text)
+    match = re.match(_SHEBANG, text)
     if match is None:
         return _LANGUAGES.get(path.rpartition("/")[2].rpartition(".")[2], "sh")
     words = [match[1], *(match[2] or "").split()]
     if basename(words[0]) == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word] or ["sh"]
-    program = _VERSION.sub("", basename(words[0]))
+    program = basename(words[0]).rstrip("0123456789.")
     if program == "node" or program in {"deno", "bun", "tsx", "ts-node"}:
         return "node"
     return "sh" if program in _SHELLS else program
