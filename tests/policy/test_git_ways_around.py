@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from policy.cases import for_each
-from policy.git_repository import check, commit, git, make_repository, verdict, write
+from policy.git_repository import check, commit, git, make_guards, make_repository, verdict, write
+
+from fairlead.events import PreToolUse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -319,3 +321,19 @@ def test_a_change_in_a_worktree_is_judged_there(tmp_path: Path) -> None:
     assert verdict(check(project, "git checkout other -- config.lock", cwd="inside")) == "block"
     assert verdict(check(project, "git -C inside reset --hard other")) == "block"
     assert verdict(check(project, "git checkout -- .", cwd="inside")) == "pass"
+
+
+@for_each("name", [".git/hooks/pre-commit", ".git/config", "sub/.git/hooks/post-checkout", ".git/modules/a/config"])
+def test_a_file_tool_that_writes_what_git_runs_leads_to_a_question(project: Path, name: str) -> None:
+    tool_input = {"file_path": str(project / name), "content": "x"}
+    event = PreToolUse(session_id="s", tool_name="Write", tool_input=tool_input, cwd=str(project))
+    output = make_guards(project).check(event).output
+    assert verdict(output) == "ask"
+    assert "in later commands" in (output.reason or "")
+
+
+def test_git_s_other_files_are_no_matter_of_it(project: Path) -> None:
+    for name in (".git/COMMIT_EDITMSG", ".git/info/exclude", "hooks/pre-commit", ".gitignore", ".gitattributes"):
+        tool_input = {"file_path": str(project / name), "content": "x"}
+        event = PreToolUse(session_id="s", tool_name="Write", tool_input=tool_input, cwd=str(project))
+        assert verdict(make_guards(project).check(event).output) == "pass", name
