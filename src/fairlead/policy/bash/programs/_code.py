@@ -96,10 +96,14 @@ _EXTRACTS: Final = re.compile(
     rf"\.extractall\(\s*(?:path\s*=\s*)?(?:{_STRING})?|\bunpack_archive\([^,()]+(?:,\s*(?:extract_dir\s*=\s*)?{_STRING})?"
 )
 _SEARCHES: Final = re.compile(rf"\b(?:glob|iglob|rglob|globSync|Dir\.glob|Dir\[)\s*\(?\s*{_STRING}")
-_WALKS: Final = re.compile(
-    rf"\b(?:listdir|walk|scandir|readdir(?:Sync)?|iterdir|entries|children)\s*\(\s*(?:{_STRING})?|"
-    rf"\bopendir\s*\(?\s*(?:my\s)?\s*\$?\w+\s*,\s*{_STRING}"
+_WALKS: Final = (
+    re.compile(
+        r"(?:\bos\.(?:listdir|walk|scandir)|(?<![.\w])(?:listdir|walk|scandir)|\breaddir(?:Sync)?|\bopendir|"
+        rf"\bDir\.(?:entries|children|each_child|foreach))\b\s*\(?\s*(?:(?:my\s+)?\$?\w+\s*,\s*)?(?:{_STRING}|([A-Za-z_]\w*)|\))"
+    ),
+    re.compile(rf"(?:\bPath\(\s*(?:{_STRING})?\s*\)|([A-Za-z_]\w*))\.iterdir\("),
 )
+"""Calls that list a folder, which a literal or a variable names."""
 _ENDINGS: Final = re.compile(
     r"""\bends_?[wW]ith\??\(\s*\(?\s*((?:'[^'\n]*'|"[^"\n]*")(?:\s*,\s*(?:'[^'\n]*'|"[^"\n]*"))*)|"""
     r"""\.suffix\s*==\s*('[^'\n]*'|"[^"\n]*")"""
@@ -202,9 +206,16 @@ def _found(code: str, *, writes: bool) -> Iterator[Effect]:
         root = re.split(r"[*?\[]", folder)[0].rstrip("/") or "."
         yield Access(mode, f"{MAYBE}{quote(root)}/{DEEP}{name or '*'}")
     endings = [f"*{ending}" for groups in _ENDINGS.findall(code) for ending in _quoted("".join(groups))] or ["*"]
-    for match in _WALKS.finditer(code):
-        root = _first(match.groups()).rstrip("/") or "."
+    for match in [match for pattern in _WALKS for match in pattern.finditer(code)]:
+        *literal, name = match.groups()
+        root = (_assigned(code, name) if name else _first(literal)).rstrip("/") or "."
         yield from (Access(mode, f"{MAYBE}{quote(root)}/{DEEP}{ending}") for ending in endings)
+
+
+def _assigned(code: str, name: str) -> str:
+    """Return the literal that a variable is assigned first; the current folder if there is none."""
+    match = re.search(rf"(?<![\w.]){name}\s*=\s*(?:\w+\.)?(?:Path\(\s*)?{_STRING}", code)
+    return _first(match.groups()) if match else "."
 
 
 def _quoted(source: str) -> list[str]:
