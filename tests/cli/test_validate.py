@@ -283,6 +283,22 @@ def test_each_pattern_is_counted_and_one_that_matches_nothing_gets_advice(
     ]
 
 
+def test_of_several_files_each_pattern_is_listed_with_its_file(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: [.env]}\n")
+    (home / "config.yaml").write_text("preToolUse: {uneditableFiles: [.env]}\n")
+    (project / ".env").touch()
+
+    assert run("validate") == 0
+
+    line = "preToolUse.uneditableFiles[0]  .env: 1 file now"
+    assert capsys.readouterr().out.splitlines()[3:] == [
+        f"  {project}/.fairlead.yaml: {line}",
+        f"  {home}/config.yaml: {line}",
+    ]
+
+
 def test_a_count_of_too_many_files_is_not_complete(project: Path) -> None:
     (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: [.env]}\n")
     layers = find_layers(str(project))

@@ -169,8 +169,10 @@ def to_text(result: Result) -> Iterator[str]:
         yield f"{checked.file}: valid: {amount}"
     if result.guards:
         yield f"in force beside the rules: {', '.join(result.guards)}"
+    several = len({pattern.policy for pattern in result.patterns}) > 1
     for pattern in result.patterns[:_MAX_PATTERNS]:
-        yield f"  {pattern.setting}  {pattern.pattern}: {describe_count(pattern)}"
+        where = f"{pattern.policy}: " if several else ""
+        yield f"  {where}{pattern.setting}  {pattern.pattern}: {describe_count(pattern)}"
     if len(result.patterns) > _MAX_PATTERNS:
         yield f"  and {len(result.patterns) - _MAX_PATTERNS} more patterns, see --json"
 
