@@ -119,11 +119,12 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a command line starts the program: by its name, or as a script of its package."""
         if any(word.rpartition("/")[2] in self.names for word in words[:1]):
             return True
-        return any(f"/{package}/" in f"/{_without_version(word)}/" for package in self.packages for word in words[:3])
+        return any(f"/{package}/" in f"/{_without_version(word)}/" for package in self.packages for word in words[:4])
 
 
 def _without_version(package: str) -> str:
     """Return a package's name, or a path, without a version: `@scope/name` of `@scope/name@1.2`."""
+    package = package.removeprefix("npm:")
     return package[:1] + package[1:].partition("@")[0] if package[:1] == "@" else package
 
 

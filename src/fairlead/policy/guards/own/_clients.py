@@ -36,6 +36,7 @@ _RUNNERS = frozenset(
 )
 """Programs whose commands are analysed, and have the variables that the program is given."""
 _OTHER_USERS = frozenset({"sudo", "doas", "su", "runuser", "chroot"})
+_COPIERS = frozenset({"cp", "mv", "ln", "install", "which", "command", "type", "rsync"})
 _ASSIGNMENT = r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?="
 _NO_AGENT = frozenset(
     {"login", "logout", "mcp", "help", "version", "update", "upgrade", "config", "auth", "completion"}
@@ -63,6 +64,18 @@ def judge_client(
             client, environ
         ):
             yield Finding(f"starting {client.title} in a folder where no hooks are installed", is_certain=False)
+
+
+def judge_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -> Iterator[Finding]:
+    """Judge a client's program under another name: it is copied or looked up, and its options are given."""
+    for client in clients:
+        program = client.program
+        copied = any(
+            one.program in _COPIERS and any(basename(word) in program.names for word in one.words[1:])
+            for one in commands
+        )
+        if copied and any("/" in one.words[0] and _takes_hooks_off(client, one.words) for one in commands):
+            yield Finding(f"starting a copy of {client.title} without Fairlead's hooks", is_certain=False)
 
 
 def _has_user_hooks(client: Client, environ: Mapping[str, str]) -> bool:

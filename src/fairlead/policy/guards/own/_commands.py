@@ -18,10 +18,21 @@ from fairlead.policy.guards.own._clients import (
     client_variables,
     is_ours,
     judge_client,
+    judge_copies,
     judge_other_agent,
     variables_of,
 )
-from fairlead.policy.guards.own._findings import TEXT_PROGRAMS, Finding, basename, is_any, operands, refusal
+from fairlead.policy.guards.own._environment import environment_prefixes
+from fairlead.policy.guards.own._findings import (
+    TEXT_PROGRAMS,
+    Finding,
+    basename,
+    is_any,
+    is_open,
+    operands,
+    option_values,
+    refusal,
+)
 from fairlead.policy.guards.own._packages import PACKAGE_MANAGERS, judge_packages
 from fairlead.policy.guards.own._processes import FINDERS, PROCESSES, sets_variables
 from fairlead.policy.guards.own._startup import is_startup_file
@@ -60,7 +71,7 @@ _SWITCH_OFF = (
     r"|/v1/events/SessionStart"
 )
 _CODE = (
-    r"(?i)fairlead[\s\S]{0,400}?\b(?:uninstall|untrust|trust|stop|kill|terminate|unlink|rmtree|main)\b|"
+    r"(?i)fairlead[\s\S]{0,400}?(?:uninstall|\b(?:untrust|trust|stop|kill|terminate|unlink|rmtree|main)\b)|"
     r"(?:kill|uninstall|rmtree|unlink)[\s\S]{0,200}?fairlead"
 )
 _REMOVES = r"(?i)rmtree|rename|replace|move|remove|unlink|rmdir|rmSync|rm_r|FileUtils|\brm\b|delete"
@@ -87,7 +98,7 @@ class OwnCommands:
         """Returns whether a folder, with the agent's working directory, contains files that no agent may change."""
         self._clients = tuple(known_clients())
         programs = {*PROCESSES, *FINDERS, *PACKAGE_MANAGERS, *OTHER_AGENTS, *map(_program_name, OTHER_AGENT_PACKAGES)}
-        marks = {*_MARKS}
+        marks = {*_MARKS, *environment_prefixes()}
         for client in self._clients:
             program = client.program
             marks.update(program.names, program.sdk_packages, program.off_switches, program.variables_without_hooks)
@@ -126,6 +137,8 @@ class OwnCommands:
             yield from _judge_process(words, lower, programs)
             yield from judge_client(one, analysis, self._clients, self._environ)
             yield from judge_other_agent(words)
+            yield from _judge_folder(words, cwd)
+        yield from judge_copies(simple, self._clients)
         yield from self._judge_variables(simple, analysis.assigned)
         yield from _judge_text(commands, programs, f"{text}\n{command}")
         if any(re.fullmatch(_INTERPRETERS, program) for program in programs):
@@ -252,6 +265,14 @@ def _inline_code(commands: Sequence[Sequence[str]], command: str) -> str:
     return "\n".join([*code, command] if "<<" in command else code)
 
 
+def _judge_folder(words: Sequence[str], cwd: str) -> Iterator[Finding]:
+    """Judge programs that change files in a folder that an option names."""
+    if basename(words[0]) in {"git", "patch"} and any(
+        _in_environment(path, cwd) for path in option_values(words[1:], "-C", "-d", "--directory") if not is_open(path)
+    ):
+        yield Finding("changing files in the environment that Fairlead runs from")
+
+
 def _program_name(word: str) -> str:
     """Return the name of a program without its folder and its version: `pip` for `/usr/bin/pip3.11`."""
     return basename(word).partition("@")[0].rstrip("0123456789.")
@@ -260,9 +281,10 @@ def _program_name(word: str) -> str:
 def _in_environment(path: str, cwd: str) -> bool:
     """Return whether a path is in the environment that Fairlead runs from. A program there may be a symbolic link."""
     full = os.path.join(cwd, os.path.expanduser(path))
-    places = {f"{os.path.realpath(full)}/", f"{os.path.realpath(os.path.dirname(full))}/"}
-    own = (f"{sys.prefix}/", f"{os.path.realpath(sys.prefix)}/")
-    return any(place.startswith(own) for place in places)
+    folder = os.path.realpath(os.path.dirname(full))
+    places = (f"{os.path.realpath(full)}/", f"{folder}/")
+    beside = os.path.realpath(os.path.dirname(sys.executable))
+    return folder == beside or any(place.startswith(environment_prefixes()) for place in places)
 
 
 def _shortened(text: str) -> str:

@@ -34,6 +34,13 @@ def _is_below(path: str, others: Iterable[str]) -> bool:
 
 
 @cache
+def environment_prefixes() -> tuple[str, ...]:
+    """Return how paths in the environment begin: all of a virtual environment, else the folders of libraries."""
+    paths = {*environment_paths(), *([sys.prefix] if sys.prefix != sys.base_prefix else [])}
+    return tuple(f"{name}/" for path in paths for name in {path, os.path.realpath(path)})
+
+
+@cache
 def library_prefixes() -> tuple[str, ...]:
     """Return how the paths of the interpreter's shared library begin."""
     prefixes = {sys.base_prefix, os.path.realpath(sys.base_prefix)}

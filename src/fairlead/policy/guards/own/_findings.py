@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_OPEN = re.compile(r"[$`]|\(input from a pipe\)")
+_OPEN = re.compile(r"\$[\w({@*#?!$-]|`|\(input from a pipe\)")
 """In a word of a simple command: a part of it is only known when it runs."""
 _REQUIREMENT = re.compile(r"[\[=<>~!@; ]")
 

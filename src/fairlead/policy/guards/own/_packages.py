@@ -21,10 +21,12 @@ _NAME = "fairlead"
 _REPLACE = "removing or replacing Fairlead, or a package that it needs"
 _PIP = re.compile(r"pip[\d.]*|easy_install[\d.]*")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_REMOVES = frozenset({"uninstall", "remove", "rm", "purge", "autoremove", "delete", "unlink", "zap"})
+_REMOVES = frozenset({"stop", "kill", "uninstall", "remove", "rm", "purge", "autoremove", "delete", "unlink", "zap"})
 _ADDS = frozenset({"install", "reinstall", "add", "upgrade", "update", "sync", "download", "inject", "upgrade-shared"})
 _EVERY = frozenset({"uninstall-all", "reinstall-all", "upgrade-all"})
-_TOOL_MANAGERS = frozenset({"pipx", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk", "zypper", "port", "snap"})
+_TOOL_MANAGERS = frozenset(
+    {"pipx", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk", "zypper", "port", "snap", "nix", "guix"}
+)
 _ENVIRONMENT_MANAGERS = frozenset({"conda", "mamba", "micromamba", "poetry", "pdm", "rye", "hatch", "pixi", "pipenv"})
 PACKAGE_MANAGERS = (
     _TOOL_MANAGERS
@@ -35,7 +37,8 @@ PACKAGE_MANAGERS = (
 _PREFIXED = frozenset({("uv", "pip"), ("conda", "env"), ("mamba", "env"), ("micromamba", "env")})
 """Managers with a word before the verb."""
 _VERSION_MANAGERS = frozenset({"pyenv", "asdf", "mise", "rtx"})
-_HARMLESS = frozenset({"run", "list", "show", "search", "info", "dir", "--version", "--help", "-h", "--dry-run"})
+_HARMLESS = frozenset({"run", "list", "show", "search", "info", "dir"})
+_SHOWS = frozenset({"--version", "--help", "-h", "--dry-run"})
 _INTO = ("--target", "-t", "--prefix", "--root", "--python", "-p", "--user-base", "--path")
 _MODULES = {
     **{name: name for name in ("pip", "venv", "uv", "pipx", "conda", "poetry", "pdm", "hatch", "pipenv")},
@@ -93,9 +96,12 @@ def _module(args: Sequence[str]) -> tuple[int, str] | None:
 
 def _judge_tool(verbs: Sequence[str], args: Sequence[str]) -> Iterator[Finding]:
     """Judge a manager that has one environment for each tool."""
+    verbs = verbs[1:] if verbs[:1] in (["services"], ["profile"]) else verbs
     verb, names = (verbs[0] if verbs else ""), verbs[1:]
-    if verb in _HARMLESS or "--dry-run" in args:
+    if verb in _HARMLESS or not _SHOWS.isdisjoint(args):
         return
+    if any(arg.startswith(("-R", "-U")) for arg in args):  # pacman
+        verb, names = "remove", verbs
     if verb in _REMOVES and any(map(_PYTHON.fullmatch, (name.replace("@", "") for name in names))):
         yield Finding("removing the Python that Fairlead may run with", is_certain=False)
     changes = verb in _REMOVES or verb in _ADDS or verb == "runpip"

@@ -65,11 +65,18 @@ def _killall(args: Sequence[str], text: str) -> Iterator[Finding]:
     names = list(_without_values(args, "-u", "-s", "-o", "-y", "-n", "--user", "--signal"))
     if not names and {"-u", "--user"} & set(args):
         yield Finding(_END_ANY)
+    by_pattern = bool({"-r", "--regexp"} & set(args))
+    programs = {_process_name(), basename(os.path.realpath(sys.executable))}
     for name in names:
         if _NAME in name.lower() or (is_open(name) and _NAME in text):
             yield Finding(_END_DAEMON)
-        elif basename(name) in {_process_name(), basename(os.path.realpath(sys.executable))}:
+        elif basename(name) in programs or (by_pattern and _matches(name, ())):
             yield Finding(_END_ANY, is_certain=False)
+
+
+def _supervised(args: Sequence[str], text: str) -> Iterator[Finding]:
+    if _NAME in text and any(_NAME in arg for arg in args) and any(arg.startswith("-") for arg in args):
+        yield Finding(_STOP_SERVICE)
 
 
 def _service(args: Sequence[str], text: str) -> Iterator[Finding]:
@@ -97,6 +104,7 @@ PROCESSES: dict[str, Judge] = {
     "pkill": _pkill,
     "killall": _killall,
     "skill": _killall,
+    **dict.fromkeys(("s6-svc", "s6-rc", "svc"), _supervised),
     "killall5": lambda _, __: iter([Finding(_END_ANY)]),
     **dict.fromkeys(("systemctl", "launchctl", "loginctl", "service", "rc-service", "sv", "supervisorctl"), _service),
 }
