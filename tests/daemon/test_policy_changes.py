@@ -64,7 +64,7 @@ def test_a_policy_that_comes_holds_at_once(home: DaemonHome) -> None:
         assert edit(home, "kept.txt").exit_code == 2
 
 
-def test_a_nearer_policy_takes_the_place_of_one_above(home: DaemonHome) -> None:
+def test_a_nearer_policy_applies_beside_the_one_above(home: DaemonHome) -> None:
     with home.daemon():
         home.policy(KEPT)
         (home.project / "sub").mkdir()
@@ -77,6 +77,7 @@ def test_a_nearer_policy_takes_the_place_of_one_above(home: DaemonHome) -> None:
         (home.project / "sub/.fairlead.yaml").write_text("preToolUse: {uneditableFiles: [own.txt]}\n")
 
         assert home.hook("PreToolUse", nearer).exit_code == 2
+        assert home.hook("PreToolUse", nearer.replace(b"x/own.txt", b"x/kept.txt")).exit_code == 2
 
 
 def test_the_same_holds_for_a_daemon_that_comes_after_the_policy_broke(home: DaemonHome) -> None:
