@@ -141,6 +141,8 @@ class Repository:
 
     def resolve(self, revisions: Sequence[str], kind: str = "commit") -> list[str | None]:
         """Return the id of each revision; `None` if there is none."""
+        # What follows `:/` is the message of a commit, to the end.
+        revisions = [self._look_up([name])[0][0] if name.startswith(":/") else name for name in revisions]
         # Without a third parent, git 2.39 reads `stash@{0}^3^{commit}` as a date in the reflog: the stash itself.
         found = self._look_up(
             [name if "@{" in name and kind == "commit" else f"{name}^{{{kind}}}" for name in revisions]

@@ -36,6 +36,10 @@ _CHOOSES_REPOSITORY: Final = {
     "--index-file": "GIT_INDEX_FILE",
 }
 """Options that choose the repository, and their variables; the last has a variable only."""
+_PATHSPECS: Final = {
+    f"--{kind}-pathspecs": f"GIT_{kind.upper()}_PATHSPECS" for kind in ("literal", "glob", "noglob", "icase")
+}
+"""Options that change what a pathspec means, and their variables."""
 _MAX_ALIASES: Final = 4
 
 
@@ -60,6 +64,8 @@ def _with_options(call: ProgramCall) -> Iterator[Effect]:
             folder = value if folder is None or value.startswith(("/", "~")) else f"{folder}/{value}"
         elif option in _CHOOSES_REPOSITORY:
             chosen.append(f"{_CHOOSES_REPOSITORY[option]}={value}")
+        elif option in _PATHSPECS:
+            chosen.append(f"{_PATHSPECS[option]}=1")
         else:
             yield from _global_option(option, value, aliases)
     if len(args) < len(call.args):
@@ -111,10 +117,11 @@ def split_words(text: str) -> Words:
 
 
 def _chosen_by_variables(call: ProgramCall) -> Iterator[str]:
-    """Yield the options for the variables that choose a repository."""
+    """Yield the options for the variables that choose a repository, or change what a pathspec means."""
     for option, name in _CHOOSES_REPOSITORY.items():
         values = call.variables.get(name, ())
         yield from (f"{option}={value}" for value in ((unknown(f"${name}"),) if values is None else values))
+    yield from (option for option, name in _PATHSPECS.items() if name in call.variables)
 
 
 def _command(call: ProgramCall, args: Words, options: tuple[str, ...]) -> Iterator[Effect]:

@@ -87,7 +87,7 @@ def variable_effects(variables: Mapping[str, tuple[str, ...] | None]) -> Iterato
             yield UnknownEffect(f"what git runs or works on with {name}")
     for name, values in variables.items():
         if name.startswith("GIT_TRACE"):
-            yield from (Access("write", value) for value in values or () if value.startswith("/"))
+            yield from (Access("write", value) for value in values or () if "/" in value)
         elif name.startswith("GIT_CONFIG_KEY_"):
             yield from _numbered_setting(variables, name)
 
