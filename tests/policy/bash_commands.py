@@ -254,6 +254,9 @@ CHANGE_THE_FILE = [
     "ls() { rm $1; }; ls .env",
     "f() { shift; rm $1; }; f x .env",
     "alias x=rm; x .env",
+    "alias x='cd . && rm'; x .env",
+    "alias ls='rm .env;'; ls",
+    "ltrace -o .env ls",
     "printf '%s\\n' .env | xargs rm",
     "find . -type f -exec sed -i s/a/b/ {} +",
 ]

@@ -113,7 +113,7 @@ class BuiltinAnalyser(Expander):
     def _define_aliases(self, args: list[str]) -> None:
         for name, equals, value in (arg.partition("=") for arg in args):
             if equals and value:
-                self.scope.aliases[plain(name)] = [quote(part) for part in plain(value).split()]
+                self.scope.aliases[plain(name)] = plain(value)
 
     def _shift(self) -> None:
         """Apply `shift`: each argument may be any of them."""

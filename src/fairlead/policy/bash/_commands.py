@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from shlex import quote as shell_quote
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
@@ -11,7 +12,7 @@ from fairlead.policy.bash._builtins import BUILTINS, NO_INPUT, BuiltinAnalyser, 
 from fairlead.policy.bash._collector import change_folder
 from fairlead.policy.bash._expansion import WORDS, Scope
 from fairlead.policy.bash._types import SimpleCommand
-from fairlead.policy.bash._words import is_glob, is_unknown, plain
+from fairlead.policy.bash._words import is_glob, is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -42,6 +43,7 @@ _SAME_SHELL: Final = {"eval", "trap"}
 _SYSTEM_FOLDERS: Final = ("/bin/", "/usr/", "/sbin/", "/opt/", "/nix/", "/snap/", "/Library/")
 _RUN_INPUT: Final = frozenset({"git", "xargs", "parallel", "ed", "ex", "psql", "mysql", "gdb", "tclsh"})
 """Programs whose input says what they do."""
+_SIMPLE_ALIAS: Final = dict.fromkeys(map(ord, ";|&<>$`'\"()\n"), "")
 _MAX_RUN_DEPTH: Final = 12
 REDIRECTS: Final = {"file_redirect", "heredoc_redirect", "herestring_redirect"}
 
@@ -186,9 +188,12 @@ class CommandAnalyser(BuiltinAnalyser):
 
     def _alias(self, name: str, args: list[str], stdin: Input) -> None:
         """Run what an alias stands for, once: it may be the program of the same name."""
-        words = self.scope.aliases.pop(name)
-        self.call([*words, *args], stdin)
-        self.scope.aliases[name] = words
+        text = self.scope.aliases.pop(name)
+        if text.translate(_SIMPLE_ALIAS) == text:
+            self.call([*map(quote, text.split()), *args], stdin)
+        else:
+            self.script(" ".join([text, *(shell_quote(plain(arg)) for arg in args)]), same_shell=True)
+        self.scope.aliases[name] = text
 
     def _run_program_file(self, program: str, args: list[str]) -> None:
         """Analyse a program that is named by its path: it may be a script."""

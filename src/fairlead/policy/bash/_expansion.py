@@ -79,7 +79,7 @@ class Scope:
         """The values that each may have; `None` if they are only known when the command runs."""
         self.functions: dict[str, Function] = {}
         """The functions that the command defines."""
-        self.aliases: dict[str, list[str]] = {}
+        self.aliases: dict[str, str] = {}
         self.exported: dict[str, str] = {}
         """The variables that programs receive."""
         self.entered: str | None = None

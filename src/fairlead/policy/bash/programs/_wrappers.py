@@ -45,7 +45,7 @@ _PREFIX_LONG: Final = "user group host prompt chdir kill-after signal adjustment
 _SUBCOMMANDS: Final = {
     "uv": {"run"}, "poetry": {"run"}, "pdm": {"run"}, "pipenv": {"run"}, "hatch": {"run"}, "conda": {"run"},
     "npm": {"exec", "x"}, "pnpm": {"exec", "dlx"}, "yarn": {"exec", "dlx"}, "bundle": {"exec"}, "mise": {"exec", "x"},
-    "pixi": {"run"}, "rye": {"run"},
+    "pixi": {"run"}, "rye": {"run"}, "pipx": {"run"},
 }  # fmt: skip
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _FROM_PIPE: Final = unknown("(input from a pipe)")
@@ -67,7 +67,7 @@ def _prefix(call: ProgramCall) -> Iterator[Effect]:
         return
     words = words[skipped:]
     variables, words = _assignments(words)
-    yield from accesses("write", opts.values("o", "output") if call.program in {"time", "strace"} else ())
+    yield from accesses("write", opts.values("o", "output") if call.program in {"time", "strace", "ltrace"} else ())
     if words:
         folder = next(iter(opts.values("D", "chdir")), None) if call.program == "sudo" else None
         yield RunCommand(words, folder, variables)
