@@ -66,6 +66,10 @@ class Shown:
         assert run("explain", args) == 0
         return self._capsys.readouterr().out.partition("/.fairlead.yaml\n\n")[2]
 
+    def whole(self, *args: str) -> str:
+        assert run("explain", args) == 0
+        return self._capsys.readouterr().out
+
     def error(self, text: str) -> str:
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         return error_of(self._capsys, "explain")
@@ -170,7 +174,7 @@ def test_a_doubt_is_among_the_rules(project: Path, shown: Shown, setting: str, l
     (project / ".fairlead.yaml").write_text(f"preToolUse: {{bash: {{unparsable: {setting}}}}}\n")
     told = shown("", "--command", "$X")
     look = f"  matched   preToolUse.bash.unparsable  {setting}: which program runs is only known when it runs: $X\n"
-    assert told.startswith(f"rules evaluated, in order\n{look}\n")
+    assert told.startswith(f"the rule that decides\n{look}\n")
     assert f"\n  {label}: This command cannot be checked against the policy" in told
 
 
@@ -182,7 +186,7 @@ def test_the_file_that_sets_it_is_in_the_json(project: Path, shown: Shown) -> No
 def test_a_look_that_missed_names_what_was_looked_at(project: Path, shown: Shown) -> None:
     rule = "{tool: Bash, commandPattern: 'git push*', action: block}"
     (project / ".fairlead.yaml").write_text(f"preToolUse: {{toolUsageValidation: [{rule}]}}\n")
-    assert shown("", "--command", "git fetch; git push").startswith(
+    assert shown("", "--all", "--command", "git fetch; git push").startswith(
         "rules evaluated, in order\n"
         "  no match  preToolUse.toolUsageValidation[0]  git push*: block rule, the pattern does not match: git fetch\n"
         "  matched   preToolUse.toolUsageValidation[0]  git push*: 'git push' matches\n"
@@ -192,12 +196,64 @@ def test_a_look_that_missed_names_what_was_looked_at(project: Path, shown: Shown
 def test_of_two_reasons_the_one_that_names_the_file_is_told(project: Path, shown: Shown) -> None:
     """A new file at the root, which has a rule of its own."""
     (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: ['*.lock', .env]}\n")
-    assert shown("", "--file", ".env").startswith(
+    assert shown("", "--all", "--file", ".env").startswith(
         "rules evaluated, in order\n"
         "  no match  preToolUse.protectOwnFiles  true: it is not one of these files: .env\n"
         "  no match  preToolUse.uneditableFiles[0]  *.lock: the pattern does not match: .env\n"
         f"  matched   preToolUse.uneditableFiles[1]  .env: {project}/.env matches\n"
     )
+
+
+def test_only_the_rule_that_decides_is_shown(project: Path, shown: Shown) -> None:
+    (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: ['*.lock', .env]}\n")
+    assert shown("", "--file", ".env") == (
+        "the rule that decides\n"
+        f"  matched   preToolUse.uneditableFiles[1]  .env: {project}/.env matches\n"
+        "\n"
+        "verdict: block (exit code 2)\n"
+        "  the agent is told: Blocked Write operation: file matches preToolUse.uneditableFiles pattern '.env'. "
+        "File: .env\n"
+    )
+
+
+def test_no_objection_names_what_it_rests_on(project: Path, shown: Shown) -> None:
+    (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: [.env], preventRootAdditions: false}\n")
+    assert "verdict: no objection (exit code 0), 2 rules evaluated without a match (--all lists them)\n" in shown(
+        "", "--file", "src/a.py"
+    )
+
+
+# -- what the call does --------------------------------------------------------------------------------
+
+
+def effects(shown: Shown, *args: str) -> list[str]:
+    part = shown.whole(*args).partition("what the call does\n")[2].partition("\n\n")[0]
+    return [line.removeprefix("  ") for line in part.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("command", "lines"),
+    [
+        ("cat a > b", ["writes: b", "reads: a"]),
+        ("mv a b", ["writes: b", "removes: a"]),
+        ("rm -rf build", ["removes: build, and what is below"]),
+        ("cd build && rm x", ["removes: build/x"]),
+        ("bash run.sh", ["writes: out.txt", "reads: run.sh", "runs scripts, which were read: run.sh"]),
+        ("frobnicate x", ["runs programs that are not known: frobnicate"]),
+        ("true", ["nothing to a file, as far as the guards can tell"]),
+        ("$X y", ["is not certain: which program runs is only known when it runs: $X"]),
+        ("git checkout main", ["runs git, judged by the repository: git checkout main"]),
+    ],
+)
+def test_it_begins_with_what_the_call_does(project: Path, shown: Shown, command: str, lines: list[str]) -> None:
+    (project / "build").mkdir()
+    (project / "run.sh").write_text("echo x > out.txt\n")
+    assert effects(shown, "--command", command) == lines
+
+
+def test_what_file_tools_do_is_said_too(shown: Shown) -> None:
+    assert effects(shown, "--tool", "Read", "--file", "a") == ["reads: a"]
+    assert effects(shown, "--file", "a") == ["writes: a"]
 
 
 # -- what a payload leaves out -------------------------------------------------------------------------
@@ -264,7 +320,7 @@ def test_nothing_to_explain_is_told_with_what_to_do(shown: Shown, stdin: str) ->
 
 
 def test_a_tool_that_needs_no_file_is_explained(shown: Shown) -> None:
-    assert shown("", "--tool", "WebFetch") == "verdict: no objection (exit code 0)\n"
+    assert shown("", "--tool", "WebFetch") == "verdict: no objection (exit code 0), no rule is about it\n"
 
 
 def test_what_is_checked_after_a_call_is_named(shown: Shown, project: Path) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from fairlead.cli.main import main
+from fairlead.events import PreToolUse
+from fairlead.policy import Guards, Layer
 from fairlead.policy.config._conclaude import is_narrower
 from fairlead.policy.config._reader import read_policy
 from fairlead.policy.config._schema import SCHEMA_FILE, policy_schema
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 GUIDE = Path(__file__).parents[2] / "docs/howto/policy.md"
 SCHEMA = Path(SCHEMA_FILE).as_uri()
-NEXT = "  fairlead validate\n  fairlead explain --tool Bash --command 'rm -rf build'\n"
+NEXT = "  fairlead validate\n  fairlead explain --tool Bash --command 'rm -rf build'\n  fairlead hooks install\n"
 
 
 class Said(NamedTuple):
@@ -343,6 +345,58 @@ def test_another_folder_may_be_named(folder: Path, init: Callable[..., Said]) ->
         f"next, in sub:\n{NEXT}",
         "",
     )
+
+
+def test_secrets_lock_files_and_ci_become_rules_on_files(folder: Path, init: Callable[..., Said]) -> None:
+    for name in (
+        ".env",
+        ".env.example",
+        "api/server.pem",
+        "yarn.lock",
+        ".github/workflows/test.yml",
+        "node_modules/x.key",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+    assert init().out == (
+        "wrote .fairlead.yaml: guards, 4 rules on files, and 0 checks before the agent may stop\n"
+        "  .env*                neither read nor edited; there is .env\n"
+        "  *.pem                neither read nor edited; there is api/server.pem\n"
+        "  yarn.lock            a warning if it is edited; there is yarn.lock\n"
+        "  /.github/workflows/  not edited; there is .github/workflows/\n"
+        f"next:\n{NEXT}"
+    )
+    text = (folder / ".fairlead.yaml").read_text()
+    layer = Layer(str(folder / ".fairlead.yaml"), str(folder), read_policy(text, ""))
+    verdicts = {
+        (tool, name): Guards((layer,)).check(
+            PreToolUse(session_id="s", cwd=str(folder), tool_name=tool, tool_input={"file_path": name})
+        )
+        for tool in ("Read", "Edit")
+        for name in (".env", ".env.example", "api/server.pem", "yarn.lock", ".github/workflows/test.yml")
+    }
+    blocked = [call for call, verdict in verdicts.items() if verdict.output.blocked]
+    assert blocked == [
+        ("Read", ".env"),
+        ("Read", "api/server.pem"),
+        ("Edit", ".env"),
+        ("Edit", "api/server.pem"),
+        ("Edit", ".github/workflows/test.yml"),
+    ]
+    assert verdicts["Edit", "yarn.lock"].output.system_message is not None
+    read_policy(uncommented(text), "")
+
+
+def test_it_installs_the_hooks_if_asked(
+    folder: Path, init: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "client"))
+    said = init("--install")
+
+    assert (said.code, "fairlead hooks install" in said.out.partition("\n\n")[0]) == (0, False)
+    assert "fairlead-hook" in (tmp_path / "client/settings.json").read_text()
+    assert (folder / ".fairlead.yaml").exists()
 
 
 def test_a_dry_run_prints_the_file_and_writes_nothing(folder: Path, init: Callable[..., Said]) -> None:

@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from fairlead.policy.config._time_spans import is_within_hours
     from fairlead.policy.config._types import Attention, Command, Layer, Notifications, Policy, PolicyTest, StayMode
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
+    from fairlead.policy.guards._effects import CallEffects, call_effects
     from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict
     from fairlead.policy.guards._hooks import register_guards
     from fairlead.policy.guards._protected_files import ProtectedFiles
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
+    from fairlead.policy.init._detect_files import DetectedFiles, detect_files
     from fairlead.policy.init._template import render_policy, with_schema_header
     from fairlead.policy.layers._matched_files import PatternMatches, matched_files
     from fairlead.policy.paths._gitignore import PatternList
@@ -60,8 +62,10 @@ __all__ = [
     "Attention",
     "Beginning",
     "CachedPolicy",
+    "CallEffects",
     "Command",
     "DetectedCheck",
+    "DetectedFiles",
     "Diagnostic",
     "FileTrust",
     "Guards",
@@ -84,6 +88,7 @@ __all__ = [
     "Step",
     "TrustedFile",
     "Verdict",
+    "call_effects",
     "changed_meanings",
     "check_patterns",
     "command_environment",
@@ -92,6 +97,7 @@ __all__ = [
     "conclaude_sections",
     "context_rule_applies",
     "detect_checks",
+    "detect_files",
     "find_hints",
     "find_layers",
     "find_policy_files",
@@ -154,10 +160,12 @@ __getattr__ = lazy_exports(
         "config._time_spans": ("is_within_hours",),
         "config._types": ("Attention", "Command", "Layer", "Notifications", "Policy", "PolicyTest", "StayMode"),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
+        "guards._effects": ("CallEffects", "call_effects"),
         "guards._guards": ("Guards", "RuleCheck", "Verdict"),
         "guards._hooks": ("register_guards",),
         "guards._protected_files": ("ProtectedFiles",),
         "init._detect": ("DetectedCheck", "detect_checks"),
+        "init._detect_files": ("DetectedFiles", "detect_files"),
         "init._template": ("render_policy", "with_schema_header"),
         "layers._matched_files": ("PatternMatches", "matched_files"),
         "paths._gitignore": ("PatternList",),

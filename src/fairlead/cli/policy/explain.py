@@ -18,18 +18,24 @@ from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.errors import UsageError
 from fairlead.events import MAX_PAYLOAD, decode_json, encode_json, parse
 from fairlead.policy import find_layers
+from fairlead.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fairlead.cli.policy.explanation import Explanation
     from fairlead.events import Event
-    from fairlead.policy import RuleCheck
+    from fairlead.policy import CallEffects, RuleCheck
 
 _NOTHING = (
     "there is nothing to explain; name a call, e.g. fairlead explain --tool Bash --command 'rm -rf build', "
     "or give a payload on stdin, e.g. fairlead explain < payload.json"
 )
+
+
+_MAX_ENTRIES = 6
+"""Files or programs of one kind that are shown."""
+_MAX_ENTRY = 200
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -79,16 +85,24 @@ def to_call(options: Options) -> dict[str, Any]:
 # -- text ----------------------------------------------------------------------------------------------
 
 
-def to_text(explanation: Explanation) -> Iterator[str]:
-    """Yield the policy files, the rules and commands, and the verdict."""
-    yield from (explanation.event, "", "policy")
+def to_text(explanation: Explanation, *, every_rule: bool = False) -> Iterator[str]:
+    """Yield what a call does, the policy files, the rules and commands, and the verdict.
+
+    Of the rules on a tool call only those that matched are shown, unless `every_rule` is set.
+    """
+    yield explanation.event
+    if explanation.effects is not None:
+        yield from ("", "what the call does", *_effect_lines(explanation.effects))
+    yield from ("", "policy")
     yield from (f"  {file}" for file in explanation.files or ("none found; see fairlead init",))
-    if explanation.looked:
-        yield from ("", "rules evaluated, in order", *map(_rule_line, explanation.looked))
+    if explanation.effects is None or every_rule:
+        yield from _every_rule(explanation)
+    else:
+        yield from _deciding_rules(explanation)
     if explanation.commands:
         yield from ("", "commands that would run", *(f"  {command}" for command in explanation.commands))
-    condition = f", {explanation.condition}" if explanation.condition else ""
-    yield from ("", f"verdict: {explanation.verdict} (exit code {explanation.exit_code}){condition}")
+    ground = _ground(explanation, every_rule=every_rule)
+    yield from ("", f"verdict: {explanation.verdict} (exit code {explanation.exit_code}){ground}")
     notes = {
         "otherwise": explanation.otherwise,
         "the user is asked" if explanation.verdict == "ask" else "the agent is told": explanation.told,
@@ -97,6 +111,54 @@ def to_text(explanation: Explanation) -> Iterator[str]:
         "afterwards": explanation.afterwards,
     }
     yield from (f"  {label}: {text}" for label, text in notes.items() if text)
+
+
+def _effect_lines(effects: CallEffects) -> Iterator[str]:
+    """Yield what a call does, one line for each kind of effect."""
+    kinds = {
+        "writes": effects.writes,
+        "removes": effects.removes,
+        "reads": effects.reads,
+        "lists": effects.lists,
+        "runs git, judged by the repository": effects.git,
+        "runs scripts, which were read": effects.scripts,
+        "runs programs that are not known": effects.programs,
+        "is not certain": effects.uncertain,
+    }
+    lines = [f"  {kind}: {_some(entries)}" for kind, entries in kinds.items() if entries]
+    yield from lines or ("  nothing to a file, as far as the guards can tell",)
+
+
+def _some(entries: Sequence[str]) -> str:
+    more = f"; and {len(entries) - _MAX_ENTRIES} more" if len(entries) > _MAX_ENTRIES else ""
+    return "; ".join(one_line(entry, _MAX_ENTRY) for entry in entries[:_MAX_ENTRIES]) + more
+
+
+def _every_rule(explanation: Explanation) -> Iterator[str]:
+    if explanation.looked:
+        yield from ("", "rules evaluated, in order", *map(_rule_line, explanation.looked))
+
+
+def _deciding_rules(explanation: Explanation) -> Iterator[str]:
+    """Yield the rule that decides, or all that matched if none decides."""
+    matched = [check for check in explanation.looked if check.matched]
+    if matched and explanation.verdict in {"block", "deny", "ask"}:
+        yield from ("", "the rule that decides", _rule_line(matched[-1]))
+    elif matched:
+        yield from ("", "rules that matched", *map(_rule_line, matched))
+
+
+def _ground(explanation: Explanation, *, every_rule: bool) -> str:
+    """Return what the verdict depends on, or rests on."""
+    if explanation.condition:
+        return f", {explanation.condition}"
+    if explanation.effects is None or explanation.verdict != "no objection":
+        return ""
+    missed = len({(check.setting, check.rule) for check in explanation.looked if not check.matched})
+    if not missed:
+        return ", no rule is about it"
+    hint = "" if every_rule else " (--all lists them)"
+    return f", {missed} rule{'' if missed == 1 else 's'} evaluated without a match{hint}"
 
 
 def _rule_line(check: RuleCheck) -> str:
@@ -135,13 +197,15 @@ def _rule_line(check: RuleCheck) -> str:
     "--agent", metavar="TYPE", type=Text(), help="The type of the calling subagent (default: the main agent)."
 )
 @click.option("--cwd", metavar="FOLDER", type=Text(), help="The agent's folder (default: the current one).")
+@click.option("--all", "every_rule", is_flag=True, help="Show every rule that was evaluated.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
-def explain(*, as_json: bool, **given: Any) -> int:
-    """Show which rules apply to a tool call or event, and why.
+def explain(*, as_json: bool, every_rule: bool, **given: Any) -> int:
+    """Show what a tool call does, and which rule decides it.
 
-    Lists the rules evaluated, which matched and why, which commands would run, and what the agent would be told. Runs
-    nothing. A payload is what the client would send; what it leaves out is filled in: PreToolUse as the event, any
-    session.
+    Shows what the guards understand of a call (files written, removed and read, scripts, programs that are not known),
+    the rule that decides, the commands that would run, and what the agent would be told. Runs nothing.
+
+    A payload is what the client would send. What it leaves out is filled in: PreToolUse as the event, any session.
     """
     options = Options(**given)
     folder = options.cwd or "."
@@ -152,7 +216,7 @@ def explain(*, as_json: bool, **given: Any) -> int:
     if as_json:
         print(encode_json(msgspec.to_builtins(explanation)).decode())
     else:
-        print_lines(to_text(explanation))
+        print_lines(to_text(explanation, every_rule=every_rule))
     return 0
 
 

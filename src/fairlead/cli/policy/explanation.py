@@ -9,8 +9,10 @@ import msgspec
 from fairlead.clients import client_named
 from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse, UserPromptSubmit, parse
 from fairlead.policy import (
+    CallEffects,
     Guards,
     RuleCheck,
+    call_effects,
     check_patterns,
     context_rule_applies,
     merge_layers,
@@ -49,6 +51,8 @@ class Explanation(msgspec.Struct, frozen=True):
     """What is checked once the tool has run."""
     looked: tuple[RuleCheck, ...] = ()
     commands: tuple[str, ...] = ()
+    effects: CallEffects | None = None
+    """What a tool call does as the guards understand it; `None` for other events."""
 
 
 def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
@@ -78,6 +82,7 @@ def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
         afterwards=None if output.blocked else _afterwards(event, layers),
         looked=checks,
         commands=tuple(_command(step, planned) for step in planned.steps),
+        effects=call_effects(event) if isinstance(event, PreToolUse) else None,
     )
 
 

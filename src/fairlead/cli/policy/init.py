@@ -20,6 +20,7 @@ from fairlead.policy import (
     conclaude_differences,
     conclaude_sections,
     detect_checks,
+    detect_files,
     read_document,
     render_policy,
     with_schema_header,
@@ -28,12 +29,13 @@ from fairlead.policy import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fairlead.policy import DetectedCheck
+    from fairlead.policy import DetectedCheck, DetectedFiles
 
 NAME = ".fairlead.yaml"
 _OURS = (NAME, ".fairlead.yml")
 _CONCLAUDE = (".conclaude.yaml", ".conclaude.yml")
 _MODE = 0o644
+_PROTECTIONS = {"secret": "neither read nor edited", "locked": "not edited", "generated": "a warning if it is edited"}
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -44,6 +46,7 @@ class Options(msgspec.Struct, frozen=True):
     from_conclaude: bool = False
     dry_run: bool = False
     yes: bool = False
+    install: bool = False
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -80,12 +83,24 @@ def _first(folder: Path, names: Iterable[str]) -> Path | None:
 
 def _new_draft(folder: Path) -> Draft:
     checks, unreadable = detect_checks(folder)
+    files = detect_files(folder)
     active = sum(check.disabled_reason is None for check in checks)
-    about = f"guards, and {active} check{'' if active == 1 else 's'} before the agent may stop"
-    lines = [*_check_lines(checks), *(f"{name} cannot be read, so it was skipped" for name in unreadable)]
+    rules = f"{len(files)} rule{'' if len(files) == 1 else 's'} on files, " if files else ""
+    about = f"guards, {rules}and {active} check{'' if active == 1 else 's'} before the agent may stop"
+    lines = [
+        *_file_lines(files),
+        *_check_lines(checks),
+        *(f"{name} cannot be read, so it was skipped" for name in unreadable),
+    ]
     if theirs := _first(folder, _CONCLAUDE):
         lines.append(f"{theirs.name} is no longer in force; its rules are not in {NAME}")
-    return Draft(render_policy(checks, folder), about, tuple(lines))
+    return Draft(render_policy(checks, folder, files), about, tuple(lines))
+
+
+def _file_lines(files: Sequence[DetectedFiles]) -> Iterator[str]:
+    width = max((len(one.pattern) for one in files), default=0)
+    for one in files:
+        yield f"{one.pattern:<{width}}  {_PROTECTIONS[one.protection]}; there is {one.source}"
 
 
 def _check_lines(checks: Sequence[DetectedCheck]) -> Iterator[str]:
@@ -165,7 +180,9 @@ def _put(file: Path, content: bytes, mode: int) -> None:
 # -- text ----------------------------------------------------------------------------------------------
 
 
-def to_text(folder: Path, draft: Draft, *, kept: str | None = None, is_written: bool = True) -> Iterator[str]:
+def to_text(
+    folder: Path, draft: Draft, *, kept: str | None = None, is_written: bool = True, is_installed: bool = False
+) -> Iterator[str]:
     """Yield what was written, or would be, and what to do next. `kept` is the name of the previous file."""
     yield f"{'wrote' if is_written else 'would write'} {folder / NAME}: {draft.about}"
     yield from (f"  {line}" for line in draft.lines)
@@ -173,7 +190,12 @@ def to_text(folder: Path, draft: Draft, *, kept: str | None = None, is_written: 
         yield f"  the previous file is kept as {kept}"
     if is_written:
         where = "" if folder == Path() else f", in {folder}"
-        yield from (f"next{where}:", "  fairlead validate", "  fairlead explain --tool Bash --command 'rm -rf build'")
+        yield from (
+            f"next{where}:",
+            "  fairlead validate",
+            "  fairlead explain --tool Bash --command 'rm -rf build'",
+            *(() if is_installed else ("  fairlead hooks install",)),
+        )
 
 
 # -- the command ---------------------------------------------------------------------------------------
@@ -192,12 +214,13 @@ def to_text(folder: Path, draft: Draft, *, kept: str | None = None, is_written: 
     "--from-conclaude", is_flag=True, help="Copy .conclaude.yaml with its comments, and list what behaves differently."
 )
 @click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+@click.option("--install", is_flag=True, help="Then install the hooks, as fairlead hooks install does.")
 @yes_option
 def init(**given: Any) -> int:
     """Write a policy file to start from.
 
-    It writes .fairlead.yaml: a policy with comments and examples. The linters and tests that it finds in the folder
-    become checks that run before the agent may stop.
+    It writes .fairlead.yaml: a policy with comments and examples. Secrets, keys, lock files and the settings of CI that
+    are in the folder become rules on files; linters and tests become checks that run before the agent may stop.
     """
     options = Options(**given)
     try:
@@ -219,5 +242,14 @@ def _run(folder: Path, options: Options) -> int:
         return 0
     if options.force and (replaced := _first(folder, (*_OURS, *_CONCLAUDE))):
         require_person(f"replace the policy in {replaced}", assume_yes=options.yes)
-    print("\n".join(to_text(folder, draft, kept=_write(folder, draft.text))))
-    return 0
+    print("\n".join(to_text(folder, draft, kept=_write(folder, draft.text), is_installed=options.install)))
+    return _install() if options.install else 0
+
+
+def _install() -> int:
+    """Install the hooks, as `fairlead hooks install` does."""
+    from fairlead.cli.hooks.install import install
+
+    print()
+    code: int = install.main([], prog_name="fairlead hooks install", standalone_mode=False)
+    return code

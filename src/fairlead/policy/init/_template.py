@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fairlead.policy.init._detect import DetectedCheck, Role
+    from fairlead.policy.init._detect_files import DetectedFiles
 
 TEMPLATE = Path(__file__).with_name("template.yaml")
 
@@ -39,9 +40,33 @@ _NO_CHECKS = """\
 """
 
 
-def render_policy(checks: Sequence[DetectedCheck], folder: Path) -> str:
+def render_policy(checks: Sequence[DetectedCheck], folder: Path, files: Sequence[DetectedFiles] = ()) -> str:
     """Return the text of a new policy for a folder."""
-    return with_schema_header(TEMPLATE.read_text("utf-8").replace(_PLACEHOLDER, _commands(checks)), folder)
+    text = TEMPLATE.read_text("utf-8").replace(_PLACEHOLDER, _commands(checks))
+    text = _with_rules(text, "uneditableFiles", files)
+    text = _with_rules(text, "unreadableFiles", [one for one in files if one.protection == "secret"])
+    return with_schema_header(text, folder)
+
+
+def _with_rules(text: str, setting: str, files: Sequence[DetectedFiles]) -> str:
+    """Put the proposed rules in the place of the example of a setting, if there are any."""
+    if not files:
+        return text
+    lines = [f"  {setting}:"]
+    for one in files:
+        lines += _rule(one)
+    lines += [f'    - "!{name}"' for name in dict.fromkeys(name for one in files for name in one.except_for)]
+    return re.sub(rf"  # {setting}:\n(?:  #   .*\n)+", "\n".join(lines).replace("\\", r"\\") + "\n", text, count=1)
+
+
+def _rule(one: DetectedFiles) -> Iterator[str]:
+    if not one.message:
+        yield f'    - "{one.pattern}"'
+        return
+    yield f'    - pattern: "{one.pattern}"'
+    if one.protection == "generated":
+        yield "      action: warn"
+    yield f"      message: {one.message}"
 
 
 def with_schema_header(text: str, folder: Path) -> str:
