@@ -200,6 +200,8 @@ def test_a_plain_search_leaves_out_what_it_may_not_read(command: str, narrowed: 
         ("tar xf env.tar.gz -C /tmp/elsewhere", "passed"),
         ("tar xf broken.tar.gz", "ask"),
         ("tar xf broken.tar.gz -C lib", "passed"),
+        ("tar xf missing.tar.gz", "ask"),
+        ("curl -LO https://x/a.tgz && tar xf a.tgz", "ask"),
         ("curl -L https://x/a.tgz | tar xz", "ask"),
         ("curl -L https://x/a.tgz | tar xz -C lib", "passed"),
         ("unzip -o plain.zip", "passed"),

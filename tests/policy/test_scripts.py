@@ -93,6 +93,8 @@ def answer(command: str, project: Path, **pre_tool_use: Any) -> str:
         *("bash remove.sh .env", "sh ./all.sh a .env", "./wipe", "./split", "bash deep.sh", "source ./wipe"),
         *("bash < wipe", "env -S 'bash wipe'", "timeout 5 bash wipe", "cd src && ../all.sh ../.env"),
         *("python wipe.py", "python3 -m pkg", "python3 < wipe.py", "node wipe.js", "perl wipe.pl", "ruby wipe.rb"),
+        *("find . -name wipe -exec {} \\;", "find . -name wipe -exec sh {} \\;", "for s in ./wi*; do sh $s; done"),
+        *("uv run wipe.py", "tsx wipe.js", "npx -c 'rm .env'", "node -r ./wipe.js -e 1"),
         *("php wipe.php", "awk -f wipe.awk", "sed -n -f wipe.sed src/main.py", "sqlite3 :memory: < wipe.sql"),
         *("make wipe", "make indirect", "make sub", "make .env.gone", "make included", "make shell", "make -C . wipe"),
         *("make build wipe", "make wipe FILE=./.env", "make -f more.mk"),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _VERSION: Final = re.compile(r"[\d.]+$")
 _SAME_SHELL: Final = {"eval", "trap"}
+_SCRIPT_SUFFIXES: Final = (".py", ".sh", ".js", ".mjs", ".ts")
 _SYSTEM_FOLDERS: Final = ("/bin/", "/usr/", "/sbin/", "/opt/", "/nix/", "/snap/", "/Library/")
 _RUN_INPUT: Final = frozenset({"git", "xargs", "parallel", "ed", "ex", "psql", "mysql", "gdb", "tclsh"})
 """Programs whose input says what they do."""
@@ -211,6 +212,8 @@ class CommandAnalyser(BuiltinAnalyser):
         if is_unknown_program(program):
             self.collector.programs[program] = None
             self._search_path(program, args)
+            if program.endswith(_SCRIPT_SUFFIXES):  # `uv run x.py`
+                self.run_file(RunFile(program, None, args), program)
             for effect in mentions(self.scope.exported.values()):
                 self.collector.add_mention(effect, program, self.scope.folders)
 

@@ -7,14 +7,13 @@ was there before, and would be asked about at every build. The files that it nam
 from __future__ import annotations
 
 import re
-from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.policy.bash._collector import COPIES, change_folder, join_folder, word_path
 from fairlead.policy.bash._commands import TooComplex
 from fairlead.policy.bash._expansion import WORDS
 from fairlead.policy.bash._redirects import RedirectAnalyser
-from fairlead.policy.bash._words import TooManyWords, as_value, is_glob, is_unknown, plain, quote, unescape
+from fairlead.policy.bash._words import DEEP, TooManyWords, as_value, is_glob, is_unknown, plain, quote, unescape
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -99,8 +98,8 @@ class ScriptAnalyser(RedirectAnalyser):
             if run.language == "sh":
                 self.collector.add_unknown(f"which script {program} runs is only known when it runs: {plain(run.word)}")
             return
-        if is_glob(run.word):
-            self._run_each(run, program, context)
+        if is_glob(run.word) or DEEP in run.word:
+            self._run_each(run._replace(word=run.word.replace(DEEP, "**/")), program, context)
         elif run.language == "start-up":
             self._run_startup_file(run, program, context)
         else:
@@ -121,13 +120,17 @@ class ScriptAnalyser(RedirectAnalyser):
 
     def _run_each(self, run: RunFile, program: str, context: AnalysisContext) -> None:
         """Analyse the scripts that a glob matches."""
-        from glob import iglob
+        from fairlead.policy.paths._resolve import PathResolver
+        from fairlead.policy.paths._search import TooManyFiles, expand
 
         for pattern in self._paths(run.word):
-            paths = list(islice(iglob(context.absolute(pattern)), _MAX_GLOBBED + 1))
+            try:
+                paths = [found.given for found in expand(pattern, PathResolver(context.cwd))]
+            except TooManyFiles:
+                paths = [""] * (_MAX_GLOBBED + 1)
             if len(paths) > _MAX_GLOBBED:
                 self.collector.add_unknown(f"which of many scripts {program} runs: {plain(run.word)}")
-            for path in paths[:_MAX_GLOBBED]:
+            for path in filter(None, paths[:_MAX_GLOBBED]):
                 self.run_file(run._replace(word=quote(path)), program)
 
     def _run_startup_file(self, run: RunFile, program: str, context: AnalysisContext) -> None:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
 _JUSTFILES: Final = ("justfile", "Justfile", ".justfile")
 _TASKFILES: Final = ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml", "Taskfile.dist.yml")
+_SCRIPT_RUNNERS: Final = (
+    *("tsx", "ts-node", "ts-node-esm", "vite-node", "babel-node", "esno", "nodemon", "ipython", "ipython3", "pythonw"),
+)
 _STDIN: Final = frozenset({"-", "/dev/stdin"})
 _LIFECYCLES: Final = {
     "test": ("test",), "t": ("test",), "tst": ("test",), "start": ("start",), "stop": ("stop",),
@@ -85,7 +88,8 @@ def _npm(call: ProgramCall) -> Iterator[Effect]:
     """Yield the effects of npm, yarn, pnpm and bun."""
     opts = parse_options(_before_separator(call.args), "Cw", "prefix cwd dir workspace filter loglevel")
     folder = next(iter(opts.values("C", "prefix", "cwd", "dir")), None)
-    effects = [*_npm_scripts(call, opts.operands), *any_program(call)]
+    scripts = () if opts.has("ignore-scripts") and opts.operands[:1] != ["run"] else _npm_scripts(call, opts.operands)
+    effects = [*scripts, *any_program(call)]
     if folder is None:
         yield from effects
         return
@@ -168,6 +172,21 @@ def _bun(call: ProgramCall) -> Iterator[Effect]:
         yield RunFile("package.json", "npm", args)
 
 
+def _script_runner(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of programs that run a script by another interpreter: `tsx x.ts`."""
+    files = [word for word in call.args if word[:1] != "-"]
+    language = "python" if call.program in {"ipython", "ipython3", "pythonw"} else "node"
+    yield from (RunFile(word, language, files[at + 1 :]) for at, word in enumerate(files[:2]))
+    yield from any_program(call)
+
+
+def _npx(call: ProgramCall) -> Iterator[Effect]:
+    words = [word for at, word in enumerate(call.args) if at and call.args[at - 1] in {"-c", "--call"}]
+    yield from (run_script(word, call.program) for word in words)
+    if not words:
+        yield from WRAPPERS[call.program](call)
+
+
 TASK_RUNNERS: Final[dict[str, Program]] = {
     **dict.fromkeys(("make", "gmake"), _make),
     **dict.fromkeys(("npm", "yarn", "pnpm"), _npm),
@@ -175,6 +194,8 @@ TASK_RUNNERS: Final[dict[str, Program]] = {
     "concurrently": _run_parallel,
     "just": _just,
     "bun": _bun,
+    "npx": _npx,
+    **dict.fromkeys(_SCRIPT_RUNNERS, _script_runner),
     **dict.fromkeys(("task", "go-task"), _task),
     "go": _go,
 }
