@@ -101,6 +101,8 @@ HELD = (
     "git blame HEAD -- secret/key",
     "git annotate secret/key",
     "git fast-export main",
+    "git clone . ../copy",
+    "cd src && git clone file://$PWD/.. /tmp/copy",
     "git bundle create x.bundle main",
     "git checkout-index --temp secret/key",
     "git checkout-index --prefix=out/ -a",
@@ -187,6 +189,8 @@ PASSES = (
     "git diff-tree --name-only -r HEAD~1",
     "git check-ignore .env",
     "git worktree add ../x",
+    "git clone https://example.org/a.git ../a",
+    "git clone ../origin.git ../a",
 )
 
 

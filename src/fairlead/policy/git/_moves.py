@@ -206,7 +206,7 @@ def _switch(move: Move) -> Iterator[str]:
     if opts.has("orphan"):
         yield from move.from_tree(move.repository.empty_tree("".join(move.heads()[:1])), deletes=True)
         return
-    for name in opts.operands[:1]:
+    for name in opts.words[:1]:
         if move.commits(name):
             yield from move.switch(name, force=force)
         else:
@@ -276,6 +276,8 @@ def _stash(move: Move) -> Iterator[str]:
             yield from move.switch(f"{name}^1")
         yield from _stash_apply(move, word)
         move.sequence.branches.update(args[1:2])
+    elif action == "store":
+        move.sequence.is_opaque = True
     move.sequence.unstashed += action in {"pop", "drop", "branch"}
 
 

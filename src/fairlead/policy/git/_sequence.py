@@ -94,6 +94,8 @@ class Sequence:
 
     def stashes(self, word: str) -> list[str]:
         """Return the stashes that a name may mean by then."""
+        if self.is_opaque:
+            raise NotKnown("an earlier part of the command changes the stashes of git")
         number = word if word.isdigit() else word.removeprefix("stash@{").removesuffix("}")
         if not number.isdigit():
             return [word]
