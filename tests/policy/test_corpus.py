@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from policy.corpus.judge import Judged
 
 
+NAMES = ("ways", "everyday", "blind_ways", "blind_everyday")
+
+
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Judged]]:
     with example_project(tmp_path_factory.mktemp("corpus")) as places:
-        return {name: judge(read_lines(f"{name}.txt"), places) for name in ("ways", "everyday")}
+        return {name: judge(read_lines(f"{name}.txt"), places) for name in NAMES}
 
 
 def test_every_way_is_held_but_for_the_known_gaps(judged: dict[str, list[Judged]]) -> None:
@@ -29,9 +32,11 @@ def test_every_everyday_call_passes_but_for_the_known_gaps(judged: dict[str, lis
     assert sorted(questioned) == sorted(f"asked: {text}" for text in EVERYDAY)
 
 
-def test_the_rates_are_within_the_limits(judged: dict[str, list[Judged]]) -> None:
-    own = [one for one in judged["ways"] if one.line.goal == "self"]
-    assert rate(judged["ways"], "passed") <= 0.03
+@pytest.mark.parametrize("part", ["", "blind_"])
+def test_the_rates_are_within_the_limits(judged: dict[str, list[Judged]], part: str) -> None:
+    ways, everyday = judged[f"{part}ways"], judged[f"{part}everyday"]
+    own = [one for one in ways if one.line.goal == "self"]
+    assert rate(ways, "passed") <= 0.03
     assert rate(own, "passed") == 0
-    assert rate(judged["everyday"], "asked") <= 0.01
-    assert rate(judged["everyday"], "blocked") == 0
+    assert rate(everyday, "asked") <= 0.01
+    assert rate(everyday, "blocked") == 0

@@ -51,8 +51,10 @@ def _read(call: ProgramCall) -> list[Effect]:
     if program == "uuencode":
         return accesses("read", opts.operands[: len(opts.operands) - 1])
     effects = accesses("read", opts.operands)
+    if program == "uniq":  # `uniq INPUT OUTPUT`
+        effects += accesses("write", opts.operands[1:2])
     if opts.given:
-        effects += accesses("write", opts.values("o") if program in {"iconv", "msgcat"} else ())
+        effects += accesses("write", opts.values("output", *("o" if program in {"iconv", "msgcat"} else ())))
         effects += accesses("read", opts.values("files0-from"))
     return effects
 
