@@ -224,8 +224,8 @@ def _find(call: ProgramCall) -> Iterator[Effect]:
 
 def _found_files(root: str, tests: list[str]) -> Iterator[Effect]:
     for at, test in enumerate(tests):
-        if test == "-delete":
-            yield from accesses("delete", found_by(root, tests[:at]))
+        if test == "-delete":  # of folders only those that are empty
+            yield from accesses("delete", () if ("-type", "d") in pairwise(tests[:at]) else found_by(root, tests[:at]))
         elif test in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
             yield from accesses("write", tests[at + 1 : at + 2])
         elif test in {"-exec", "-execdir", "-ok", "-okdir"}:
