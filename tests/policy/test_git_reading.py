@@ -101,8 +101,6 @@ HELD = (
     "git blame HEAD -- secret/key",
     "git annotate secret/key",
     "git fast-export main",
-    "git clone . ../copy",
-    "cd src && git clone file://$PWD/.. /tmp/copy",
     "git bundle create x.bundle main",
     "git checkout-index --temp secret/key",
     "git checkout-index --prefix=out/ -a",
@@ -191,6 +189,7 @@ PASSES = (
     "git worktree add ../x",
     "git clone https://example.org/a.git ../a",
     "git clone ../origin.git ../a",
+    "git clone -q . ../copy",
 )
 
 

@@ -294,15 +294,6 @@ def _whole_history(move: Move) -> Iterator[str]:
     yield from move.repository.in_history(["--all"] if "--all" in args else revisions)
 
 
-def _clone(move: Move) -> Iterator[str]:
-    """Yield the files of this repository, if it is copied."""
-    words = move.parse("bocju", "branch origin config depth jobs reference template filter upload-pack").words
-    source = words[0].removeprefix("file://") if words else ""
-    if os.path.realpath(os.path.join(move.repository.process.folder, source)) == os.path.realpath(move.repository.root):
-        for tree in filter(None, move.repository.resolve(["HEAD"], "tree")):
-            yield from _whole(move, tree)
-
-
 def _checkout_index(move: Move) -> Iterator[str]:
     opts = move.parse("", "prefix stage", "temp all stdin")
     if opts.has("prefix", "temp"):
@@ -325,7 +316,6 @@ READS: Final[dict[str, Callable[[Move], Iterator[str]]]] = {
     "archive": _archive,
     "grep": _grep,
     "checkout-index": _checkout_index,
-    "clone": _clone,
 }
 """Subcommand → the unreadable files whose contents it would show."""
 
