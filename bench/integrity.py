@@ -77,7 +77,8 @@ def _call(home: Home, project: Path) -> float:
 
 def _send(home: Home, event: str, project: Path, fields: Mapping[str, object]) -> float:
     """Send an event as the launcher does. The answer must be empty: nothing has changed."""
-    body = json.dumps(make_payload(event, cwd=str(project), **fields)).encode()
+    session = f"integrity-{project.name}"  # each project is trusted as the one in which its session began
+    body = json.dumps(make_payload(event, session_id=session, cwd=str(project), **fields)).encode()
     variables = ";".join(f"{name}={value}" for name, value in home.environment().items() if name.endswith("HOME"))
     head = [
         *(f"POST /v1/events/{event}?client=claude HTTP/1.1", "host: fairlead", "connection: close"),
