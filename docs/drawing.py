@@ -62,7 +62,8 @@ def steady(drawn: str, there: str) -> str:
 
 
 def _without_times(picture: str) -> str:
-    """Leave out the texts that are times, and their places, which depend on how long they are."""
+    """Leave out the texts that are times, and their places and the width, which depend on how long they are."""
+    picture = re.sub(r'viewBox="[^"]*"| width="[^"]*"|<text x="[^"]*" y="23"', "", picture)
     return re.sub(r'<text x="[^"]*" (y="\d+") textLength="[^"]*"([^>]*)>[\d:.]+</text>', r"<time \1\2/>", picture)
 
 

@@ -46,6 +46,9 @@ _MAX_OUTPUT = 1 << 20
 _ONLY_BY_COMMAND = frozenset({"WorktreeCreate", "WorktreeRemove"})
 _NOT_THIS_SESSION = ("TMUX", "TMUX_PANE")
 
+_MORE_RUNS = 4
+"""Runs of a hook that was slow, of which the fastest counts."""
+
 
 class RunContext(msgspec.Struct, frozen=True):
     """Where and how hooks are run."""
@@ -111,8 +114,11 @@ class _HookRunner:
         run = self._run_once(hook, run, "cold")
         if self._was_answered_by_daemon(before):
             run = msgspec.structs.replace(run, route="daemon")
-            again = self._run_once(hook, run, "daemon") if run.seconds > SLOW_SECONDS else run
-            return min(run, again, key=lambda one: one.seconds)  # one slow run may be chance
+            for _ in range(_MORE_RUNS):  # a slow run may be chance, as on a busy machine
+                if run.seconds <= SLOW_SECONDS:
+                    break
+                run = min(run, self._run_once(hook, run, "daemon"), key=lambda one: one.seconds)
+            return run
         if self._may_start_daemon() and not self.started_daemon and status_of(self._socket) is None:
             self.started_daemon, self.daemon_came_up = True, self._wait_for_daemon()
         return run
