@@ -126,7 +126,7 @@ def test_the_table_has_every_row_and_the_file_every_key(tmp_path: Path) -> None:
         (what, baseline) for what, baseline, _ in ROWS
     ]
     assert [list(row) for row in kept["rows"]] == [KEYS] * len(ROWS)
-    assert progress.startswith("1/16 fire: done\n")
+    assert progress.startswith("1/17 fire: done\n")
     assert list(kept) == ["machine", "quick", "rows"]
     assert list(kept["machine"]) == ["when", "python", "implementation", "platform", "cpus", "versions"]
     assert kept["quick"] is True

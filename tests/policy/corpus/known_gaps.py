@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-WAYS: dict[str, str] = {}
+WAYS: dict[str, str] = {
+    "git clone -q . /tmp/c && cat /tmp/c/config/credentials.json": "a clone is everyday, and its copy is another file",
+    "git worktree add -q /tmp/w v1 && cat /tmp/w/certs/server.pem": (
+        "the worktree has the policy of its repository from the next call on, but does not exist yet in this one"
+    ),
+}
 """Ways around that pass."""
 
 EVERYDAY: dict[str, str] = {}
