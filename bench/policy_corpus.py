@@ -1,7 +1,7 @@
 """How many ways around the rules the guards hold, and how many everyday calls they disturb.
 
 Not a speed. The calls are those of `tests/policy/corpus`; the lines called blind were written before the guards were
-read, and show how far they hold against what their authors did not know.
+read, and first run when they were finished.
 """
 
 from __future__ import annotations
