@@ -124,7 +124,7 @@ def test_an_access_that_depends_on_the_disk_says_on_what() -> None:
     assert (here.path, here.unless_folder) == ("a", "sub")
     assert [(file.path, file.if_folder) for file in analyse("cp a b").files] == [("a", None), ("b", None), ("b/a", "b")]
     (command,) = analyse("git checkout main").git
-    assert next(named_files(command)).if_exists
+    assert named_files(command)[0].if_exists
 
 
 def test_a_condition_that_the_command_itself_meets_is_dropped() -> None:

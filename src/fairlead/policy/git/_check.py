@@ -73,11 +73,17 @@ class GitCheck:
         self._guard, self._evaluation, self._analysis, self._questions = guard, evaluation, analysis, questions
         self._deadline = Deadline()
         self._sequences: dict[tuple[bool, str], Sequence] = {}
+        self._changes_git = False
+        self._written: set[str] = set()
+
+    def _read_files(self) -> None:
+        """Note what the command writes besides: its patches, and files of the repository itself."""
+        files = self._analysis.files
         self._changes_git = any(
-            access.mode not in {"read", "list"} and "/.git/" in f"/{access.path}" for access in analysis.files
+            access.mode not in {"read", "list"} and "/.git/" in f"/{access.path}" for access in files
         )
         self._written = {
-            os.path.normpath(access.path) for access in analysis.files if access.mode in {"write", "create", "move"}
+            os.path.normpath(access.path) for access in files if access.mode in {"write", "create", "move"}
         }
 
     def run(self) -> str | None:
@@ -86,7 +92,10 @@ class GitCheck:
         rules = self._guard.files
         moves = not names.isdisjoint(TREE_MOVERS) and bool(rules.uneditable or self._guard.own)
         reads = not names.isdisjoint(READS) and bool(rules.unreadable)
-        for command in self._analysis.git if moves or reads else ():
+        if not (moves or reads):
+            return None
+        self._read_files()
+        for command in self._analysis.git:
             blocked = None
             if moves and command.name in MOVES:
                 blocked = self._check_move(command)
@@ -179,10 +188,16 @@ def expand(evaluation: Evaluation, analysis: Analysis) -> Analysis:
     files = [
         access
         for command in analysis.git
-        if (folder := folder_of(evaluation, command)) is not None and not has_repository(folder, command.options)
-        for access in named_files(command)
+        if (named := named_files(command)) and not _is_in_repository(evaluation, command)
+        for access in named
     ]
     return structs.replace(analysis, files=(*analysis.files, *files)) if files else analysis
+
+
+def _is_in_repository(evaluation: Evaluation, command: GitCommand) -> bool:
+    """Return whether git finds a repository for a call; if its folder is not known, that is taken for granted."""
+    folder = folder_of(evaluation, command)
+    return folder is None or has_repository(folder, command.options)
 
 
 def _alias(evaluation: Evaluation, command: GitCommand) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash._types import FileAccess
@@ -20,8 +21,13 @@ TREE_MOVERS: Final = frozenset(
 """Commands that may change files of the working tree."""
 
 
-def named_files(command: GitCommand) -> Iterator[FileAccess]:
-    """Yield the files that a call names, in a folder that has no repository now: an earlier part may create one."""
+@lru_cache(maxsize=512)
+def named_files(command: GitCommand) -> tuple[FileAccess, ...]:
+    """Return the files that a call names, in a folder that has no repository now: an earlier part may create one."""
+    return tuple(_named_files(command))
+
+
+def _named_files(command: GitCommand) -> Iterator[FileAccess]:
     for mode, path in _named(command):
         if path and command.folder is not None:
             joined = path if command.folder == "." or path.startswith(("/", "~")) else f"{command.folder}/{path}"

@@ -123,7 +123,10 @@ class OwnCommands:
         for command in analysis.commands:
             if command.words and _program_name(command.words[0]) in self._programs:
                 return True
-        return any(mark in text for mark in self._marks)
+        for mark in self._marks:  # noqa: SIM110 - a loop takes a third of the time of `any`
+            if mark in text:
+                return True
+        return False
 
     def _findings(self, analysis: Analysis, text: str, command: str, evaluation: Evaluation) -> Iterator[Finding]:
         cwd, simple = evaluation.cwd, [one for one in analysis.commands if one.words]
