@@ -73,6 +73,7 @@ class Collector:
         self.files: dict[FileAccess, None] = {}
         self._changes_folders = False
         """Whether the command may create or remove folders."""
+        self._runs_unknown = False
         self.unknown: dict[str, None] = {}
         self.unknown_reads: dict[str, None] = {}
         self.mentions: dict[FileAccess, None] = {}
@@ -81,10 +82,11 @@ class Collector:
         self.git: list[GitCommand] = []
         self.assigned: dict[str, None] = {}
 
-    def add_unknown(self, text: str) -> None:
-        """Add what is not known before the command runs."""
+    def add_unknown(self, text: str, *, runs: bool = False) -> None:
+        """Add what is not known before the command runs; with `runs`, that is a command or code."""
         if not self.tracked:
             self.unknown[text] = None
+            self._runs_unknown |= runs
 
     def add_command(self, command: SimpleCommand) -> None:
         """Add a simple command of the command itself, or of a script that it runs."""
@@ -190,6 +192,7 @@ class Collector:
             tuple(self.scripts),
             tuple(self.assigned),
             tuple(self.git),
+            self._runs_unknown,
         )
 
     def _files(self) -> tuple[FileAccess, ...]:

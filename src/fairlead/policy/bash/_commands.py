@@ -163,7 +163,7 @@ class CommandAnalyser(BuiltinAnalyser):
             self._alias(texts[0], words[1:], stdin)
         program, handler = _find_program(words[0])
         if not program:
-            self.collector.add_unknown(f"which program runs is only known when it runs: {texts[0]}")
+            self.collector.add_unknown(f"which program runs is only known when it runs: {texts[0]}", runs=True)
             return
         args = words[1:]
         if "/" in words[0]:
@@ -238,7 +238,7 @@ class CommandAnalyser(BuiltinAnalyser):
             elif isinstance(effect, GitCommand):
                 self.collector.add_git(effect, self.scope.folders)
             else:
-                self.collector.add_unknown(effect.text)
+                self.collector.add_unknown(effect.text, runs=effect.runs)
 
     def _code(self, code: RunCode, stdin: Input) -> None:
         from fairlead.policy.bash.programs._code import code_effects, reads_environment  # takes time to compile

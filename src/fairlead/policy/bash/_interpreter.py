@@ -15,7 +15,7 @@ from fairlead.policy.bash._collector import Collector, merge_folders
 from fairlead.policy.bash._commands import REDIRECTS, TooComplex
 from fairlead.policy.bash._expansion import WORDS, Scope
 from fairlead.policy.bash._scripts import PRIVATE, ScriptAnalyser, is_too_long
-from fairlead.policy.bash._words import TooManyWords, as_value, is_unknown, quote
+from fairlead.policy.bash._words import TooManyWords, as_value, is_glob, is_unknown, quote
 from fairlead.policy.bash.programs._calls import Access
 from fairlead.policy.bash.programs._outputs import Output
 
@@ -153,7 +153,8 @@ class Interpreter(ScriptAnalyser):
             return
         saved = self.scope.enter_subshell()
         if args:
-            inner.set_arguments(args)
+            inner.set_arguments(args[1:])
+            self.scope.variables["0"] = None if is_unknown(args[0]) else (as_value(args[0]),)
         inner.run()
         self.scope.leave_subshell(saved)
 
@@ -296,7 +297,7 @@ class Interpreter(ScriptAnalyser):
         """Walk `a | b`, each command in a subshell."""
         commands = [child for child in node.children if child.is_named]
         for at, child in enumerate(commands):
-            own = stdin if at == 0 else Input(piped=True, output=self.output)
+            own = stdin if at == 0 else self._output_of(commands[at - 1])
             if stdin.words:
                 own = own._replace(words=stdin.words if at == len(commands) - 1 else ())
             if at == 0 and _is_list_with_redirect(child):
@@ -305,6 +306,18 @@ class Interpreter(ScriptAnalyser):
             saved = self.scope.enter_subshell()
             self.statement(child, own)
             self.scope.leave_subshell(saved)
+
+    def _output_of(self, node: Node) -> Input:
+        """Return the input that the command behind another one gets: of `cat file`, the file."""
+        own = Input(piped=True, output=self.output)
+        if self.collector.context is None or node.type != "command" or self.text(node.children[0]) != "cat":
+            return own
+        if "cat" in self.scope.functions or "cat" in self.scope.aliases:
+            return own
+        files = self.words([child for child in node.children[1:] if child.type in WORDS])
+        if len(files) != 1 or files[0].startswith("-") or is_glob(files[0]) or self.file_text(files[0]) is None:
+            return own
+        return own._replace(file=files[0])
 
     def with_redirects(self, node: Node, stdin: Input) -> None:
         """Walk a statement with redirections."""

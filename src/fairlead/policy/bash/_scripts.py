@@ -96,14 +96,22 @@ class ScriptAnalyser(RedirectAnalyser):
             return
         if is_unknown(run.word):
             if run.language == "sh":
-                self.collector.add_unknown(f"which script {program} runs is only known when it runs: {plain(run.word)}")
+                text = f"which script {program} runs is only known when it runs: {plain(run.word)}"
+                self.collector.add_unknown(text, runs=True)
             return
-        if is_glob(run.word) or DEEP in run.word:
+        root = run.word.partition(DEEP)[0].rstrip("/") if DEEP in run.word else ""
+        if root and any(self._is_file(path, context) for path in self._paths(root)):  # `find x.sh -exec sh {} ;`
+            self._run_named(run._replace(word=root), program, context)
+        elif is_glob(run.word) or DEEP in run.word:
             self._run_each(run._replace(word=run.word.replace(DEEP, "**/")), program, context)
         elif run.language == "start-up":
             self._run_startup_file(run, program, context)
         else:
             self._run_named(run, program, context)
+
+    def _is_file(self, path: str, context: AnalysisContext) -> bool:
+        """Return whether there is a file at a path, on the disk or as this command writes it."""
+        return context.size_of(path) is not None or self.collector.written_text(context.absolute(path)) is not None
 
     def _run_named(self, run: RunFile, program: str, context: AnalysisContext) -> None:
         found = False
@@ -111,6 +119,8 @@ class ScriptAnalyser(RedirectAnalyser):
             for script in self._find(path, context):
                 found = True
                 self._run_script(script, run, program, path)
+        if not found and run.known_elsewhere:
+            return
         if run.language not in _TASK_FILES and not (found and run.language == "sh"):
             self.apply_effects(mentions(run.args), program)
         elif not found and run.language in _FOUND_ABOVE and "/" not in run.word:
@@ -129,7 +139,7 @@ class ScriptAnalyser(RedirectAnalyser):
             except TooManyFiles:
                 paths = [""] * (_MAX_GLOBBED + 1)
             if len(paths) > _MAX_GLOBBED:
-                self.collector.add_unknown(f"which of many scripts {program} runs: {plain(run.word)}")
+                self.collector.add_unknown(f"which of many scripts {program} runs: {plain(run.word)}", runs=True)
             for path in filter(None, paths[:_MAX_GLOBBED]):
                 self.run_file(run._replace(word=quote(path)), program)
 

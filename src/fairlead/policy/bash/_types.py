@@ -86,3 +86,5 @@ class Analysis(msgspec.Struct, frozen=True):
     """The names of the variables that are set for the shell, and not for one command alone."""
     git: tuple[GitCommand, ...] = ()
     """The calls of git, in their order: what one does depends on those before it."""
+    runs_unknown: bool = False
+    """Whether it runs a command or code that is not known: the output of another command, a script that it reads."""

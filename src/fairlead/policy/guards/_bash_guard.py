@@ -68,7 +68,7 @@ class BashGuard:
             blocked = self.git.check(evaluation, analysis)
         if blocked is None and analysis.mentions:
             add_mentions(evaluation, analysis.mentions, self._files, self._own)
-        if blocked is None and self._matters(command):
+        if blocked is None and self._matters(evaluation, analysis, command):
             evaluation.unknowns += analysis.unknown
             evaluation.unknowns += analysis.unknown_reads if self._files.unreadable else ()
             evaluation.stakes += self._stakes()
@@ -89,13 +89,20 @@ class BashGuard:
                 stakes.append(f"preToolUse.{setting} ({', '.join(patterns[:_MAX_SHOWN])}{more})")
         return stakes or ([] if self._own is None else ["preToolUse.protectOwnFiles"])
 
-    def _matters(self, command: str) -> bool:
+    def _matters(self, evaluation: Evaluation, analysis: Analysis, command: str) -> bool:
         """Return whether what is not known may bypass a rule.
 
         With a policy it may: the policy itself must not be changed. Without one, only a command that mentions the
-        files that are always protected needs a question.
+        files that are always protected needs a question, or one that runs what a file says that mentions them.
         """
-        return self._has_policy or (self._own is not None and self._own.is_mentioned(command))
+        own = self._own
+        if self._has_policy or own is None or own.is_mentioned(command):
+            return self._has_policy or own is not None
+        if not analysis.runs_unknown:
+            return False
+        from fairlead.policy.guards.own._read_files import read_texts
+
+        return any(map(own.is_mentioned, read_texts(analysis, evaluation.cwd, may_block=evaluation.may_block)))
 
     # -- files -----------------------------------------------------------------------------------------
 

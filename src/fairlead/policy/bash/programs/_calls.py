@@ -72,7 +72,7 @@ class RunScript(NamedTuple):
 
     text: str
     args: tuple[str, ...] = ()
-    """Its arguments: `$1` and the following."""
+    """Its name and its arguments: `$0`, `$1` and the following."""
 
 
 class RunCode(NamedTuple):
@@ -95,6 +95,8 @@ class RunFile(NamedTuple):
     """The arguments of the script, or the names of the tasks."""
     required: bool = False
     """The program reads this file and no other: if there is none yet, nobody knows what is done with `args`."""
+    known_elsewhere: bool = False
+    """If there is no such file, a program in the table runs, of which it is known what it does with `args`."""
 
 
 class Unpack(NamedTuple):
@@ -144,6 +146,8 @@ class UnknownEffect(NamedTuple):
 
     text: str
     """What is not known, for the user."""
+    runs: bool = False
+    """Whether that is a command or code that it runs."""
 
 
 Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | RunFile | Unpack | Mention | GitCommand | UnknownEffect
@@ -222,7 +226,7 @@ def _letters(arg: str, valued: str, rest: Iterator[str], given: dict[str, list[s
 def run_script(word: str, program: str, args: Iterable[str] = ()) -> Effect:
     """Return the effect of running a word as a shell script."""
     if is_unknown(word):
-        return UnknownEffect(f"{program} runs a script that is only known when it runs: {plain(word)}")
+        return UnknownEffect(f"{program} runs a script that is only known when it runs: {plain(word)}", runs=True)
     return RunScript(plain(word), tuple(args))
 
 

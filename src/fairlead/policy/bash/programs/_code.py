@@ -129,7 +129,7 @@ def code_effects(run: RunCode) -> Iterator[Effect]:
         yield from OWN_SYNTAX[program](code)
         return
     if _HIDES.search(code):
-        yield UnknownEffect(f"{program} runs code that is built while it runs")
+        yield UnknownEffect(f"{program} runs code that is built while it runs", runs=True)
     runs, writes, reads = _RUNS.search(code), _WRITES.search(code), _READS.search(code)
     texts = list(_literals(code, program))
     if not (runs or writes or reads):

@@ -14,13 +14,14 @@ from fairlead.policy.bash.programs._calls import (
     ProgramCall,
     RunCommand,
     accesses,
+    basename,
     options_before_operand,
     parse_options,
     run_script,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _THIS_MACHINE: Final = re.compile(r"(?:.*@)?(?:localhost|127\.\d+\.\d+\.\d+|::1|0\.0\.0\.0)")
 _SSH_RUNS: Final = re.compile(r"(?:ProxyCommand|LocalCommand|KnownHostsCommand)[= ](.*)", re.IGNORECASE | re.DOTALL)
@@ -82,6 +83,17 @@ def _container(args: list[str]) -> Iterator[Effect]:
     if mounts and (command or entry):
         # the image decides where the command starts: most likely in what is mounted
         yield RunCommand([*entry, *command], folder if folder in mounts else next(iter(mounts)))
+
+
+def container_command(words: Sequence[str]) -> list[str]:
+    """Return the image and the command of `docker run`, `docker compose exec` and the like; "" for no new container."""
+    args = list(words[1:])
+    at = next((at for at, word in enumerate(args) if word in {"run", "create", "exec"}), len(args))
+    if basename(words[0]) in {"kubectl", "oc"}:
+        return ["", *args[args.index("--") + 1 :]] if "--" in args[at:] else []
+    opts, rest = options_before_operand(args[at + 1 :], _RUN_LETTERS, _RUN_LONG)
+    image = "" if args[at : at + 1] == ["exec"] else rest[0] if rest else ""
+    return [image, *opts.values("entrypoint"), *rest[1:]]
 
 
 def _mounts(opts: Options) -> Iterator[tuple[str, str]]:

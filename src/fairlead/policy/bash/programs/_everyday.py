@@ -56,6 +56,7 @@ CHECKERS: Final = frozenset(
         *("golangci-lint", "staticcheck", "phpstan", "psalm", "ansible-lint", "cfn-lint", "tflint", "checkov", "tfsec"),
         *("trivy", "grype", "syft", "semgrep", "snyk", "gitleaks", "trufflehog", "pip-audit", "safety", "pre-commit"),
         *("mdl", "doc8", "import-linter", "lint-imports", "deptry", "publint", "commitlint", "jsonlint"),
+        *("ajv", "check-jsonschema", "jsonschema"),
         # size and structure
         *("cloc", "tokei", "scc", "dust", "ncdu", "eza", "exa", "lsd", "ctags", "fzf"),
         # builds

@@ -94,7 +94,7 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
     elif call.file is not None:
         yield RunFile(call.file, call.program, operands[1:])
     elif call.piped and not opts.has("version", "V", "v", "h", "help"):
-        yield UnknownEffect(f"{call.program} runs code from another command")
+        yield UnknownEffect(f"{call.program} runs code from another command", runs=True)
 
 
 def _required(call: ProgramCall) -> str:
@@ -105,7 +105,7 @@ def _required(call: ProgramCall) -> str:
 def _codes(program: str, codes: list[str], operands: list[str]) -> Iterator[Effect]:
     for code in codes:
         if is_unknown(code):
-            yield UnknownEffect(f"{program} runs code that is only known when it runs")
+            yield UnknownEffect(f"{program} runs code that is only known when it runs", runs=True)
         yield RunCode(program, plain(code), operands)
         yield from _loaded(program, plain(code))
 
@@ -124,7 +124,7 @@ def _loaded(program: str, code: str) -> Iterator[Effect]:
 def _script_file(program: str, operands: list[str]) -> Iterator[Effect]:
     """Yield the effects of running a script file."""
     if plain(operands[0]).startswith(("/dev/fd/", "/proc/self/fd")):
-        yield UnknownEffect(f"{program} runs the output of another command")
+        yield UnknownEffect(f"{program} runs the output of another command", runs=True)
         return
     yield Access("read", operands[0])
     yield RunFile(operands[0], program, operands[1:], required=True)
@@ -135,8 +135,9 @@ def _script_file(program: str, operands: list[str]) -> Iterator[Effect]:
 def _module(args: list[str], name: str, operands: list[str]) -> Iterator[Effect]:
     """Yield the effects of `python -m name`: of a file of the project, or of the program of that name."""
     path = name.replace(".", "/")
-    yield RunFile(f"{path}.py", "python", operands)
-    yield RunFile(f"{path}/__main__.py", "python", operands)
+    is_known = plain(name) == "json.tool"
+    yield RunFile(f"{path}.py", "python", operands, known_elsewhere=is_known)
+    yield RunFile(f"{path}/__main__.py", "python", operands, known_elsewhere=is_known)
     at = next((at for at, arg in enumerate(args) if re.match(r"-[a-zA-Z]*m", arg)), 0)
     joined = args[at].partition("m")[2]
     yield RunCommand([joined, *args[at + 1 :]] if joined else args[at + 1 :], implied=True)
@@ -217,10 +218,10 @@ def _console(call: ProgramCall) -> Iterator[Effect]:
     if call.stdin is not None:
         codes.append(quote(call.stdin))
     elif call.piped and call.program in {"psql", "mysql"}:
-        yield UnknownEffect(f"{call.program} runs commands from another command")
+        yield UnknownEffect(f"{call.program} runs commands from another command", runs=True)
     for code in codes:
         if is_unknown(code):
-            yield UnknownEffect(f"{call.program} runs code that is only known when it runs")
+            yield UnknownEffect(f"{call.program} runs code that is only known when it runs", runs=True)
         yield from _console_code(call.program, plain(code))
     yield from mentions(operands)
 

@@ -46,7 +46,7 @@ def _at(call: ProgramCall) -> Iterator[Effect]:
     elif call.file is not None:
         yield RunFile(call.file, "sh", [])
     elif call.piped:
-        yield UnknownEffect(f"{call.program} runs the output of another command later")
+        yield UnknownEffect(f"{call.program} runs the output of another command later", runs=True)
 
 
 def _crontab(call: ProgramCall) -> Iterator[Effect]:

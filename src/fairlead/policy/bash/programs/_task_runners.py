@@ -60,7 +60,7 @@ def _make(call: ProgramCall) -> Iterator[Effect]:
     )
     files = opts.values("f", "file", "makefile")
     if any(plain(file) in _STDIN for file in files):
-        yield UnknownEffect("make reads its rules from another command")
+        yield UnknownEffect("make reads its rules from another command", runs=True)
         return
     if opts.has("n", "dry-run", "just-print", "recon", "v", "version", "h", "help"):
         return

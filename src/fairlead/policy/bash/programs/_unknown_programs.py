@@ -23,6 +23,10 @@ _TEXT_OPTIONS: Final = frozenset(
     }
 )
 """Options whose value is text for people, if it has a blank in it."""
+_FLAGS: Final = frozenset(
+    {"--check", "--check-only", "--diff", "--list-different", "--quiet", "--verbose", "--strict", "-q", "-v"}
+)
+"""Options that no value follows."""
 _MAX_PARTS: Final = 256
 _MAX_PATH_LENGTH: Final = 512
 
@@ -58,7 +62,7 @@ def _checked(args: list[str], *, writes: bool) -> Iterator[Effect]:
         is_option = arg[:1] == "-"
         for word in named_files(arg):
             yield Mention(word, reads_only=not (is_option or option or writes), below=False)
-        option = is_option and "=" not in arg
+        option = is_option and "=" not in arg and arg not in _FLAGS
 
 
 def mentions(args: Iterable[str]) -> Iterator[Mention]:

@@ -7,6 +7,8 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from fairlead.policy.bash._words import plain, quote, unknown
 from fairlead.policy.bash.programs._calls import (
     Access,
@@ -23,7 +25,7 @@ from fairlead.policy.bash.programs._calls import (
     run_script,
 )
 from fairlead.policy.bash.programs._containers import CONTAINERS
-from fairlead.policy.bash.programs._outputs import find_roots, found_by
+from fairlead.policy.bash.programs._outputs import find_roots, found_by, output_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,11 +123,11 @@ def _shell(call: ProgramCall) -> Iterator[Effect]:
     if call.program in {"su", "runuser"}:
         args, code = _as_user(args, code=code)
     if code:
-        yield from (run_script(word, call.program, args[2:]) for word in args[:1])
+        yield from (run_script(word, call.program, args[1:]) for word in args[:1])
     elif reads_stdin or not args or plain(args[0]) in {"-", "/dev/stdin", "/proc/self/fd/0"}:
         yield from _stdin_script(call)
     elif plain(args[0]).startswith(("/dev/fd/", "/proc/")):
-        yield UnknownEffect(f"{call.program} runs the output of another command")
+        yield UnknownEffect(f"{call.program} runs the output of another command", runs=True)
     else:
         yield Access("read", args[0])
         yield RunFile(args[0], "sh", args[1:], required=True)
@@ -149,7 +151,7 @@ def _stdin_script(call: ProgramCall) -> Iterator[Effect]:
     elif call.file is not None:
         yield RunFile(call.file, "sh", [])
     elif call.piped:
-        yield UnknownEffect(f"{call.program} runs the output of another command")
+        yield UnknownEffect(f"{call.program} runs the output of another command", runs=True)
 
 
 def _scheduled(call: ProgramCall) -> Iterator[Effect]:
@@ -239,8 +241,10 @@ def _fd(call: ProgramCall) -> Iterator[Effect]:
     starts = [at for at, arg in enumerate(call.args) if arg in {"-x", "-X", "--exec", "--exec-batch"}]
     for at in starts[:1]:
         words = call.args[at + 1 :]
-        filled = _fill(words, _FROM_PIPE)
-        yield RunCommand(filled if filled != words else [*words, _FROM_PIPE])
+        found = output_of(structs.replace(call, args=call.args[:at]), None)
+        for file in (_FROM_PIPE,) if found is None else found.words:
+            filled = _fill(words, file)
+            yield RunCommand(filled if filled != words else [*words, file])
 
 
 def _fill(words: list[str], file: str, placeholder: str = "{}") -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS
 from fairlead.paths import FOLDER_VARIABLES
+from fairlead.policy.bash.programs._containers import container_command
 from fairlead.policy.guards.own._findings import TEXT_PROGRAMS, Finding, basename, is_open, operands
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ _RUNNERS = frozenset(
     {"sh", "bash", "zsh", "dash", "ksh", "fish", "make", "npm", "pnpm", "yarn", "just", "task", "eval"}
 )
 """Programs whose commands are analysed, and have the variables that the program is given."""
+CONTAINER_PROGRAMS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose"})
+_STARTERS = frozenset(
+    {"npx", "bunx", "uvx", "pnpm", "yarn", "npm", "dlx", "exec", "x", "env", "sudo", "nohup", "time", "tini", "run"}
+)
+"""Words before the name of the program that a command starts."""
 _OTHER_USERS = frozenset({"sudo", "doas", "su", "runuser", "chroot"})
 _COPIERS = frozenset({"cp", "mv", "ln", "install", "which", "command", "type", "rsync"})
 _ASSIGNMENT = r"(?:--?\w[\w-]*[= ]|-[eE])?([A-Za-z_]\w*)\+?="
@@ -95,6 +101,37 @@ def judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
     if starts is None or (starts and starts.isdisjoint(words)) or _only_shows(words[1:]):
         return
     yield Finding(f"starting {program}, an agent whose tool calls no policy checks", is_certain=False)
+
+
+def judge_container(words: Sequence[str], clients: Iterable[Client]) -> Iterator[Finding]:
+    """Judge a command that runs in a container: a client there has none of the hooks, and the tools of no policy."""
+    if basename(words[0]) not in CONTAINER_PROGRAMS:
+        return
+    image, *inner = container_command(words) or [""]
+    name = basename(image.partition("@")[0]).partition(":")[0]
+    commands = [[name, *inner], *_shell_commands(_unwrapped(inner))]
+    for command in commands:
+        for client in clients:
+            is_image = name in map(basename, client.program.packages)
+            if (is_image or client.program.matches(command)) and not _only_shows(command[1:]):
+                yield Finding(f"starting {client.title} in a container, where no hooks are installed", is_certain=False)
+        yield from judge_other_agent(command)
+
+
+def _unwrapped(words: Sequence[str]) -> Sequence[str]:
+    """Return a command without the programs that only start it, and their options."""
+    at = 0
+    while at < len(words) and (basename(words[at]) in _STARTERS or words[at].startswith("-") or "=" in words[at]):
+        at += 1
+    return words[at:]
+
+
+def _shell_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the command, or those in the text that a shell is given."""
+    if words and basename(words[0]) in _RUNNERS and any(re.fullmatch(r"-[a-z]*c", word) for word in words[1:3]):
+        yield from (parts for text in re.split(r"[;&|\n]+", words[-1]) if (parts := _unwrapped(text.split())))
+    elif words:
+        yield words
 
 
 def _only_shows(args: Sequence[str]) -> bool:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.guards.own._clients import (
+    CONTAINER_PROGRAMS,
     LOADER_VARIABLES,
     client_variables,
     is_ours,
     judge_client,
+    judge_container,
     judge_copies,
     judge_other_agent,
     variables_of,
@@ -61,6 +63,7 @@ _NAMING_OPTIONS = frozenset(
     }
 )
 """Options of other programs whose value may be `fairlead`, as the name of a folder or a project."""
+_MAX_FOLDERS = 8
 _SHOWS_ONLY = frozenset({"-h", "--help", "--dry-run", "--list"})
 _FORGED_EVENTS = frozenset({"sessionstart", "setup"})
 """Events by which Fairlead learns that a person has begun a session."""
@@ -79,7 +82,7 @@ _REMOVES = r"(?i)rmtree|rename|replace|move|remove|unlink|rmdir|rmSync|rm_r|File
 _MARKS = (
     *("fairlead", "/v1/", "daemon.sock", "daemon.lock", "ld_preload", "ld_audit", "dyld_insert", "-m pip", "-mpip"),
     *("-m venv", "-m virtualenv", "-m ensurepip", "-m uv", "-m pipx", "-m conda", "-m poetry", "rmtree", "rename("),
-    *("fileutils", "rmsync", "move("),
+    *("fileutils", "rmsync", "move(", "setup.py", "easy_install"),
 )
 """A command that contains none of these, nor a client's words, and calls no program that is judged, is harmless."""
 
@@ -98,6 +101,7 @@ class OwnCommands:
         """Returns whether a folder, with the agent's working directory, contains files that no agent may change."""
         self._clients = tuple(known_clients())
         programs = {*PROCESSES, *FINDERS, *PACKAGE_MANAGERS, *OTHER_AGENTS, *map(_program_name, OTHER_AGENT_PACKAGES)}
+        programs |= CONTAINER_PROGRAMS
         marks = {*_MARKS, *environment_prefixes()}
         for client in self._clients:
             program = client.program
@@ -133,13 +137,15 @@ class OwnCommands:
         commands = [one.words for one in simple]
         programs = {basename(words[0]) for words in commands}
         lower = f"{text} {command}".lower()
+        folders = _folders(commands, cwd)
         for one in simple:
             words = one.words
             yield from _judge_fairlead(words, {*analysis.assigned, *variables_of(one)})
-            yield from judge_packages(words, cwd, lower, lambda path: _in_environment(path, cwd))
+            yield from judge_packages(words, folders, lower, lambda path: _in_environment(path, cwd))
             yield from _judge_process(words, lower, programs)
             yield from judge_client(one, analysis, self._clients, self._environ)
             yield from judge_other_agent(words)
+            yield from judge_container(words, self._clients)
             yield from _judge_folder(words, cwd)
         yield from judge_copies(simple, self._clients)
         yield from self._judge_variables(simple, analysis.assigned)
@@ -266,6 +272,15 @@ def _inline_code(commands: Sequence[Sequence[str]], command: str) -> str:
     interpreted = (words for words in commands if re.fullmatch(_INTERPRETERS, basename(words[0])))
     code = [word for words in interpreted for word in words[1:] if re.search(r"[\s(;]", word)]
     return "\n".join([*code, command] if "<<" in command else code)
+
+
+def _folders(commands: Sequence[Sequence[str]], cwd: str) -> list[str]:
+    """Return the folders in which one of the commands may run: the first, and those that `cd` enters."""
+    folders = [cwd]
+    for words in commands:
+        if words[0] in {"cd", "pushd"} and words[1:] and not is_open(words[-1]):
+            folders.append(os.path.normpath(os.path.join(folders[-1], os.path.expanduser(words[-1]))))
+    return [*dict.fromkeys(folders)][:_MAX_FOLDERS]
 
 
 def _judge_folder(words: Sequence[str], cwd: str) -> Iterator[Finding]:

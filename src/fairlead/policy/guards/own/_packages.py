@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fairlead.policy.guards.own._findings import Finding, basename, distribution, is_open, operands, option_values
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 _NAME = "fairlead"
 _REPLACE = "removing or replacing Fairlead, or a package that it needs"
-_PIP = re.compile(r"pip[\d.]*|easy_install[\d.]*")
+_PIP = re.compile(r"pip[\d.]*")
+_EASY_INSTALL = re.compile(r"easy_install[-\d.]*")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _REMOVES = frozenset({"stop", "kill", "uninstall", "remove", "rm", "purge", "autoremove", "delete", "unlink", "zap"})
 _ADDS = frozenset({"install", "reinstall", "add", "upgrade", "update", "sync", "download", "inject", "upgrade-shared"})
@@ -45,13 +47,23 @@ _MODULES = {
     "virtualenv": "venv",
     "ensurepip": "pip",
 }
+_SETUP_COMMANDS = frozenset({"install", "develop"})
+_REQUIREMENT_FILES = ("-r", "--requirement", "-c", "--constraint")
+_GROUPED = re.compile(r"-[A-Za-z]+[rc]")
+"""Options of one letter, of which the last is followed by a file: `-yr`."""
 _MAX_REQUIREMENTS = 64 * 1024
 
 
-def judge_packages(words: Sequence[str], folder: str, text: str, is_own: Callable[[str], bool]) -> Iterator[Finding]:
-    """Judge one command of a text. `is_own` tells whether a path is in the environment that Fairlead runs from."""
+def judge_packages(
+    words: Sequence[str], folders: Sequence[str], text: str, is_own: Callable[[str], bool]
+) -> Iterator[Finding]:
+    """Judge one command of a text, which runs in one of some folders.
+
+    `is_own` tells whether a path is in the environment that Fairlead runs from.
+    """
     program, args, python = _package_manager(words)
     if not program:
+        yield from _judge_setup(words, folders)
         return
     verbs = operands(args)
     if _NAME in text and any(map(is_open, verbs)):
@@ -65,7 +77,7 @@ def judge_packages(words: Sequence[str], folder: str, text: str, is_own: Callabl
     elif program in _TOOL_MANAGERS or (program == "uv" and verbs[:1] == ["tool"]):
         yield from _judge_tool(verbs[1:] if program == "uv" else verbs, args)
     else:
-        yield from _judge_environment(_Call(program, verbs, args, python, folder), is_own)
+        yield from _judge_environment(_Call(program, verbs, args, python, folders), text, is_own)
 
 
 def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
@@ -73,7 +85,11 @@ def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
     program, args = basename(words[0]), list(words[1:])
     if _PYTHON.fullmatch(program) and (module := _module(args)):
         at, name = module
+        if name == "easy_install":
+            return "pip", ["install", *args[at:]], words[0]
         return _MODULES.get(name, ""), args[at:], words[0]
+    if _EASY_INSTALL.fullmatch(program):
+        return "pip", ["install", *args], words[0]
     if _PIP.fullmatch(program):
         return "pip", args, words[0]
     if program == "virtualenv" or (program == "uv" and args[:1] == ["venv"]):
@@ -118,8 +134,10 @@ def _judge_version(verbs: Sequence[str]) -> Iterator[Finding]:
 class _Call:
     """A call of a manager that works on one environment."""
 
-    def __init__(self, program: str, verbs: Sequence[str], args: Sequence[str], python: str, folder: str) -> None:
-        self.program, self.args, self.python, self.folder = program, args, python, folder
+    def __init__(
+        self, program: str, verbs: Sequence[str], args: Sequence[str], python: str, folders: Sequence[str]
+    ) -> None:
+        self.program, self.args, self.python, self.folders = program, args, python, folders
         self.verbs = verbs[1:] if (program, *verbs[:1]) in _PREFIXED else verbs
 
     def removes(self) -> bool:
@@ -133,19 +151,35 @@ class _Call:
         yield from option_values(self.args, "-e", "--editable", "--with", "--with-editable")
 
 
-def _judge_environment(call: _Call, is_own: Callable[[str], bool]) -> Iterator[Finding]:
+def _judge_setup(words: Sequence[str], folders: Sequence[str]) -> Iterator[Finding]:
+    """Judge `python setup.py develop --uninstall`: by the name of the project, as far as its files say it."""
+    at = next((at for at, word in enumerate(words) if basename(word) == "setup.py"), None)
+    if at is None or _SETUP_COMMANDS.isdisjoint(words[at + 1 :]):
+        return
+    projects = [os.path.join(folder, os.path.expanduser(os.path.dirname(words[at]))) for folder in folders]
+    names = {name for project in projects if (name := _project_name(project))}
+    if _NAME in names:
+        yield Finding(_REPLACE)
+    elif not names and not {"-u", "--uninstall"}.isdisjoint(words[at + 1 :]):
+        yield Finding(_REPLACE, is_certain=False)
+
+
+def _judge_environment(call: _Call, text: str, is_own: Callable[[str], bool]) -> Iterator[Finding]:
     if not (call.removes() or call.adds()) or "--dry-run" in call.args:
         return
     where = _where(call, is_own)
     if where == "elsewhere":
         return
-    names = {_distribution_at(word, call.folder) for word in call.requirements() if not is_open(word)}
+    words = [*call.requirements()]
+    names = {_distribution_at(word, folder) for word in words if not is_open(word) for folder in call.folders}
     if call.removes():
         names.update(distribution(line) for line in _requirement_lines(call))
     if _NAME in names or (where == "here" and _listed_in_files(call)):
         yield Finding(_REPLACE)
     elif (where == "here" or call.removes()) and not names.isdisjoint(_own_distributions()):
         yield Finding(_REPLACE, is_certain=where == "here" and call.removes())
+    elif call.removes() and _may_be_listed(call, words, text, where):
+        yield Finding(_REPLACE, is_certain=False)
 
 
 def _where(call: _Call, is_own: Callable[[str], bool]) -> str:
@@ -165,14 +199,33 @@ def _where(call: _Call, is_own: Callable[[str], bool]) -> str:
     return "here" if found and call.program != "uv" and is_own(found) else "unknown"
 
 
+def _may_be_listed(call: _Call, words: Sequence[str], text: str, where: str) -> bool:
+    """Return whether the packages that are removed are only known when it runs, and Fairlead may be one of them."""
+    if _NAME in text:
+        return any(not any(_read(path) for path in _at(file, call.folders)) for file in _requirement_files(call))
+    return where == "here" and any(map(is_open, words))
+
+
 def _distribution_at(word: str, folder: str) -> str:
     """Return the name of the package that a word names: of a folder, the one that its project file says."""
     if word.startswith((".", "/", "~")) and not word.endswith((".whl", ".tar.gz", ".zip")):
-        path = os.path.join(folder, os.path.expanduser(word.partition("[")[0]))
-        named = re.search(r"""^name\s*=\s*["']([\w.-]+)["']""", _read(f"{path}/pyproject.toml"), re.MULTILINE)
-        if named:
-            return distribution(named[1])
+        name = _project_name(os.path.join(folder, os.path.expanduser(word.partition("[")[0])))
+        if name:
+            return name
     return distribution(word)
+
+
+def _project_name(folder: str) -> str:
+    """Return the name of the package of a project; "" if its files do not say it."""
+    patterns = {
+        "pyproject.toml": r"""^name\s*=\s*["']([\w.-]+)["']""",
+        "setup.cfg": r"^name\s*=\s*([\w.-]+)",
+        "setup.py": r"""\bname\s*=\s*["']([\w.-]+)["']""",
+    }
+    for file, pattern in patterns.items():
+        if named := re.search(pattern, _read(f"{folder}/{file}"), re.MULTILINE):
+            return distribution(named[1])
+    return ""
 
 
 def _listed_in_files(call: _Call) -> bool:
@@ -182,8 +235,17 @@ def _listed_in_files(call: _Call) -> bool:
 
 
 def _requirement_lines(call: _Call) -> Iterator[str]:
-    for file in option_values(call.args, "-r", "--requirement", "-c", "--constraint"):
-        yield from (line.strip() for line in _read(os.path.join(call.folder, file)).splitlines())
+    for file in _requirement_files(call):
+        yield from (line.strip() for path in _at(file, call.folders) for line in _read(path).splitlines())
+
+
+def _requirement_files(call: _Call) -> Iterator[str]:
+    yield from option_values(call.args, *_REQUIREMENT_FILES)
+    yield from (file for option, file in pairwise(call.args) if _GROUPED.fullmatch(option))
+
+
+def _at(file: str, folders: Sequence[str]) -> list[str]:
+    return [os.path.join(folder, os.path.expanduser(file)) for folder in folders]
 
 
 def _read(path: str) -> str:

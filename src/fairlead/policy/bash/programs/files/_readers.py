@@ -31,7 +31,7 @@ _READERS: Final = {
     "view": "c", "wc": "", "zcat": "", "zless": "", "zmore": "", "bzcat": "", "xzcat": "", "lzcat": "", "zstdcat": "",
     "zdiff": "", "uuencode": "", "glow": "sw", "pygmentize": "lfOPF", "lolcat": "", "vimdiff": "", "sdiff": "wo",
     "diff3": "", "colordiff": "ULFIWx", "delta": "", "difft": "", "wdiff": "", "xmllint": "", "tidy": "",
-    "dotenv-linter": "", "msgcat": "o", "iconv": "fto", "bc": "", "dc": "ef",
+    "dotenv-linter": "", "gron": "", "msgcat": "o", "iconv": "fto", "bc": "", "dc": "ef",
 }  # fmt: skip
 """Programs that read their operands → the letters of their options that take a value."""
 
@@ -78,6 +78,13 @@ def _xxd(call: ProgramCall) -> Iterator[Effect]:
     yield from accesses("write", opts.operands[1:2])
 
 
+def _json_tool(call: ProgramCall) -> Iterator[Effect]:
+    """Yield the effects of `python -m json.tool INPUT OUTPUT`."""
+    operands = parse_options(call.args, "", "indent").operands
+    yield from accesses("read", operands[:1])
+    yield from accesses("write", operands[1:2])
+
+
 def _sort(call: ProgramCall) -> Iterator[Effect]:
     opts = parse_options(
         call.args, "koStT", "output key field-separator buffer-size temporary-directory parallel files0-from "
@@ -92,7 +99,7 @@ def _source(call: ProgramCall) -> Iterator[Effect]:
         return
     word, *args = call.args
     if plain(word).startswith("/dev/"):
-        yield UnknownEffect(f"{call.program} runs the output of another command")
+        yield UnknownEffect(f"{call.program} runs the output of another command", runs=True)
         return
     yield Access("read", word)
     yield RunFile(word, "sh", args)
@@ -133,6 +140,7 @@ READERS: Final[dict[str, Program]] = {
     **dict.fromkeys(("diff", "colordiff", "sdiff", "vimdiff"), _diff),
     **dict.fromkeys(("source", "."), _source),
     **dict.fromkeys(("mapfile", "readarray"), _mapfile),
+    "json.tool": _json_tool,
     "xxd": _xxd,
     "sort": _sort,
     "openssl": _openssl,
