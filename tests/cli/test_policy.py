@@ -262,7 +262,8 @@ def test_without_a_policy_only_what_could_make_one_is_guarded(bare: Project) -> 
 def test_explain_shows_the_rules_and_the_verdict(project: Project) -> None:
     done = project.run("explain", "--tool", "Write", "--file", "src/.env")
     assert done.returncode == 0
-    assert done.stdout.startswith(f"PreToolUse Write src/.env\n\npolicy\n  {project.policy}\n")
+    effects = "what the call does\n  writes: src/.env\n"
+    assert done.stdout.startswith(f"PreToolUse Write src/.env\n\n{effects}\npolicy\n  {project.policy}\n")
     assert f"  matched   preToolUse.uneditableFiles[0]  .env: {project.folder}/src/.env matches\n" in done.stdout
     assert "\nverdict: block (exit code 2)\n" in done.stdout
 

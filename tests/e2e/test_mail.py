@@ -91,6 +91,8 @@ def test_a_persistent_agent_stays_and_takes_mail_that_comes_while_it_waits(clien
             person.prompts("Stay.")
             person.until(lambda: stops(here) >= STOPS, "it stays for longer than eight stops")
             here.policy("mail: {wait: 500}")
+            trusted = person.fairlead("trust", str(here.project), "--yes")  # else it is for the next session
+            assert trusted.returncode == 0, trusted
             stands_still(here, person)
             before = stops(here)
             sent = person.fairlead("send", the_only_agent(person), "--subject", "Deploy at noon")
@@ -142,7 +144,7 @@ def test_a_subagent_gets_its_own_mail_and_not_its_parents(client: Path) -> None:
         )
         run = here.prompt(
             [
-                [bash(f"{here.wait_for_daemon}; {mail(here, 'identity', 'rename', 'alpha')}")],
+                here.when_warm([bash(mail(here, "identity", "rename", "alpha"))]),
                 [ERRAND],
                 "Done.",
                 "Seen.",

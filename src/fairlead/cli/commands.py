@@ -76,7 +76,7 @@ SECTIONS = (
             Entry("init", "Write a policy file to start from.", "policy.init:init"),
             Entry("validate", "Check a policy file and list every mistake.", "policy.validate:validate"),
             Entry("visualize", "Show which files each rule of a policy matches now.", "policy.visualize:visualize"),
-            Entry("explain", "Show which rules apply to a tool call or event, and why.", "policy.explain:explain"),
+            Entry("explain", "Show what a tool call does, and which rule decides it.", "policy.explain:explain"),
             Entry("test", "Run the tests of a policy file.", "policy.test:test"),
             Entry("trust", "Trust a policy file as it is now.", "policy.trust:trust"),
             Entry("untrust", "Take back the trust in a policy file.", "policy.trust:untrust"),
