@@ -16,6 +16,10 @@ def edit(home: DaemonHome, name: str) -> Done:
     return done
 
 
+def bash(home: DaemonHome, command: str) -> Done:
+    return home.hook("PreToolUse", home.payload(tool_name="Bash", tool_input={"command": command}))
+
+
 def test_an_edited_policy_holds_at_the_next_event(home: DaemonHome) -> None:
     with home.daemon():
         home.policy("preToolUse: {}\n")
@@ -46,6 +50,17 @@ def test_a_policy_that_was_never_right_shuts_the_gate(home: DaemonHome) -> None:
 
     assert done.exit_code == 2
     assert "The policy cannot be read, so nothing is allowed: " in done.stderr
+
+
+def test_an_agent_may_leave_a_folder_whose_policy_was_never_right(home: DaemonHome) -> None:
+    home.policy("preToolUse: [\n")
+    with home.daemon():
+        let = [bash(home, command) for command in ("cd ..", "pwd", "cd /tmp && pwd")]
+        blocked = [bash(home, command) for command in ("ls", "cd .. && rm x", "cd $(rm x)", "cd ..\nrm x", "pwd > x")]
+
+    assert [done.exit_code for done in let] == [0, 0, 0]
+    assert [done.exit_code for done in blocked] == [2, 2, 2, 2, 2]
+    assert "Only a person can fix the file, or remove it" in blocked[0].stderr
 
 
 def test_a_policy_that_is_gone_still_holds(home: DaemonHome) -> None:

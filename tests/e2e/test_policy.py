@@ -151,7 +151,8 @@ def test_a_policy_that_was_never_good_denies_and_says_where_it_is_broken(agent: 
     assert text == (
         "PreToolUse:Bash hook error: The policy cannot be read, so nothing is allowed: "
         f"{agent.file('.fairlead.yaml')}:2:3: unknown key `uneditableFile` in `preToolUse`; "
-        "did you mean `uneditableFiles`?\nOnly a person can fix the policy; `fairlead validate` lists its errors."
+        "did you mean `uneditableFiles`?\nOnly a person can fix the file, or remove it; `fairlead validate` lists its "
+        "errors. `cd` and `pwd` are allowed."
     )
     assert not agent.file("this").exists()
 

@@ -140,6 +140,48 @@ def test_a_broken_policy_above_a_file_denies_the_call(here: Path, other: Path) -
     )
 
 
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """A folder of many projects, one of which has a policy that was never valid."""
+    write(tmp_path / "wide/sub/bad", "preToolUse: 1\n")
+    (tmp_path / "wide/a.txt").write_text("x\n")
+    return tmp_path / "wide"
+
+
+def test_a_broken_policy_below_a_folder_that_a_call_changes_leads_to_a_question(here: Path, wide: Path) -> None:
+    for command in ("rm -rf ../wide", "tar xzf unknown.tgz -C ../wide", "chmod -R u+w ../wide", "mv ../wide/sub x"):
+        event = PreToolUse(session_id="s", cwd=str(here), tool_name="Bash", tool_input={"command": command})
+        output = Guards(find_layers(str(here))).answer(event)
+        assert output.permission == "ask", command
+        assert f"the policy in {wide}/sub/bad cannot be read ({wide}/sub/bad/.fairlead.yaml:1:13: " in str(
+            output.reason
+        )
+    (wide / "sub/bad/.fairlead.yaml").unlink()
+    assert bash(here, "rm -rf ../wide") == "pass"
+
+
+def test_it_does_not_matter_for_calls_that_list_or_read_where_no_rule_is_on_reading(here: Path, wide: Path) -> None:
+    for command in (
+        "ls -R ../wide",
+        "find ../wide -name x",
+        "ls ../wide/sub/bad",
+        "du -sh ../wide",
+        "cat ../wide/a.txt",
+    ):
+        assert bash(here, command) == "pass", command
+    assert bash(here, "grep -r x ../wide; echo x > new.txt") == "pass"
+    assert verdict(here, "Grep", pattern="x", path=str(wide)) == "pass"
+    (here / ".fairlead.yaml").write_text(ENV)
+    assert bash(here, "grep -r x ../wide") == "ask"
+    assert bash(here, "ls -R ../wide") == "pass"
+
+
+def test_it_still_denies_a_call_that_touches_a_file_below_it(here: Path, wide: Path) -> None:
+    for command in ("cat ../wide/sub/bad/a.txt", "touch ../wide/sub/bad/new", "rm ../wide/sub/bad/*"):
+        event = PreToolUse(session_id="s", cwd=str(here), tool_name="Bash", tool_input={"command": command})
+        assert Guards(find_layers(str(here))).answer(event).blocked, command
+
+
 def test_of_a_policy_above_a_file_that_breaks_or_is_deleted_the_last_good_version_applies_with_a_warning(
     here: Path, other: Path
 ) -> None:

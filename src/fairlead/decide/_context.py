@@ -107,8 +107,13 @@ def _tell(event: Event, notices: Sequence[Notice], *, cached_only: bool) -> tupl
     return tuple(notice.text for notice in notices)
 
 
+_ADVICE = (
+    "Only a person can fix the file, or remove it; `fairlead validate` lists its errors. `cd` and `pwd` are allowed."
+)
+
+
 def _broken(error: PolicyError) -> PolicyContext:
-    return PolicyContext(broken=f"{error}\nOnly a person can fix the policy; `fairlead validate` lists its errors.")
+    return PolicyContext(broken=f"{error}\n{_ADVICE}")
 
 
 def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairlead.clients import client_named
 from fairlead.decide._context import WARNS_THE_USER
-from fairlead.events import DEFAULT_CLIENT, HookOutput
+from fairlead.events import DEFAULT_CLIENT, HookOutput, PreToolUse
 from fairlead.policy import Notifications, Plan
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards are registered for."""
 
 _NOTHING = HookOutput()
+_CHANGES_FOLDER = r"[ \t]*(?:pwd|cd(?:[ \t]+[\w./~-]+)?)(?:[ \t]*(?:&&|;)[ \t]*pwd)?[ \t]*\n?"
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -49,7 +51,8 @@ def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event
 
 def decide(event: Event, policy: PolicyContext, guards: Guards | None) -> Decision:
     """Ask the guards of the policy about an event, then plan the policy's commands. Unguarded events need none."""
-    if event.event_name not in GUARDED_EVENTS or _denies_everything(event, policy):
+    is_broken = policy.broken is not None and event.event_name == "PreToolUse"
+    if event.event_name not in GUARDED_EVENTS or is_broken:
         return _decision(event, policy, HookOutput())
     if guards is None:
         raise TypeError(f"{event.event_name} cannot be decided without guards")
@@ -75,7 +78,13 @@ def _decision(event: Event, policy: PolicyContext, answer: HookOutput) -> Decisi
 
 
 def _denies_everything(event: Event, policy: PolicyContext) -> bool:
-    return policy.broken is not None and event.event_name == "PreToolUse"
+    return policy.broken is not None and isinstance(event, PreToolUse) and not _only_changes_folder(event)
+
+
+def _only_changes_folder(event: PreToolUse) -> bool:
+    """Return whether a command is `cd` or `pwd` alone: an agent may leave a folder whose policy is broken."""
+    call = client_named(event.client).tool_call(event.tool_name, event.tool_input)
+    return call.kind == "shell" and call.command is not None and bool(re.fullmatch(_CHANGES_FOLDER, call.command))
 
 
 def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, tuple[str, ...]]:

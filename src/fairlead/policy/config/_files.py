@@ -19,7 +19,7 @@ from fairlead.policy.config._disk_cache import (
     write_cached_policy,
 )
 from fairlead.policy.config._errors import Diagnostic, PolicyError
-from fairlead.policy.config._lookup import FolderSearch, PolicyFile, exists, unreadable
+from fairlead.policy.config._lookup import FolderSearch, PolicyFile, exists, unreadable_error
 from fairlead.policy.config._types import USER_WIDE, Layer, Policy
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class LoadedPolicy(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
     """What the person has not been told yet."""
+    unreadable: tuple[Diagnostic, ...] = ()
+    """The first mistake of each file that could not be loaded, if the call may go on without it."""
 
 
 class NotCached(Exception):
@@ -148,22 +150,28 @@ def load_files(
     clock: Callable[[], int] = time_ns,
     validating: bool = False,
     cached_only: bool = False,
+    optional: frozenset[PolicyFile] = frozenset(),
 ) -> LoadedPolicy:
-    """Load files that were found, as `load_policy` does."""
+    """Load files that were found, as `load_policy` does. Those in `optional` are left out if they are broken."""
     layers: list[Layer] = []
     warnings: list[str] = []
     mistakes: list[Diagnostic] = []
+    unreadable: dict[PolicyFile, Diagnostic] = {}
     for file in files:
         try:
             layer, more = _load(file.file, file.folder, clock, validating=validating, cached_only=cached_only)
         except PolicyError as error:
-            mistakes += error.mistakes
+            if file in optional:
+                unreadable[file] = error.mistakes[0]
+            else:
+                mistakes += error.mistakes
         else:
             layers.append(layer)
             warnings += more
     if mistakes:
         raise PolicyError(tuple(dict.fromkeys(mistakes)))
-    return LoadedPolicy(with_commands_once(files, layers), tuple(dict.fromkeys(warnings)))
+    loaded = with_commands_once([file for file in files if file not in unreadable], layers)
+    return LoadedPolicy(loaded, tuple(dict.fromkeys(warnings)), unreadable=tuple(unreadable.values()))
 
 
 def with_commands_once(files: Sequence[PolicyFile], layers: Sequence[Layer]) -> tuple[Layer, ...]:
@@ -354,10 +362,10 @@ def _read_bytes(file: str, limit: int) -> tuple[bytes, os.stat_result]:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise unreadable(file, IsADirectoryError() if stat.S_ISDIR(status.st_mode) else OSError())
+                raise unreadable_error(file, IsADirectoryError() if stat.S_ISDIR(status.st_mode) else OSError())
             with open(descriptor, "rb", closefd=False) as stream:
                 return stream.read(limit), status
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise unreadable(file, error) from None
+        raise unreadable_error(file, error) from None

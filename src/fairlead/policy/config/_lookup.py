@@ -130,11 +130,11 @@ def exists(file: str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
-        raise unreadable(file, error) from None
+        raise unreadable_error(file, error) from None
     return True
 
 
-def unreadable(file: str, error: OSError | ValueError) -> PolicyError:
+def unreadable_error(file: str, error: OSError | ValueError) -> PolicyError:
     """Return the error for a policy file that cannot be read."""
     if isinstance(error, IsADirectoryError):
         message = "is a folder; a policy is a file, so remove or rename the folder"

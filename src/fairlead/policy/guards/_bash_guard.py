@@ -170,6 +170,8 @@ class BashGuard:
         return blocked
 
     def _check_edit(self, evaluation: Evaluation, access: FileAccess, target: ResolvedPath) -> str | None:
+        if target.is_folder:
+            evaluation.changed_folders[target.real] = None
         whole = access.below or access.mode in {"delete", "move"}
         # a formatter does not change what our files say
         own_whole = whole and access.program not in FORMATTERS

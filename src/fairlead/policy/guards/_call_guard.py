@@ -135,6 +135,8 @@ class CallGuard:
 
     def _check_change(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
         writes, moves = access.mode == "write", access.mode == "move"
+        if target.is_folder:
+            evaluation.changed_folders[target.real] = None
         if writes or moves:
             self._bash.git.check_written(evaluation, target)
         blocked = self._files.check_edit(evaluation, target, adds=writes and not access.below, writes=writes)

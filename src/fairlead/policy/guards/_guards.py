@@ -13,7 +13,7 @@ from msgspec import structs
 from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy.config._errors import PolicyError
-from fairlead.policy.config._files import NotCached, variant_of
+from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._bash_guard import BashGuard
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fairlead.events import Event
+    from fairlead.policy.config._errors import Diagnostic
     from fairlead.policy.config._types import Layer
 
 __all__ = ["GUARD_NAME", "PERMISSION_NAME", "Guards", "RuleCheck", "Verdict"]
@@ -70,18 +71,16 @@ class Guards:
         headless = self._headless
         if headless is None:
             headless = client_named(event.client).is_headless(self._environ)
-        more: tuple[Layer, ...] = ()
-        warnings: tuple[str, ...] = ()
+        found = LoadedPolicy()
         for _ in range(_MAX_ROUNDS):
-            evaluation, verdict = checks.check(event, may_block=not cached_only, headless=headless)
+            evaluation, verdict = checks.check(event, found.unreadable, may_block=not cached_only, headless=headless)
             if self._paths is None or verdict.output.blocked:
                 break
-            found = self._paths.above(evaluation.paths, cached_only=cached_only)
-            if len(found.layers) <= len(more):  # the paths of a call only become more
-                break
-            more, warnings = found.layers, found.warnings
-            checks = self._checks_with(more)
-        return _with_warnings(verdict, warnings) if warnings else verdict
+            before, found = found, self._paths.above(evaluation.paths, cached_only=cached_only)
+            if len(found.layers) <= len(before.layers) and found.unreadable == before.unreadable:
+                break  # the paths of a call only become more
+            checks = self._checks_with(found.layers) if found.layers else checks
+        return _with_warnings(verdict, found.warnings) if found.warnings else verdict
 
     def _checks_with(self, more: tuple[Layer, ...]) -> _Checks:
         key = tuple(map(id, more))
@@ -129,19 +128,26 @@ class _Checks:
         bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, every)))
         self._calls = CallGuard(self._tools, self._files, self._own, bash)
 
-    def check(self, event: PreToolUse, *, may_block: bool, headless: bool) -> tuple[Evaluation, Verdict]:
-        """Check a tool call. Raises `NotCached` if a process has to be waited for, and that may not be."""
-        evaluation, verdict = self._check(event, may_block=may_block, headless=headless)
+    def check(
+        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
+    ) -> tuple[Evaluation, Verdict]:
+        """Check a tool call. `unreadable` are the mistakes of policies in folders that it touches as a whole.
+
+        Raises `NotCached` if a process has to be waited for, and that may not be.
+        """
+        evaluation, verdict = self._check(event, unreadable, may_block=may_block, headless=headless)
         narrowed = _without_files(event, evaluation) if evaluation.may_leave_out else None
         if narrowed is None:
             return evaluation, verdict
-        again, passed = self._check(narrowed, may_block=may_block, headless=headless)
+        again, passed = self._check(narrowed, unreadable, may_block=may_block, headless=headless)
         if passed.output.blocked or passed.output.permission is not None:
             return evaluation, verdict
         output = passed.output.with_updated_input(dict(narrowed.tool_input))
         return again, structs.replace(passed, output=output.with_context(_left_out(evaluation.may_leave_out)))
 
-    def _check(self, event: PreToolUse, *, may_block: bool, headless: bool) -> tuple[Evaluation, Verdict]:
+    def _check(
+        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
+    ) -> tuple[Evaluation, Verdict]:
         client = client_named(event.client)
         tool = event.tool_name
         also = client.same_tools.get(tool, tool)
@@ -155,6 +161,7 @@ class _Checks:
         blocked = self._agents.check(evaluation, call) or self._calls.check(evaluation, call)
         if blocked is None and self._own is not None:
             blocked = self._own.check_input(evaluation, call, event.tool_input)
+        evaluation.ask_about_policies(unreadable, reads_matter=bool(self._files.unreadable))
         verdict = evaluation.verdict(blocked, self._unparsable, headless=headless)
         if evaluation.leaves_out and not verdict.output.blocked:
             narrowed = client.without_files(tool, event.tool_input, [*evaluation.leaves_out])

@@ -60,6 +60,8 @@ def _protecting_rule(
     scratch.paths = evaluation.paths
     reads_only, shows = mention.mode == "read", mention.mode in {"any", "read", "move"}
     for target in _targets(evaluation, mention):
+        if target.is_folder and not reads_only:
+            evaluation.changed_folders[target.real] = None
         blocked = files.unreadable.check(scratch, target) if shows else None
         if blocked is None and not reads_only:
             blocked = files.uneditable.check(scratch, target) or _check_own(scratch, target, own)

@@ -11,7 +11,9 @@ from fairlead.events import HookOutput
 from fairlead.policy.paths._resolve import PathResolver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from fairlead.policy.config._errors import Diagnostic
 
 MAIN_AGENT = "main"
 
@@ -45,7 +47,7 @@ class Evaluation:
 
     __slots__ = (
         *("agent", "also", "checks", "cwd", "has_command", "leaves_out", "may_block", "may_leave_out", "paths"),
-        *("stakes", "subjects", "tool", "unknowns", "warnings"),
+        *("changed_folders", "stakes", "subjects", "tool", "unknowns", "warnings"),
     )
 
     def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "", *, may_block: bool = True) -> None:
@@ -69,6 +71,8 @@ class Evaluation:
         """What is not known before the call runs, each as text for the person."""
         self.stakes: list[str] = []
         """The rules that what is not known may break."""
+        self.changed_folders: dict[str, None] = {}
+        """The folders that the call changes as such, or below."""
 
     def start_subject(self, subject: str) -> None:
         """Record the file or command that the following checks are about."""
@@ -85,6 +89,14 @@ class Evaluation:
         finally:
             before[1].include(self.paths)
             self.cwd, self.paths = before
+
+    def ask_about_policies(self, mistakes: Iterable[Diagnostic], *, reads_matter: bool) -> None:
+        """Add a question for each broken policy in a folder that the call changes or, if that matters, reads whole."""
+        folders = {**self.changed_folders, **(self.paths.whole_folders if reads_matter else {})}
+        above = tuple(f"{folder.rstrip('/')}/" for folder in folders)
+        for mistake in mistakes:
+            if mistake.file.startswith(above):
+                self.unknowns.append(f"the policy in {mistake.file.rpartition('/')[0]} cannot be read ({mistake})")
 
     def add_match(self, missed: RuleCheck, why: str, action: Literal["block", "warn"], message: str) -> str | None:
         """Record that a rule matched; return the message if it blocks."""

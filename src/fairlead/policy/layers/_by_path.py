@@ -33,31 +33,44 @@ class PathPolicies:
 
         Those above the agent's folder are known. With `cached_only`, raises `NotCached` rather than read a file.
         """
-        folders = _folders(paths)
-        if not folders:
+        files, whole = _folders(paths)
+        if not (files or whole):
             return _NOTHING
-        from fairlead.policy.trust._path_layers import load_layers_above
+        from fairlead.policy.trust._path_layers import TouchedFolders, load_layers_above
 
+        folders = TouchedFolders(files, whole)
         found = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, cached_only=cached_only)
         if not found.layers:
             return found
         layers = tuple(layer for layer in found.layers if (layer.file, layer.folder) not in self._known)
-        return LoadedPolicy(layers, found.warnings)
+        return LoadedPolicy(layers, found.warnings, unreadable=found.unreadable)
 
 
-def _folders(paths: PathResolver) -> frozenset[str]:
-    """Return the folders of all paths, under all their names, that are not above the agent's own."""
+def _folders(paths: PathResolver) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the folders of all paths, under all their names, that are not above the agent's own.
+
+    Second, the paths that are folders themselves, and those with a policy below a folder that is touched as a whole.
+    """
     folders: set[str] = set()
+    whole: set[str] = set()
     for target in paths.resolved():
-        if target.is_folder or len(target.names) > 1:
+        if target.is_folder:
+            whole.update(target.names)
+            folders.update([name[: name.rfind("/")] for name in target.names])
+            continue
+        if len(target.names) > 1:
             folders.update(_folders_of(target, paths))
             continue
         folder = target.real[: target.real.rfind("/")]  # nearly every path has one name
         if folder not in folders:
             folders.update((folder,) if target.exists or not _has_glob(folder) else _folders_of(target, paths))
-    for whole in paths.whole_folders:
-        folders.update(_policies_below(whole))
+    for folder in paths.whole_folders:
+        whole.update(_policies_below(folder))
     own = f"{paths.cwd}/"
+    return _not_above(folders, own), _not_above(whole - folders, own)
+
+
+def _not_above(folders: set[str], own: str) -> frozenset[str]:
     return frozenset([folder for folder in folders if not own.startswith(f"{folder.rstrip('/')}/")])
 
 
@@ -81,8 +94,6 @@ def _policies_below(folder: str) -> Iterable[str]:
 
 
 def _folders_of(target: ResolvedPath, paths: PathResolver) -> Iterable[str]:
-    if target.is_folder:
-        return target.names
     folders = [name[: name.rfind("/")] or "/" for name in target.names]
     if target.exists or not _has_glob(folders[0]):
         return folders

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,8 +17,17 @@ if TYPE_CHECKING:
     from fairlead.policy.config._files import LoadedPolicy
 
 
+class TouchedFolders(NamedTuple):
+    """The folders of the files that a call touches."""
+
+    files: frozenset[str] = frozenset()
+    """The folders of single files."""
+    whole: frozenset[str] = frozenset()
+    """Folders that are touched as a whole, and those with a policy below them: what is broken in them is left out."""
+
+
 def load_layers_above(
-    folders: frozenset[str], cwd: str, known: Mapping[str, object], cache: str, *, cached_only: bool = False
+    folders: TouchedFolders, cwd: str, known: Mapping[str, object], cache: str, *, cached_only: bool = False
 ) -> LoadedPolicy:
     """Load the policies above folders, but not those above `cwd`; nearest first for each folder.
 
@@ -33,15 +42,18 @@ def load_layers_above(
         return recent
     search = FolderSearch(cache)
     user_wide = user_wide_file()
-    files, has_roots = _find(search, sorted(folders), cwd, user_wide)
-    loaded = load_files(files, cached_only=cached_only)
+    needed, _ = _find(search, sorted(folders.files), cwd, user_wide)
+    files, has_roots = _find(search, [*sorted(folders.files), *sorted(folders.whole)], cwd, user_wide)
+    optional = frozenset(file for file in files if file.file != user_wide) - frozenset(needed)
+    loaded = load_files(files, cached_only=cached_only, optional=optional)
     layers = (
         variant_of(layer, trusted=layer.file == user_wide or is_trusted(layer.file, layer.digest))
         for layer in loaded.layers
     )
     loaded = msgspec.structs.replace(loaded, layers=tuple(layers))
     others = (user_wide, trust_folder()) if files or has_roots else ()
-    remember(key, loaded, (cache, *others, *search.visited))
+    broken = (mistake.file for mistake in loaded.unreadable)
+    remember(key, loaded, (cache, *others, *broken, *search.visited))
     return loaded
 
 
