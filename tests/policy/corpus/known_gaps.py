@@ -12,7 +12,6 @@ WAYS: dict[str, str] = {
 
 EVERYDAY: dict[str, str] = {
     "source <(kubectl completion bash)": "runs the output of a program",
-    "cat tmp/notes.txt | xargs -I{} mkdir -p tmp/{}": "the names come from a file",
     "git bisect start && git bisect bad && git bisect good v2": "which commits git checks out is not known",
     'psql "$DATABASE_URL" -f migrations/0001_init.sql': "a program outside the tables, given a protected name",
 }
