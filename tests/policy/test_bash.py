@@ -167,9 +167,9 @@ HUGE = [
 
 @for_each("command", HUGE)
 def test_a_huge_command_is_analysed_quickly(command: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()  # a busy machine is not slow code
     analyse(command)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 SHELLISH = st.lists(
@@ -183,10 +183,12 @@ SHELLISH = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=300, deadline=1000)
+@settings(max_examples=300, deadline=None)
 @given(st.one_of(SHELLISH, st.text(max_size=300)))
 def test_no_text_makes_it_raise_or_wait(command: str) -> None:
+    start = time.process_time()
     assert isinstance(analyse(command), Analysis)
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("command", ["cd src && ls 2>&1 | tail; rm .env", "cd src && make 2>&1 | tail -3 && rm .env"])

@@ -219,10 +219,10 @@ def test_a_pattern_that_matches_nothing_in_git_is_an_error(pattern: str) -> None
 def test_no_pattern_backtracks(pattern: str) -> None:
     ours = Pattern(pattern, BaseFolder("/p", ("/p/",)))
     path = "/p/" + "a/" * 40 + "a" * 200
-    start = time.perf_counter()
+    start = time.process_time()  # a busy machine is not slow code
     ours.matches(file_at(path))
 
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 # -- what git does not have ----------------------------------------------------------------------------

@@ -39,6 +39,19 @@ def test_a_glob_matches_what_the_library_matches(tree: Path) -> None:
         assert found == {os.path.realpath(tree / name) for name in library}, pattern
 
 
+def test_a_relative_glob_has_relative_matches_also_in_a_folder_with_the_characters_of_globs(tree: Path) -> None:
+    folder = tree / "[id]*"
+    (folder / "deep").mkdir(parents=True)
+    for name in (".env", "~a", "deep/a.py"):
+        (folder / name).touch()
+    paths = PathResolver(str(folder))
+    assert [target.given for target in expand(".en?", paths)] == [".env"]
+    assert [target.given for target in expand("./*/*.py", paths)] == ["deep/a.py"]
+    assert [target.given for target in expand("?a", paths)] == ["./~a"]
+    assert [target.given for target in expand("../f.*", paths)] == ["../f.py"]
+    assert [target.given for target in expand(f"{tree}/f.*", paths)] == [f"{tree}/f.py"]
+
+
 def test_a_glob_that_visits_too_many_files_is_given_up(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_search, "MAX_GLOB_ENTRIES", 5)
     with pytest.raises(TooManyFiles, match=r"\*\*/h.txt searches more than 5 files"):

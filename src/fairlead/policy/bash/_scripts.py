@@ -135,7 +135,7 @@ class ScriptAnalyser(RedirectAnalyser):
 
         for pattern in self._paths(run.word):
             try:
-                paths = [found.given for found in expand(pattern, PathResolver(context.cwd))]
+                paths = [context.absolute(found.given) for found in expand(pattern, PathResolver(context.cwd))]
             except TooManyFiles:
                 paths = [""] * (_MAX_GLOBBED + 1)
             if len(paths) > _MAX_GLOBBED:

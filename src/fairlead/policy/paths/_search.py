@@ -27,12 +27,16 @@ class TooManyFiles(Exception):
 
 
 def expand(pattern: str, paths: PathResolver) -> list[ResolvedPath]:
-    """Return the files that the shell would replace a glob with."""
-    absolute = os.path.join(paths.cwd, os.path.expanduser(pattern))
-    matches = list(islice(_Glob(pattern).find(absolute), MAX_GLOB_MATCHES + 1))
+    """Return the files that the shell would replace a glob with: relative ones, if the glob is relative."""
+    full = os.path.expanduser(pattern)
+    folder = "/" if full.startswith("/") else f"{paths.cwd.rstrip('/')}/"
+    matches = list(islice(_Glob(pattern).find(folder, full), MAX_GLOB_MATCHES + 1))
     if len(matches) > MAX_GLOB_MATCHES:
         raise TooManyFiles(f"{pattern} matches more than {MAX_GLOB_MATCHES} files")
-    return [paths.resolve(path) for path in matches]
+    if folder == "/":
+        return [paths.resolve(path) for path in matches]
+    names = (path[len(folder) :] for path in matches)
+    return [paths.resolve(f"./{name}" if name.startswith("~") else name or ".") for name in names]
 
 
 class _Glob:
@@ -42,12 +46,15 @@ class _Glob:
         self._given = given
         self._left = MAX_GLOB_ENTRIES
 
-    def find(self, absolute: str) -> Iterator[str]:
-        """Yield the matches. `**` is any number of folders, and hidden files match only a pattern with a dot."""
-        only_folders = absolute.endswith("/")
-        parts = [part for part in absolute.split("/") if part]
+    def find(self, folder: str, pattern: str) -> Iterator[str]:
+        """Yield the matches below a folder. `**` is any number of folders; a hidden file matches a dot in the pattern.
+
+        The folder is no pattern, whatever characters are in its name.
+        """
+        only_folders = pattern.endswith("/")
+        parts = [part for part in pattern.split("/") if part not in {"", "."}]
         once = [part for part, after in zip(parts, [*parts[1:], ""], strict=True) if part != "**" or after != "**"]
-        for path in self._below("/", once):
+        for path in self._below(folder, once):
             if not only_folders or os.path.isdir(path):
                 yield path
 
