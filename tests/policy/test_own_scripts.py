@@ -119,6 +119,16 @@ def test_what_resembles_it_passes(command: str, project: Path) -> None:
         assert not held(output), output.reason
 
 
+def test_a_list_of_files_that_the_same_command_changes_is_not_taken_as_it_is_on_the_disk(project: Path) -> None:
+    (project / "list").write_text("ok.sh\n")
+    (project / "other-list").write_text(".fairlead.yaml\n")
+    assert not held(bash(project, "cat list | xargs rm", with_policy=True))
+    assert held(bash(project, "cat other-list | xargs rm", with_policy=True))
+    assert held(bash(project, "cp other-list list; cat list | xargs rm", with_policy=True))
+    assert held(bash(project, "cp other-list list; xargs rm < list", with_policy=True))
+    assert held(bash(project, "echo x >> other-list; xargs rm < other-list", with_policy=True))
+
+
 def test_a_function_that_has_the_name_of_cat_is_not_taken_for_it(project: Path) -> None:
     assert not held(bash(project, "cat ok.sh | sh", with_policy=True))
     assert held(bash(project, "cat(){ tail -n 1 $HISTFILE; }; cat ok.sh | sh", with_policy=True))
@@ -174,4 +184,10 @@ def test_what_reads_one_file_and_writes_ours_is_held(command: str, project: Path
 def test_a_module_of_the_project_that_has_the_name_of_one_of_pythons_is_not_trusted_to_read(project: Path) -> None:
     (project / "json").mkdir()
     (project / "json/tool.py").write_text("import sys\nopen(sys.argv[1], 'w').write('')\n")
-    assert held(bash(project, "python -m json.tool .claude/settings.json", with_policy=True))
+    command = "python -m json.tool .claude/settings.json"
+    assert held(bash(project, command, with_policy=True))
+    (project / "json/tool.py").rename(project / "json.py")
+    assert held(bash(project, command, with_policy=True))
+    (project / "json.py").unlink()
+    assert not held(bash(project, command, with_policy=True))
+    assert held(bash(project, f"PYTHONPATH=/tmp/x {command}", with_policy=True))

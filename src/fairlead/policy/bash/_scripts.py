@@ -310,9 +310,13 @@ class ScriptAnalyser(RedirectAnalyser):
         context = self.collector.context
         if context is None or is_unknown(word):
             return None
-        written = (self.collector.written_text(context.absolute(path)) for path in self._paths(word))
-        known = next((found for found in written if found is not None), None)
-        return self._included(plain(word)) if known is None else known.text
+        paths = [context.absolute(path) for path in self._paths(word)]
+        known = next(filter(None, map(self.collector.written_text, paths)), None)
+        if known is None:
+            is_written = any(self.collector.writers_of(path) - _KEEPS_TEXT for path in paths)
+            return None if is_written else self._included(plain(word))
+        before = "" if known.whole else self._included(plain(word)) or ""
+        return None if known.text is None else before + known.text
 
     def note_output(self, body: Node | None, redirects: list[Node], stdin: Input) -> None:
         """Record what is written to files, which a later command may run: the text of `cat`, `echo` or `printf`."""

@@ -40,6 +40,8 @@ _RELATIVE_IMPORT: Final = re.compile(
 )
 _SEARCH_PATH: Final = re.compile(r"""sys\.path\.(?:insert\(\s*\d+\s*,|append\()\s*['"]([\w./-]+)['"]""")
 _MAX_LOADED: Final = 12
+_OTHER_MODULES: Final = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONSTARTUP"})
+"""Variables with which Python loads other modules than its own."""
 
 _INLINE: Final = {
     "deno": ("", "", ""), "tclsh": ("", "", ""), "expect": ("c", "f", ""), "guile": ("c", "lLs", ""),
@@ -82,7 +84,7 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
     yield from accesses("read", opts.values("env-file", "env-file-if-exists"))
     yield from (RunFile(word, call.program, []) for word in opts.values("require", "import", "loader", _required(call)))
     if opts.has("m") and call.program in {"python", "pypy"}:
-        yield from _module(call.args, opts.values("m")[0], operands)
+        yield from _module(call, opts.values("m")[0], operands)
     elif codes:
         lines = call.program in {"perl", "ruby"} and opts.has("n", "p")
         yield from accesses("read", operands if lines else ())
@@ -132,12 +134,13 @@ def _script_file(program: str, operands: list[str]) -> Iterator[Effect]:
         yield RunFile(f"{operands[0]}.js", program, operands[1:])
 
 
-def _module(args: list[str], name: str, operands: list[str]) -> Iterator[Effect]:
+def _module(call: ProgramCall, name: str, operands: list[str]) -> Iterator[Effect]:
     """Yield the effects of `python -m name`: of a file of the project, or of the program of that name."""
-    path = name.replace(".", "/")
-    is_known = plain(name) == "json.tool"
-    yield RunFile(f"{path}.py", "python", operands, known_elsewhere=is_known)
-    yield RunFile(f"{path}/__main__.py", "python", operands, known_elsewhere=is_known)
+    path, args = name.replace(".", "/"), call.args
+    is_known = plain(name) == "json.tool" and _OTHER_MODULES.isdisjoint(call.variables)
+    package = ("json.py", "json/__init__.py") if is_known else ()
+    for file in (f"{path}.py", f"{path}/__main__.py", *package):
+        yield RunFile(file, "python", operands, known_elsewhere=is_known)
     at = next((at for at, arg in enumerate(args) if re.match(r"-[a-zA-Z]*m", arg)), 0)
     joined = args[at].partition("m")[2]
     yield RunCommand([joined, *args[at + 1 :]] if joined else args[at + 1 :], implied=True)

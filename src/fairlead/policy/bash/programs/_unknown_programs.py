@@ -23,9 +23,7 @@ _TEXT_OPTIONS: Final = frozenset(
     }
 )
 """Options whose value is text for people, if it has a blank in it."""
-_FLAGS: Final = frozenset(
-    {"--check", "--check-only", "--diff", "--list-different", "--quiet", "--verbose", "--strict", "-q", "-v"}
-)
+_FLAGS: Final = frozenset({"--check", "--check-only", "--diff", "--list-different", "--quiet", "--verbose", "--strict"})
 """Options that no value follows."""
 _MAX_PARTS: Final = 256
 _MAX_PATH_LENGTH: Final = 512
