@@ -60,7 +60,7 @@ def test_every_way_really_changes_or_reads_a_protected_file(tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("namespaces")
 def test_a_harmless_command_proves_nothing(tmp_path: Path) -> None:
-    harmless = ("true", "ls -la; cat README.md", "git stash; git stash pop", "git push", "ls /work /home; touch /usr/x")
+    harmless = ("true", "ls -la; cat README.md", "git stash; git stash pop", "git push", "ls /home /root; touch /usr/x")
     goals = ("edit", "read", "root", "self", "call")
     lines = [Line("", at, "", goal, "pass", "", text) for goal in goals for at, text in enumerate(harmless)]
     assert [(proof.line.goal, proof.line.text) for proof in prove(lines, tmp_path) if proof.evidence] == []
