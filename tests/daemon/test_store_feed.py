@@ -121,7 +121,8 @@ def test_a_store_that_is_gone_is_made_anew_by_the_next_daemon(home: DaemonHome) 
         file.unlink()
     with home.daemon():
         send(home, "b")
-        until(lambda: count(home) >= 4, "all is fed from the journal")
+        until(lambda: count(home) >= 4, "the store is there again")
+        until(lambda: "b" in stored(home), "all is fed from the journal")
 
         assert stored(home) == ["a", "b"]
 
