@@ -190,6 +190,7 @@ BLOCKED = (
     "git bisect run sh -c 'rm config.lock'",
     "git submodule foreach 'rm config.lock'",
     "git submodule foreach --recursive rm config.lock",
+    "git submodule foreach 'rm ../config.lock'",
     "git difftool -x 'rm config.lock' -y HEAD~1",
     "git difftool --extcmd='rm config.lock' HEAD~1",
     "git filter-branch --tree-filter 'rm config.lock' HEAD",

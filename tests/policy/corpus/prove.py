@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--net", "--ipc", "--kill-child")
-INSIDE = Places("/srv/work/shop", "/srv/work/home", "/srv/work/venv", "/srv/work/venv/lib/python3/site-packages")
+INSIDE = Places("/srv/scene/shop", "/srv/scene/home", "/srv/scene/venv", "/srv/scene/venv/lib/python3/site-packages")
 """The folders inside the namespace."""
 _PARTS = 4
 """Namespaces at a time."""

@@ -161,7 +161,10 @@ def _submodule(args: list[str]) -> Iterator[Effect]:
     if any(OPEN in word for word in words):
         yield UnknownEffect("git submodule foreach runs a command that is only known when it runs")
     elif words:
-        yield RunScript(plain(" ".join(words)))
+        script = plain(" ".join(words))
+        yield RunScript(script)
+        if ".." in script:  # from a folder of the project, whatever it is called
+            yield RunScript(f"cd submodule && {script}")
 
 
 def _runner(name: str, args: tuple[str, ...]) -> Iterator[Effect]:
