@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from policy.corpus.judge import Judged
 
 
-NAMES = ("ways", "everyday", "blind_ways", "blind_everyday")
+NAMES = ("ways", "everyday", "blind_ways", "blind_everyday", "basic_ways", "basic_everyday")
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,11 @@ def test_every_way_is_held_but_for_the_known_gaps(judged: dict[str, list[Judged]
 def test_every_everyday_call_passes_but_for_the_known_gaps(judged: dict[str, list[Judged]]) -> None:
     questioned = [f"{one.answer}: {one.line.text}" for one in judged["everyday"] if not one.is_expected]
     assert sorted(questioned) == sorted(f"asked: {text}" for text in EVERYDAY)
+
+
+@pytest.mark.parametrize("name", ["basic_ways", "basic_everyday"])
+def test_the_basic_calls_have_no_gap(judged: dict[str, list[Judged]], name: str) -> None:
+    assert [f"{one.answer}: {one.line.text}" for one in judged[name] if not one.is_expected] == []
 
 
 @pytest.mark.parametrize("part", ["", "blind_"])

@@ -86,7 +86,10 @@ def _print_list(*, as_json: bool) -> int:
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(files), indent=2).decode())
     else:
-        print_lines([f"{listed.state:8} {listed.file}" for listed in files] or ["no file is trusted by itself"])
+        print_lines(
+            [f"{listed.state:8} {listed.file}" for listed in files]
+            or ["nobody has trusted a policy file with `fairlead trust` yet"]
+        )
     return 0
 
 
