@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cli.command_line import at_terminal
 
 from fairlead.clients import client_above
 
@@ -46,26 +46,6 @@ def below_client(tmp_path: Path, words: list[str], program: str = "claude") -> l
     shell.parent.mkdir(parents=True, exist_ok=True)
     shell.symlink_to("/bin/sh")
     return [str(shell), "-c", f"{' '.join(words)}; :"]
-
-
-def at_terminal(words: list[str], env: dict[str, str], typed: bytes) -> str:
-    """Run a command at a terminal of its own, where somebody types."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(words, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
-    os.close(theirs)
-    os.write(ours, typed)
-    shown = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    process.wait()
-    os.close(ours)
-    return shown.decode()
 
 
 def test_below_the_process_of_a_client_it_is_refused(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cli.command_line import at_terminal
 
 from fairlead.doctor.checks._state import check_policy
 from fairlead.doctor.probes._policy import probe_policy
@@ -47,28 +47,6 @@ def fairlead(folder: Path, *words: str, **more: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def at_terminal(folder: Path, typed: bytes, *words: str) -> str:
-    """Run a command at a terminal of its own, where somebody types."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [FAIRLEAD, *words], cwd=folder, env=environment(folder), stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    os.write(ours, typed)
-    shown = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    process.wait()
-    os.close(ours)
-    return shown.decode().replace("\r\n", "\n")
-
-
 def trusted(folder: Path) -> list[tuple[str, str]]:
     """What is trusted, and its state."""
     code, out, err = fairlead(folder, "trust", "--list", "--json")
@@ -81,10 +59,12 @@ def trusted(folder: Path) -> list[tuple[str, str]]:
 
 def test_the_file_is_shown_and_trusted_once_a_person_confirms_it(project: Path) -> None:
     file = project / ".fairlead.yaml"
-    assert "not confirmed, so nothing was changed" in at_terminal(project, b"no\n", "trust")
+    assert "not confirmed, so nothing was changed" in at_terminal(
+        [FAIRLEAD, "trust"], environment(project), b"no\n", project
+    )
     assert trusted(project) == []
 
-    shown = at_terminal(project, b"yes\n", "trust")
+    shown = at_terminal([FAIRLEAD, "trust"], environment(project), b"yes\n", project)
 
     assert f"{file}:\n  stop: {{commands: [{{run: make test}}]}}\nWith your trust it also applies: stop\n" in shown
     assert shown.endswith(f"trusted {file}\n")

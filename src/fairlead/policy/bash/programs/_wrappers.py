@@ -154,14 +154,6 @@ def _stdin_script(call: ProgramCall) -> Iterator[Effect]:
         yield UnknownEffect(f"{call.program} runs the output of another command", runs=True)
 
 
-def _scheduled(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of `at` and `batch`: the script of stdin, or of a file, runs later."""
-    opts = parse_options(call.args, "ftqcdr")
-    yield from (RunFile(file, "sh", []) for file in opts.values("f"))
-    if not opts.has("f", "c", "d", "r", "l", "V"):
-        yield from _stdin_script(call)
-
-
 def _eval(call: ProgramCall) -> Iterator[Effect]:
     words = call.args[1:] if call.args[:1] == ["--"] else call.args
     text = " ".join(words)
@@ -263,7 +255,6 @@ WRAPPERS: Final[dict[str, Program]] = {
     **dict.fromkeys(_SUBCOMMANDS, _subcommand),
     **dict.fromkeys(_SHELLS, _shell),
     **dict.fromkeys(("script", "flock", "nix-shell"), _option_script),
-    **dict.fromkeys(("at", "batch"), _scheduled),
     "env": _env,
     "eval": _eval,
     "watch": _watch,
