@@ -11,7 +11,7 @@ define require_python
   echo "Name another one: make PYTHON=python3.12" >&2; exit 1; }
 endef
 
-.PHONY: run test test-lowest check bench walk docs clean
+.PHONY: run test test-lowest soak fuzz faults check bench walk docs clean
 .DEFAULT_GOAL := run
 
 run: .venv/.installed ## a team of agents under a policy, in a scratch home
@@ -25,6 +25,16 @@ test-lowest: $(LOWEST)/.dev ## the same on the lowest version of each requiremen
 	@tests/tools.sh
 	@echo "On the lowest versions:" $$($(LOWEST)/bin/python tools/requirements.py)
 	$(LOWEST)/bin/python -m pytest $(TESTS)
+
+fuzz: .venv/.dev ## random inputs for the parsers, the daemon and the launcher, for MINUTES
+	cd tests && ../$(BIN)/python -m fuzz --minutes $(or $(MINUTES),5)
+
+faults: .venv/.dev ## the whole matrix of faults; `make test` plays a part of it
+	@tests/tools.sh
+	FAIRLEAD_FAULTS=all $(BIN)/python -m pytest tests/faults tests/daemon/test_faults.py
+
+soak: .venv/.dev ## a daemon under load for MINUTES: memory, descriptors, delay, sizes, nothing lost
+	cd tests && ../$(BIN)/python -m soak --minutes $(or $(MINUTES),10)
 
 check: .venv/.dev ## lint, formatting, types
 	$(BIN)/ruff check

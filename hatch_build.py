@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,16 @@ LINKING = (
 )
 """Ways to link, fastest program first. Which of them work depends on the platform."""
 
+COMMAND_SCRIPT = """\
+#!/usr/bin/env python3
+import sys
+
+from fairlead.cli.main import main
+
+sys.exit(main())
+"""
+"""`fairlead` if no C compiler works: it runs every command itself. The installer replaces its first line."""
+
 
 class LauncherHook(BuildHookInterface[Any]):
     """The build hook that Hatchling calls for every wheel, including editable ones."""
@@ -32,6 +43,7 @@ class LauncherHook(BuildHookInterface[Any]):
             return
         self.folder = tempfile.TemporaryDirectory()
         program = Path(self.folder.name, "fairlead-hook")
+        command = program.with_name("fairlead")  # the same program: by this name it runs commands, too
         if problem := compile_launcher(Path(self.root, "launcher"), program, self.metadata.version):
             self.app.display_warning(
                 f"The launcher was not compiled ({problem}); each event takes about 10 ms longer. "
@@ -39,11 +51,14 @@ class LauncherHook(BuildHookInterface[Any]):
             )
             source = Path(self.root, "launcher", "hook.py").read_text(encoding="utf-8")
             program.write_text(source.replace("@VERSION@", self.metadata.version), encoding="utf-8")
-            program.chmod(0o755)
+            command.write_text(COMMAND_SCRIPT, encoding="utf-8")
         else:
+            shutil.copyfile(program, command)
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform()}"
-        build_data["shared_scripts"][str(program)] = program.name
+        for file in (program, command):
+            file.chmod(0o755)
+            build_data["shared_scripts"][str(file)] = file.name
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - the signature is Hatchling's
         """Remove the temporary folder; the wheel contains the launcher now."""

@@ -19,12 +19,15 @@ from bench import (
     daemon_kills,
     fire,
     fire_sync,
+    growth,
     imports,
     in_client,
     integrity,
     launcher,
     mail,
     mail_store,
+    own_hooks,
+    peers,
     policy,
     policy_corpus,
     sessions,
@@ -50,6 +53,7 @@ SUBJECTS = {
     "policy": policy.rows,
     "policy corpus": policy_corpus.rows,
     "launcher": launcher.rows,
+    "own hooks": own_hooks.rows,
     "in the client": in_client.rows,
     "daemon": daemon.rows,
     "integrity": integrity.rows,
@@ -58,6 +62,8 @@ SUBJECTS = {
     "mail": mail.rows,
     "mail store": mail_store.rows,
     "daemon kills": daemon_kills.rows,
+    "peers": peers.rows,
+    "growth": growth.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")
 PACKAGES = ("fairlead", "msgspec", "typing_extensions", "pluggy", "cchooks", "hcom")

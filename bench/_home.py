@@ -75,12 +75,25 @@ class Daemon:
 
     def cpu(self) -> float:
         """Return the CPU seconds of its threads: other programs disturb them less than wall time."""
-        files = Path(f"/proc/{self.pid}/task").glob("*/schedstat")  # in nanoseconds; `stat` has a resolution of 10 ms
-        return sum(int(file.read_text().split()[0]) for file in files) / 1e9
+        return _cpu_of(self.pid)
+
+    def children_cpu(self) -> float:
+        """Return the CPU seconds of its child processes."""
+        return sum(map(_cpu_of, self._children()))
 
     def memory(self) -> int:
-        """Return its resident memory in bytes."""
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        """Return the resident memory of it and its child processes in bytes."""
+        pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in (self.pid, *self._children()))
+        return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def _children(self) -> list[int]:
+        files = Path(f"/proc/{self.pid}/task").glob("*/children")
+        return [int(child) for file in files for child in file.read_text().split()]
+
+
+def _cpu_of(pid: int) -> float:
+    files = Path(f"/proc/{pid}/task").glob("*/schedstat")  # in nanoseconds; `stat` has a resolution of 10 ms
+    return sum(int(file.read_text().split()[0]) for file in files) / 1e9
 
 
 class Clients:

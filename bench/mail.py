@@ -1,7 +1,7 @@
 """Delivery of mail: the time from the sender to a waiting agent, and the memory of many waiting agents.
 
 The waiting agents are launchers that run as Stop hooks. hcom does the same with `hcom send` and `hcom listen`, so it is
-compared with the whole command `fairlead send`, a Python program.
+compared with the whole command `fairlead send`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _MailBench:
 
     def by_command(self) -> None:
         """Send with the command."""
-        command = [PYTHON, "-m", "fairlead", "send", self._name, "--subject", "Are you there?"]
+        command = [str(LAUNCHER.with_name("fairlead")), "send", self._name, "--subject", "Are you there?"]
         subprocess.run(command, env=self._place.environment(), check=True, capture_output=True)
 
     def memory_of(self, many: int) -> Timing:

@@ -124,9 +124,9 @@ def _bare(folder: Path) -> sqlite3.Connection:
     """Create a database with the same tables and indexes."""
     disk = sqlite3.connect(folder / "bare.db", isolation_level=None)
     with closing(sqlite3.connect(folder / "mail.db")) as ours:
-        statements = [
-            row[0] for row in ours.execute("SELECT sql FROM sqlite_master WHERE name LIKE 'mail%' AND sql > ''")
-        ]
+        every = dict(ours.execute("SELECT name, sql FROM sqlite_master WHERE name LIKE 'mail%' AND sql > ''"))
+    indexes = tuple(f"{name}_" for name, sql in every.items() if sql.startswith("CREATE VIRTUAL TABLE"))
+    statements = [sql for name, sql in every.items() if not name.startswith(indexes)]  # SQLite creates those itself
     for setting in ("journal_mode = WAL", "synchronous = FULL"):
         disk.execute(f"PRAGMA {setting}")
     for statement in statements:

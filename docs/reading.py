@@ -13,6 +13,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
 
@@ -43,11 +44,20 @@ def definition(thing: Any) -> Any:
     return ast.parse(dedent(inspect.getsource(thing))).body[0]
 
 
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, with those below an `if`."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from _statements([*node.body, *node.orelse])
+        else:
+            yield node
+
+
 def assignment(name: str, package: ModuleType) -> str:
     """Find the line of a package that assigns a name."""
     homes = [module for path, module in sys.modules.items() if path.startswith(f"{package.__name__}.")]
     for home in homes:
-        for node in ast.parse(inspect.getsource(home)).body:
+        for node in _statements(ast.parse(inspect.getsource(home)).body):
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
                 return ast.unparse(node).replace("'", '"')
             if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name and node.value is not None:

@@ -76,7 +76,7 @@ def _team() -> list[Session]:
             *("5f0c8a4e", 125, 125, ("PermissionRequest", "Bash", "")),
             cwd=_SHOP,
             title="Pay by invoice",
-            state=AttentionNeeded("Permission for Bash"),
+            state=AttentionNeeded("Permission for Bash", "npm run db:migrate"),
             usage=_usage(_OPUS, 41, 1.2),
             pid=48213,
             pane="%3",

@@ -6,54 +6,26 @@
 #include <string.h>
 
 static const char STATUS_START[] = "HTTP/1.1 ";
-
 static const char WAITS_PATH[] = "/v1/waits/";
 
-enum header { LENGTH = 1, EXIT = 2, STDOUT = 4, WAIT = 8, LOCATION = 16, STEPS = 32 };
+enum header { LENGTH = 1, EXIT = 2, STDOUT = 4 };
 
-static bool set_number(struct answer *answer, unsigned *seen, enum header which, const char *at, size_t size)
+/* The headers that are numbers: where each is kept, the largest, and the status that has it (0: any). */
+static const struct { const char *name; size_t field; uint64_t max; unsigned status; } NUMBERS[] = {
+    {"content-length", offsetof(struct answer, body), MAX_BODY, 0},
+    {"fairlead-exit", offsetof(struct answer, exit_code), 255, 0},
+    {"fairlead-stdout", offsetof(struct answer, stdout_size), MAX_BODY, 0},
+    {"fairlead-steps", offsetof(struct answer, steps_size), MAX_BODY, 202},
+    {"fairlead-wait", offsetof(struct answer, wait.milliseconds), MAX_WAIT, 303},
+};
+
+/* Copy a name into zeros, once. */
+static bool set_name(char *to, const char *at, size_t size, const char *others)
 {
-    uint64_t number;
-    if (*seen & which || !read_number(at, size, which == EXIT ? 255 : MAX_BODY, &number))
+    if (to[0] || !is_name(at, size, others))
         return false;
-    *seen |= which;
-    if (which == LENGTH)
-        answer->body = (size_t)number;
-    else if (which == EXIT)
-        answer->exit_code = (unsigned)number;
-    else if (which == STEPS)
-        answer->steps_size = (size_t)number;
-    else
-        answer->stdout_size = (size_t)number;
+    memcpy(to, at, size);
     return true;
-}
-
-/* The two headers of a wait: its time and its token. */
-static bool set_wait_time(struct answer *answer, unsigned *seen, const char *at, size_t size)
-{
-    uint64_t *number = &answer->wait.milliseconds;
-    if (*seen & WAIT || !read_number(at, size, MAX_WAIT, number) || *number == 0)
-        return false;
-    *seen |= WAIT;
-    return true;
-}
-
-static bool set_wait_token(struct answer *answer, unsigned *seen, const char *at, size_t size)
-{
-    size_t from = sizeof WAITS_PATH - 1;
-    if (*seen & LOCATION || size < from || memcmp(at, WAITS_PATH, from) != 0 ||
-        !is_name(at + from, size - from, "0123456789_-"))
-        return false;
-    *seen |= LOCATION;
-    memcpy(answer->wait.token, at + from, size - from); /* the rest is zeros */
-    return true;
-}
-
-static bool set_ack(struct answer *answer, const char *at, size_t size)
-{
-    if (answer->ack || size != 1 || *at != '1')
-        return false;
-    return answer->ack = true;
 }
 
 /* Parse one header line without its end. Headers that are not ours may have any value, but must be valid. */
@@ -69,20 +41,22 @@ static bool read_header(const char *at, size_t size, struct answer *answer, unsi
         from++;
     while (size > from && (at[size - 1] == ' ' || at[size - 1] == '\t'))
         size--;
-    if (equals_ignoring_case(at, name, "content-length"))
-        return set_number(answer, seen, LENGTH, at + from, size - from);
-    if (equals_ignoring_case(at, name, "fairlead-exit"))
-        return set_number(answer, seen, EXIT, at + from, size - from);
-    if (equals_ignoring_case(at, name, "fairlead-stdout"))
-        return set_number(answer, seen, STDOUT, at + from, size - from);
-    if (answer->status == 202 && equals_ignoring_case(at, name, "fairlead-steps"))
-        return set_number(answer, seen, STEPS, at + from, size - from);
-    if (answer->status == 303 && equals_ignoring_case(at, name, "fairlead-wait"))
-        return set_wait_time(answer, seen, at + from, size - from);
-    if (answer->status == 303 && equals_ignoring_case(at, name, "location"))
-        return set_wait_token(answer, seen, at + from, size - from);
+    for (unsigned i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++) {
+        bool applies = !NUMBERS[i].status || NUMBERS[i].status == answer->status;
+        if (!applies || !equals_ignoring_case(at, name, NUMBERS[i].name))
+            continue;
+        bool again = *seen >> i & 1;
+        uint64_t *number = (uint64_t *)((char *)answer + NUMBERS[i].field);
+        *seen |= 1U << i;
+        return !again && read_number(at + from, size - from, NUMBERS[i].max, number);
+    }
+    if (answer->status == 303 && equals_ignoring_case(at, name, "location")) {
+        size_t path = sizeof WAITS_PATH - 1;
+        return size - from > path && memcmp(at + from, WAITS_PATH, path) == 0 &&
+               set_name(answer->wait.token, at + from + path, size - from - path, "0123456789_-");
+    }
     if (answer->status != 303 && equals_ignoring_case(at, name, "fairlead-ack"))
-        return set_ack(answer, at + from, size - from);
+        return set_name(answer->ack, at + from, size - from, "0123456789_-.");
     return !equals_ignoring_case(at, name, "transfer-encoding");
 }
 
@@ -91,7 +65,7 @@ static bool is_valid(const struct answer *answer, unsigned seen)
     if (answer->status == 202)
         return seen & LENGTH && answer->body > answer->steps_size;
     if (answer->status == 303)
-        return seen & LENGTH && answer->body == 0 && seen & WAIT && seen & LOCATION;
+        return seen & LENGTH && answer->body == 0 && answer->wait.milliseconds && answer->wait.token[0];
     return seen == (LENGTH | EXIT | STDOUT) && answer->stdout_size <= answer->body;
 }
 

@@ -9,24 +9,39 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef MSG_NOSIGNAL /* macOS has a socket option instead */
 #define MSG_NOSIGNAL 0
 #endif
 
-/* The socket of another user could allow everything. */
-static bool is_same_user(int fd)
+static const char SLOW[] = "fairlead: the daemon has not answered for a second; if it hangs, see fairlead doctor\n";
+
+#ifdef SO_PEERCRED
+/* The daemon's lock has its pid. The guards keep agents from writing there; whom it stops: docs/howto/self-protection.md */
+static bool holds_lock(struct text *folder, uint64_t pid)
+{
+    char memory[16];
+    uint64_t number = 0;
+    int fd = add(folder, "/daemon.lock") ? open(folder->at, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    ssize_t size = read(fd, memory, sizeof memory);
+    close(fd);
+    return size > 1 && memory[size - 1] == '\n' && read_number(memory, (size_t)size - 1, pid, &number) && number == pid;
+}
+#endif
+
+/* The socket of another user, or of another process, could allow everything. */
+static bool is_daemon(int fd, struct text *folder)
 {
 #ifdef SO_PEERCRED
     struct ucred peer;
     socklen_t size = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == getuid();
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == getuid() &&
+           holds_lock(folder, (uint64_t)peer.pid);
 #else
     uid_t uid;
     gid_t gid;
-    return getpeereid(fd, &uid, &gid) == 0 && uid == getuid();
+    return folder && getpeereid(fd, &uid, &gid) == 0 && uid == getuid();
 #endif
 }
 
@@ -50,23 +65,18 @@ int connect_daemon(void)
     char memory[MAX_PATH];
     struct text path = text_in(memory, sizeof memory);
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    if (!runtime_folder(&path) || !add(&path, "/daemon.sock") || path.size >= sizeof to.sun_path)
+    size_t folder = runtime_folder(&path) ? path.size : 0;
+    if (!folder || !add(&path, "/daemon.sock") || path.size >= sizeof to.sun_path)
         return -1;
     memcpy(to.sun_path, memory, path.size + 1);
+    path.size = folder;
     int fd = new_socket();
     if (fd < 0)
         return -1;
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 && is_same_user(fd))
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 && is_daemon(fd, &path))
         return fd;
     close(fd);
     return -1;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
 /* A status line must be drawn quickly; a wait takes the time that the daemon named, and some for the exchange. */
@@ -78,7 +88,7 @@ static int64_t timeout_ms(const struct call *call)
         return (int64_t)call->wait.milliseconds + 2000;
     if (set && read_number(set, strlen(set), 60000, &number) && number > 0)
         return (int64_t)number;
-    return call->status_line ? 300 : 2000;
+    return call->status_line ? 300 : call->command ? 5000 : 2000;
 }
 
 static bool wait_ready(int fd, short events, int64_t deadline)
@@ -157,17 +167,38 @@ static bool receive(int fd, struct answer *answer, struct bytes *got, int64_t de
     return got->size == whole;
 }
 
+/* Whether an exit code is one that this event may have: the client takes any but 2 for consent. */
+static bool may_exit(const struct call *call, const struct answer *answer)
+{
+    return answer->exit_code == 0 || call->command || (answer->exit_code <= 2 && !call->status_line &&
+                                      (answer->exit_code == 2 || !call->is_gate));
+}
+
 static bool exchange(int daemon, const struct call *call, struct answer *answer, struct bytes *got)
 {
     static char memory[(size_t)192 << 10]; /* every value at its maximum, with each byte encoded */
     struct text head = text_in(memory, sizeof memory);
+    uint64_t columns;
     if (!request_head(&head, call))
         return false;
     int64_t deadline = now_ms() + timeout_ms(call);
     struct bytes body = call->report.size ? call->report : call->payload;
     if (call->wait.token[0])
         body = (struct bytes){0};
-    return send_all(daemon, head, body, deadline) && receive(daemon, answer, got, deadline);
+    if (!send_all(daemon, head, body, deadline))
+        return false;
+    bool is_watched = call->command && !call->wait.token[0] && is_terminal(2, &columns);
+    if (is_watched && !wait_ready(daemon, POLLIN, now_ms() + 1000))
+        write_all(2, SLOW, sizeof SLOW - 1);
+    return receive(daemon, answer, got, deadline) && may_exit(call, answer);
+}
+
+/* How long the waits of an event may take together. For a wake and for a command no client waits. */
+static int64_t max_wait(const struct call *call)
+{
+    if (call->wake || call->command)
+        return INT64_MAX / 2;
+    return equals_ignoring_case(call->event, strlen(call->event), "stop") ? MAX_STOP : MAX_OTHER;
 }
 
 /* Ask until there is an answer: the daemon may answer with a wait instead. Closes the connection, unless the daemon
@@ -175,16 +206,20 @@ static bool exchange(int daemon, const struct call *call, struct answer *answer,
  */
 bool ask_daemon(int daemon, struct call *call, struct answer *answer, struct bytes *got)
 {
+    int64_t end = now_ms() + max_wait(call);
     for (unsigned waits = 0; daemon >= 0; waits++) {
         bool answered = exchange(daemon, call, answer, got);
         call->daemon = daemon;
-        if (answered && answer->ack)
+        if (answered && answer->ack[0])
             return true;
         close(daemon);
         if (!answered || answer->status != 303 || call->status_command)
             return answered;
         call->wait = answer->wait;
-        daemon = waits < MAX_WAITS ? connect_daemon() : -1;
+        int64_t left = end - now_ms();
+        if ((int64_t)call->wait.milliseconds > left)
+            call->wait.milliseconds = left > 0 ? (uint64_t)left : 0;
+        daemon = waits < MAX_WAITS && left > 0 ? connect_daemon() : -1;
     }
     return false;
 }

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -123,39 +124,73 @@ static void make_id(struct call *call)
     add_number(&id, (uint64_t)getpid(), 16, 1);
 }
 
+/* Rename the file that says that this answer was not printed, or remove it: it survives the daemon. */
+static void give_receipt(const char *name, bool printed)
+{
+    char before[MAX_PATH], after[MAX_PATH];
+    struct text from = text_in(before, sizeof before), to = text_in(after, sizeof after);
+    if (!runtime_folder(&from) || !add(&from, "/receipts/") || !add(&from, name))
+        return;
+    if (!add(&to, before) || !add(&to, ".printing"))
+        return;
+    if (printed)
+        unlink(after);
+    else
+        rename(before, after);
+}
+
 /* An answer that cannot be printed must not count as consent. */
 _Noreturn void print_answer(const struct call *call, const struct answer *answer, const char *body)
 {
-    char memory[80];
+    char memory[120];
     struct text line = text_in(memory, sizeof memory);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    if (answer->ack[0])
+        give_receipt(answer->ack, false);
     int error = write_all(1, body, answer->stdout_size);
     if (error && call->status_line)
         quit(0);
+    if (error == EPIPE && call->command && !answer->ack[0]) /* as for every program whose reader has gone */
+        quit(1);
     if (error) {
-        add(&line, "fairlead: cannot write the answer: ");
+        add(&line, call->command && answer->ack[0] ? "fairlead: the mail cannot be printed, so it counts as not shown: "
+                                                   : "fairlead: cannot write the answer: ");
         add(&line, error_text(error) ? error_text(error) : "unknown error");
         print_error_line(&line);
         quit(call->is_gate ? 2 : 1);
     }
     error = write_all(2, body + answer->stdout_size, answer->body - answer->stdout_size);
-    if (!error && answer->ack)
+    if (!error && answer->ack[0]) {
+        give_receipt(answer->ack, true);
         write_all(call->daemon, "\n", 1);
+    }
     quit((int)answer->exit_code);
+}
+
+/* Whether we are started as `fairlead`. */
+static bool is_command(int argc, char **argv)
+{
+    const char *name = argc ? argv[0] : "";
+    for (const char *at = name; *at; at++)
+        name = *at == '/' ? at + 1 : name;
+    return equals(name, "fairlead");
 }
 
 int main(int argc, char **argv)
 {
+    uint64_t columns;
     struct call call = {0};
     struct answer answer = {0};
     struct bytes got;
     make_id(&call);
+    if (is_command(argc, argv))
+        run_command(&call, argc, argv);
     split_arguments(&call, argc, argv);
     read_wait_arguments(&call);
     read_event_arguments(&call);
     int daemon = call.for_daemon ? connect_daemon() : -1; /* before stdin is read: without a daemon, Python reads it */
-    bool can_ask = daemon >= 0 && (call.wait.token[0] || (!isatty(0) && read_payload(&call)));
+    bool can_ask = daemon >= 0 && (call.wait.token[0] || (!is_terminal(0, &columns) && read_payload(&call)));
     if (daemon >= 0 && !can_ask)
         close(daemon);
     bool answered = can_ask && ask_daemon(daemon, &call, &answer, &got);
@@ -165,6 +200,7 @@ int main(int argc, char **argv)
         print_answer(&call, &answer, got.at + answer.head);
     if (answered) {
         struct bytes body = {got.at + answer.head, answer.body}, plan = body;
+        call.has_check = answer.exit_code == 2;
         if (answer.steps_size)
             carry_out(&call, &answer, body);
         plan.at += answer.steps_size;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define MAX_PAYLOAD ((size_t)64 << 20) /* fairlead.events.MAX_PAYLOAD */
 #define MAX_BODY ((size_t)80 << 20)
@@ -21,6 +22,8 @@
 #define MAX_WAIT ((uint64_t)2000000000) /* milliseconds: 23 days, which fits `poll` */
 #ifndef MAX_WAITS
 #define MAX_WAITS 100000 /* consecutive waits for one event */
+#define MAX_STOP 3590000 /* milliseconds that they may take together, so that they end before the client ends us; */
+#define MAX_OTHER 8000   /* clients/claude/settings/_events.py has its timeouts */
 #endif
 
 struct bytes {
@@ -40,15 +43,17 @@ struct call {
     const char *status_command;          /* the user's own status line, to be run after us; NULL if there is none */
     char **args;                         /* without the options that are for the launcher only */
     int arg_count;
+    bool command;        /* not an event, but a command of the user's */
     bool for_daemon;     /* has only arguments that a daemon can handle */
     bool is_gate;        /* PreToolUse: a failure must block */
+    bool has_check;      /* there is a plan, and if it cannot be carried out, that must block */
     bool wake;           /* Stop --wake: the client does not wait for us, our end wakes its session */
     bool status_line;    /* StatusLine: a failure must be silent, because the user sees our output */
     bool stdin_read;     /* stdin was read into payload */
     bool stdin_complete; /* to its end */
     struct bytes payload;
     struct wait wait;
-    struct bytes report; /* the results of a plan, which the daemon is asked about then; empty before */
+    struct bytes report; /* the results of a plan, which the daemon is asked about then; or the words of a command */
     int daemon; /* the connection that expects an acknowledgement; only valid if the answer asks for one */
     char id[40];
 };
@@ -71,6 +76,11 @@ bool is_name(const char *at, size_t size, const char *others);
 /* paths.c */
 bool runtime_folder(struct text *path);
 
+/* command.c */
+bool is_terminal(int fd, uint64_t *columns);
+void add_command(struct text *head, const struct call *call);
+_Noreturn void run_command(struct call *call, int argc, char **argv);
+
 /* request.c */
 bool request_head(struct text *head, const struct call *call);
 bool add_caller(struct text *text); /* ,PID,START of the client, as --launched expects it */
@@ -78,11 +88,11 @@ bool add_caller(struct text *text); /* ,PID,START of the client, as --launched e
 /* answer.c */
 enum state { PARTIAL, WHOLE, GARBAGE };
 struct answer {
-    unsigned status, exit_code;
-    size_t head, body, stdout_size; /* bytes; head includes the empty line */
-    size_t steps_size;              /* for a 202: the part of the body that is for us; 0 if it is for Python alone */
+    unsigned status;
+    uint64_t exit_code, head, body, stdout_size; /* bytes; head includes the empty line */
+    uint64_t steps_size;            /* for a 202: the part of the body that is for us; 0 if it is for Python alone */
     struct wait wait;               /* for a 303 */
-    bool ack;                       /* the daemon expects an acknowledgement when it is printed; not for a 303 */
+    char ack[72]; /* if not empty, the daemon expects an acknowledgement when it is printed: the receipt's name */
 };
 enum state read_head(const char *at, size_t size, struct answer *answer);
 
@@ -94,6 +104,10 @@ bool ask_daemon(int daemon, struct call *call, struct answer *answer, struct byt
 void *map_memory(size_t size);
 int move_above_stderr(int fd);
 bool new_pipe(int ends[2], bool kept);
+int64_t now_ms(void);
+ssize_t read_some(int fd, void *at, size_t room);
+int await_end(pid_t child);
+void handle_signal(int number, void (*handler)(int));
 int write_all(int fd, const char *at, size_t size);
 bool read_payload(struct call *call);
 int to_file(struct bytes content, const char *name);
@@ -107,8 +121,8 @@ _Noreturn void print_answer(const struct call *call, const struct answer *answer
 
 /* python.c: the first five do not return */
 _Noreturn void evaluate_locally(const struct call *call);
-_Noreturn void run_plan(const struct call *call, struct bytes plan, bool ack);
-_Noreturn void settle_locally(const struct call *call, struct bytes plan, bool ack);
+_Noreturn void run_plan(const struct call *call, struct bytes plan, const char *ack);
+_Noreturn void settle_locally(const struct call *call, struct bytes plan, const char *ack);
 _Noreturn void run_status_command(const struct call *call);
 _Noreturn void quit(int code);
 void print_error_line(struct text *line);

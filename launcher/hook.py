@@ -20,10 +20,15 @@ MAX_HEAD = 16 << 10
 MAX_VALUE = 4096
 MAX_WAIT = 2_000_000_000
 MAX_WAITS = 100_000
+MAX_STOP = 3_590_000
+MAX_OTHER = 8_000
 WAITS_PATH = b"/v1/waits/"
 SHELL = "/bin/sh"
-EVENT_PROGRAM = "import sys; from fairlead.cli.main import main; sys.exit(main())"
-PLAN_PROGRAM = "from fairlead.execute import main; main()"
+OR_EXPLAIN = (
+    "\nexcept Exception as e: sys.exit(f'fairlead: {sys.executable} cannot load it: {type(e).__name__}: {e}')\n"
+)
+EVENT_PROGRAM = f"import sys\ntry: from fairlead.cli.main import launched{OR_EXPLAIN}launched()"
+PLAN_PROGRAM = f"import sys\ntry: from fairlead.execute import main{OR_EXPLAIN}main()"
 # Ours, the terminal's, and those of each client (`variables` in src/fairlead/clients): a further client adds its own.
 PASSED_VARIABLES = (
     b"FAIRLEAD_HOME HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR XDG_STATE_HOME "
@@ -63,6 +68,7 @@ class Call:
         self.read_wait_arguments()
         self.event = self.args[0] if self.args else ""
         self.is_gate = any(word.replace("_", "").replace("-", "").lower() == "pretooluse" for word in self.args)
+        self.has_check = False
         self.wake = "--wake" in self.args
         clients, others = split_option([word for word in self.args[1:] if word != "--wake"], "--client")
         self.client = clients[-1] if clients else "claude"
@@ -163,7 +169,19 @@ def connect_daemon() -> _socket.socket | None:
         peer = daemon.getsockopt(level, name, 128)
     except OSError:
         return None
-    return daemon if int.from_bytes(peer[4:8], sys.byteorder) == posix.getuid() else None
+    is_same_user = int.from_bytes(peer[4:8], sys.byteorder) == posix.getuid()
+    is_daemon = DARWIN or holds_lock(folder, int.from_bytes(peer[:4], sys.byteorder))
+    return daemon if is_same_user and is_daemon else None
+
+
+def holds_lock(folder: bytes, pid: int) -> bool:
+    try:
+        fd = posix.open(folder + b"/daemon.lock", posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW)
+        text = posix.read(fd, 16)
+        posix.close(fd)
+    except OSError:
+        return False
+    return text == b"%d\n" % pid
 
 
 def move_above_stderr(fd: int) -> int:
@@ -201,11 +219,13 @@ class Answer:
         self.status = status
         self.exit_code = self.stdout_size = self.size = self.milliseconds = 0
         self.token = self.body = b""
-        self.ack = False
+        self.ack = ""  # the name of the receipt that the daemon expects
 
 
 def ask_daemon(daemon: _socket.socket | None, call: Call) -> Answer | None:
     waits = 0
+    longest = MAX_STOP if call.event.lower() == "stop" else MAX_OTHER
+    end = None if call.wake else time.monotonic() + longest / 1000
     while daemon is not None:
         answer = exchange(daemon, call)
         if answer is not None and answer.ack:
@@ -214,8 +234,9 @@ def ask_daemon(daemon: _socket.socket | None, call: Call) -> Answer | None:
         daemon.close()
         if answer is None or answer.status != 303 or call.status_command is not None:
             return answer
-        call.token, call.milliseconds = answer.token, answer.milliseconds
-        daemon = connect_daemon() if waits < MAX_WAITS else None
+        left = answer.milliseconds if end is None else int((end - time.monotonic()) * 1000)
+        call.token, call.milliseconds = answer.token, max(min(answer.milliseconds, left), 0)
+        daemon = connect_daemon() if waits < MAX_WAITS and left > 0 else None
         waits += 1
     return None
 
@@ -226,9 +247,15 @@ def exchange(daemon: _socket.socket, call: Call) -> Answer | None:
         deadline = time.monotonic() + timeout_ms(call) / 1000
         daemon.settimeout(seconds_until(deadline))
         daemon.sendall(head if call.token else head + (call.payload or b""))
-        return receive(daemon, deadline)
+        answer = receive(daemon, deadline)
+        return answer if answer is not None and may_exit(call, answer) else None
     except (OSError, ValueError):
         return None
+
+
+def may_exit(call: Call, answer: Answer) -> bool:
+    code = max(answer.exit_code, 0)  # it is missing where nothing is printed
+    return code == 0 or (code <= 2 and not call.status_line and (code == 2 or not call.is_gate))
 
 
 def timeout_ms(call: Call) -> int:
@@ -258,7 +285,7 @@ def request_head(call: Call) -> bytes:
         *([b"GET %s%s HTTP/1.1" % (WAITS_PATH, call.token)] if call.token else post),
         b"host: fairlead",
         b"connection: close",
-        b"fairlead-acks: 1",
+        b"fairlead-acks: 2",
         b"fairlead-version: " + VERSION.encode(),
         b"fairlead-pid: %d" % pid,
         *([b"fairlead-start: " + start] if start else []),
@@ -353,9 +380,10 @@ def set_header(answer: Answer, found: dict[bytes, int], name: bytes, value: byte
             raise ValueError
         answer.token = token
     elif name == b"fairlead-ack" and answer.status != 303:
-        if answer.ack or value != b"1":
+        name_of_receipt = value.decode("latin-1")
+        if answer.ack or not is_name(name_of_receipt, NAME + "."):
             raise ValueError
-        answer.ack = True
+        answer.ack = name_of_receipt
     elif name == b"transfer-encoding":
         raise ValueError
 
@@ -449,15 +477,16 @@ def restore_stdin(call: Call) -> bool:
 def fail(call: Call, what: str, *, printed: bool) -> None:
     if call.status_line:
         posix._exit(0)
-    prefix = (
-        "fairlead cannot check this call, so it is blocked" if call.is_gate else "fairlead cannot handle this event"
-    )
-    reason = f"{prefix}: {what}. Run: fairlead doctor"
+    prefix = "fairlead cannot handle this event"
+    if call.is_gate or call.has_check:
+        what_failed = "check this call, so it" if call.is_gate else "run the policy's check, so this"
+        prefix = f"fairlead cannot {what_failed} is blocked"
+    reason = f"{prefix}: {what}. Reinstall Fairlead if this lasts"
     if call.is_gate and not printed:
         answer = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
         write_all(1, f'{answer}"permissionDecisionReason":"{reason}"}}}}\n'.encode())
     write_all(2, reason.encode() + b"\n")
-    posix._exit(2 if call.is_gate else 1)
+    posix._exit(2 if call.is_gate or call.has_check else 1)
 
 
 def pythons(call: Call) -> list[str]:
@@ -478,12 +507,13 @@ def run_python(call: Call, words: list[str]) -> None:
     if not restore_stdin(call):
         fail(call, "the payload cannot be passed to Python", printed=False)
     blocked = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP}
-    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, blocked) if call.is_gate else set()
+    is_supervised = call.is_gate or call.has_check
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, blocked) if is_supervised else set()
     error = errno.ENOENT
     for python in pythons(call):
         args = [python, "-E", "-P", "-c", *words]
         try:
-            if call.is_gate:
+            if is_supervised:
                 supervise(call, posix.posix_spawn(python, args, env, setsigmask=before), before)
             posix.execv(python, args)
         except OSError as problem:
@@ -522,14 +552,14 @@ def evaluate_locally(call: Call) -> None:
     run_python(call, [EVENT_PROGRAM, *call.args, *waited, *(["--launched", launched] if call.args else [])])
 
 
-def run_plan(call: Call, plan: bytes, *, ack: bool) -> None:
+def run_plan(call: Call, plan: bytes, *, ack: str) -> None:
     fd = to_file(plan, call.id)
     if fd < 0:
         evaluate_locally(call)
     words = [PLAN_PROGRAM, call.event, "--client", call.client, "--id", call.id, "--plan-fd", str(fd)]
     if ack and call.daemon is not None:
         posix.set_inheritable(call.daemon.fileno(), True)  # noqa: FBT003 - positional only
-        words += ["--ack-fd", str(call.daemon.fileno())]
+        words += ["--receipt", ack, "--ack-fd", str(call.daemon.fileno())]
     run_python(call, words)
 
 
@@ -555,13 +585,31 @@ def environment() -> dict[bytes, bytes]:
     return {name: value for name, _, value in pairs}
 
 
-def print_answer(call: Call, stdout: bytes, stderr: bytes, code: int) -> None:
+def give_receipt(name: str, *, printed: bool) -> None:
+    """Rename the file that says that this answer was not printed, or remove it: it survives the daemon."""
+    folder = runtime_folder()
+    if not name or folder is None:
+        return
+    path = folder + b"/receipts/" + name.encode()
+    try:
+        if printed:
+            posix.unlink(path + b".printing")
+        else:
+            posix.rename(path, path + b".printing")
+    except OSError:
+        pass
+
+
+def print_answer(call: Call, answer: Answer) -> None:
+    stdout, stderr, code = answer.body[: answer.stdout_size], answer.body[answer.stdout_size :], answer.exit_code
+    give_receipt(answer.ack, printed=False)
     if error := write_all(1, stdout):
         if call.status_line:
             posix._exit(0)
         write_all(2, f"fairlead: cannot write the answer: {ERROR_TEXTS.get(error, 'unknown error')}\n".encode())
         posix._exit(2 if call.is_gate else 1)
     if write_all(2, stderr) == 0 and call.daemon is not None:
+        give_receipt(answer.ack, printed=True)
         write_all(call.daemon.fileno(), b"\n")
     posix._exit(code)
 
@@ -578,9 +626,9 @@ def main(call: Call) -> None:
         run_status_command(call)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # otherwise the exit code of our child could be lost
     if answer and answer.status == 200:
-        at = answer.stdout_size
-        print_answer(call, answer.body[:at], answer.body[at:], answer.exit_code)
+        print_answer(call, answer)
     if answer:
+        call.has_check = answer.exit_code == 2
         run_plan(call, answer.body, ack=answer.ack)
     evaluate_locally(call)
 

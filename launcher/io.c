@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Map memory that costs nothing until it is written to; it is never freed, since we end soon. */
@@ -26,6 +27,39 @@ int move_above_stderr(int fd)
     int moved = fcntl(fd, F_DUPFD, 3);
     close(fd);
     return moved;
+}
+
+int64_t now_ms(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* Read once; a signal does not count. */
+ssize_t read_some(int fd, void *at, size_t room)
+{
+    ssize_t size = read(fd, at, room);
+    while (size < 0 && errno == EINTR)
+        size = read(fd, at, room);
+    return size;
+}
+
+/* Wait for the end of a child; return its status, or -1. */
+int await_end(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return status;
+}
+
+/* Handle a signal, unless it is ignored: then it stays so. */
+void handle_signal(int number, void (*handler)(int))
+{
+    if (signal(number, handler) == SIG_IGN)
+        signal(number, SIG_IGN);
 }
 
 /* Open a pipe; one that is not `kept` is closed on exec. */
@@ -161,10 +195,10 @@ static int pipe_from_process(const struct call *call)
         _exit(0);
     }
     close(ends[1]);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    if (child > 0)
+    if (child > 0) {
+        await_end(child);
         return ends[0];
+    }
     close(ends[0]);
     return -1;
 }

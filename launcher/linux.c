@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -24,10 +25,7 @@
 char **environ;
 static int last_error;
 
-int *__errno_location(void)
-{
-    return &last_error;
-}
+int *__errno_location(void) { return &last_error; }
 
 int main(int argc, char **argv);
 
@@ -87,25 +85,27 @@ static long result_of(long result)
     return -1;
 }
 
-#define ARG(x) ((long)(x))
-#define CALL(number, a, b, c, d, e, f) result_of(call6(number, ARG(a), ARG(b), ARG(c), ARG(d), ARG(e), ARG(f)))
+#define CALL_6(number, a, b, c, d, e, f, ...) \
+    result_of(call6(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)))
+#define CALL(...) CALL_6(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0) /* with as many arguments as it has */
 
 _Noreturn void _exit(int code)
 {
     for (;;)
-        CALL(__NR_exit_group, code, 0, 0, 0, 0, 0);
+        CALL(__NR_exit_group, code);
 }
 
 /* ---- files ---- */
 
-ssize_t read(int fd, void *at, size_t size) { return CALL(__NR_read, fd, at, size, 0, 0, 0); }
-ssize_t write(int fd, const void *at, size_t size) { return CALL(__NR_write, fd, at, size, 0, 0, 0); }
-int close(int fd) { return (int)CALL(__NR_close, fd, 0, 0, 0, 0, 0); }
-off_t lseek(int fd, off_t to, int from) { return CALL(__NR_lseek, fd, to, from, 0, 0, 0); }
-int dup2(int fd, int to) { return (int)CALL(__NR_dup3, fd, to, 0, 0, 0, 0); } /* never onto itself here */
-int pipe(int ends[2]) { return (int)CALL(__NR_pipe2, ends, 0, 0, 0, 0, 0); }
-int unlink(const char *path) { return (int)CALL(__NR_unlinkat, AT_FDCWD, path, 0, 0, 0, 0); }
-int memfd_create(const char *name, unsigned flags) { return (int)CALL(__NR_memfd_create, name, flags, 0, 0, 0, 0); }
+ssize_t read(int fd, void *at, size_t size) { return CALL(__NR_read, fd, at, size); }
+ssize_t write(int fd, const void *at, size_t size) { return CALL(__NR_write, fd, at, size); }
+int close(int fd) { return (int)CALL(__NR_close, fd); }
+off_t lseek(int fd, off_t to, int from) { return CALL(__NR_lseek, fd, to, from); }
+int dup2(int fd, int to) { return (int)CALL(__NR_dup3, fd, to); } /* never onto itself here */
+int pipe(int ends[2]) { return (int)CALL(__NR_pipe2, ends); }
+int unlink(const char *path) { return (int)CALL(__NR_unlinkat, AT_FDCWD, path); }
+int rename(const char *from, const char *to) { return (int)CALL(__NR_renameat2, AT_FDCWD, from, AT_FDCWD, to); }
+int memfd_create(const char *name, unsigned flags) { return (int)CALL(__NR_memfd_create, name, flags); }
 
 int open(const char *path, int flags, ...)
 {
@@ -113,67 +113,45 @@ int open(const char *path, int flags, ...)
     va_start(more, flags);
     unsigned mode = flags & O_CREAT ? va_arg(more, unsigned) : 0;
     va_end(more);
-    return (int)CALL(__NR_openat, AT_FDCWD, path, flags, mode, 0, 0);
+    return (int)CALL(__NR_openat, AT_FDCWD, path, flags, mode);
 }
 
-int fcntl(int fd, int what, ...)
-{
-    va_list more;
-    va_start(more, what);
-    int value = va_arg(more, int);
-    va_end(more);
-    return (int)CALL(__NR_fcntl, fd, what, value, 0, 0, 0);
-}
+#define WITH_VALUE(name, request, type) \
+    int name(int fd, request what, ...) \
+    { \
+        va_list more; \
+        va_start(more, what); \
+        type value = va_arg(more, type); \
+        va_end(more); \
+        return (int)CALL(__NR_##name, fd, what, value); \
+    }
+WITH_VALUE(fcntl, int, int)
+WITH_VALUE(ioctl, unsigned long, void *)
 
-int stat(const char *restrict path, struct stat *restrict found)
-{
-    return (int)CALL(__NR_newfstatat, AT_FDCWD, path, found, 0, 0, 0);
-}
-
-ssize_t readlink(const char *restrict path, char *restrict at, size_t room)
-{
-    return CALL(__NR_readlinkat, AT_FDCWD, path, at, room, 0, 0);
-}
-
-int chdir(const char *path) { return (int)CALL(__NR_chdir, path, 0, 0, 0, 0, 0); }
-
-char *getcwd(char *at, size_t room)
-{
-    return CALL(__NR_getcwd, at, room, 0, 0, 0, 0) < 0 ? NULL : at;
-}
-
-int isatty(int fd)
-{
-    char state[256]; /* more than any kernel's termios */
-    return CALL(__NR_ioctl, fd, TCGETS, state, 0, 0, 0) == 0;
-}
+int stat(const char *path, struct stat *found) { return (int)CALL(__NR_newfstatat, AT_FDCWD, path, found); }
+ssize_t readlink(const char *path, char *at, size_t room) { return CALL(__NR_readlinkat, AT_FDCWD, path, at, room); }
+int chdir(const char *path) { return (int)CALL(__NR_chdir, path); }
+char *getcwd(char *at, size_t room) { return CALL(__NR_getcwd, at, room) < 0 ? NULL : at; }
 
 /* ---- sockets, time, memory ---- */
 
-int socket(int family, int type, int protocol) { return (int)CALL(__NR_socket, family, type, protocol, 0, 0, 0); }
-ssize_t sendmsg(int fd, const struct msghdr *m, int flags) { return CALL(__NR_sendmsg, fd, m, flags, 0, 0, 0); }
-ssize_t recv(int fd, void *at, size_t n, int flags) { return CALL(__NR_recvfrom, fd, at, n, flags, 0, 0); }
-
-int connect(int fd, const struct sockaddr *to, socklen_t size)
-{
-    return (int)CALL(__NR_connect, fd, to, size, 0, 0, 0);
-}
+int socket(int family, int type, int protocol) { return (int)CALL(__NR_socket, family, type, protocol); }
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags) { return CALL(__NR_sendmsg, fd, m, flags); }
+ssize_t recv(int fd, void *at, size_t n, int flags) { return CALL(__NR_recvfrom, fd, at, n, flags); }
+int connect(int fd, const struct sockaddr *to, socklen_t size) { return (int)CALL(__NR_connect, fd, to, size); }
 
 int getsockopt(int fd, int level, int name, void *restrict at, socklen_t *restrict size)
 {
-    return (int)CALL(__NR_getsockopt, fd, level, name, at, size, 0);
+    return (int)CALL(__NR_getsockopt, fd, level, name, at, size);
 }
 
 int poll(struct pollfd *files, nfds_t count, int milliseconds)
 {
     struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
-    return (int)CALL(__NR_ppoll, files, count, milliseconds < 0 ? NULL : &time, NULL, 0, 0);
+    return (int)CALL(__NR_ppoll, files, count, milliseconds < 0 ? NULL : &time);
 }
 
-int clock_gettime(clockid_t clock, struct timespec *time)
-{
-    return (int)CALL(__NR_clock_gettime, clock, time, 0, 0, 0, 0);
-}
+int clock_gettime(clockid_t clock, struct timespec *time) { return (int)CALL(__NR_clock_gettime, clock, time); }
 
 void *mmap(void *at, size_t size, int access, int flags, int fd, off_t from)
 {
@@ -182,19 +160,15 @@ void *mmap(void *at, size_t size, int access, int flags, int fd, off_t from)
 
 /* ---- processes and signals ---- */
 
-pid_t getpid(void) { return (pid_t)CALL(__NR_getpid, 0, 0, 0, 0, 0, 0); }
-pid_t getppid(void) { return (pid_t)CALL(__NR_getppid, 0, 0, 0, 0, 0, 0); }
-uid_t getuid(void) { return (uid_t)CALL(__NR_getuid, 0, 0, 0, 0, 0, 0); }
-pid_t fork(void) { return (pid_t)CALL(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0); }
-int kill(pid_t pid, int number) { return (int)CALL(__NR_kill, pid, number, 0, 0, 0, 0); }
-int execv(const char *path, char *const *args) { return (int)CALL(__NR_execve, path, args, environ, 0, 0, 0); }
-pid_t setsid(void) { return (pid_t)CALL(__NR_setsid, 0, 0, 0, 0, 0, 0); }
-pid_t waitpid(pid_t pid, int *status, int how) { return (pid_t)CALL(__NR_wait4, pid, status, how, NULL, 0, 0); }
-
-int waitid(idtype_t kind, id_t pid, siginfo_t *found, int how)
-{
-    return (int)CALL(__NR_waitid, kind, pid, found, how, NULL, 0);
-}
+pid_t getpid(void) { return (pid_t)CALL(__NR_getpid); }
+pid_t getppid(void) { return (pid_t)CALL(__NR_getppid); }
+uid_t getuid(void) { return (uid_t)CALL(__NR_getuid); }
+pid_t fork(void) { return (pid_t)CALL(__NR_clone, SIGCHLD); }
+int kill(pid_t pid, int number) { return (int)CALL(__NR_kill, pid, number); }
+int execv(const char *path, char *const *args) { return (int)CALL(__NR_execve, path, args, environ); }
+pid_t setsid(void) { return (pid_t)CALL(__NR_setsid); }
+pid_t waitpid(pid_t pid, int *status, int how) { return (pid_t)CALL(__NR_wait4, pid, status, how); }
+int waitid(idtype_t kind, id_t pid, siginfo_t *found, int how) { return (int)CALL(__NR_waitid, kind, pid, found, how); }
 
 struct kernel_action {
     void (*handler)(int);
@@ -206,27 +180,9 @@ struct kernel_action {
 void (*signal(int number, void (*handler)(int)))(int)
 {
     struct kernel_action before, after = {handler, SA_RESTORER_FLAG | SA_RESTART, RESTORER, 0};
-    if (CALL(__NR_rt_sigaction, number, &after, &before, sizeof after.mask, 0, 0) < 0)
+    if (CALL(__NR_rt_sigaction, number, &after, &before, sizeof after.mask) < 0)
         return SIG_ERR;
     return before.handler;
-}
-
-/* The kernel knows 64 signals; sigset_t has room for more. */
-int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict before)
-{
-    return (int)CALL(__NR_rt_sigprocmask, how, set, before, sizeof(uint64_t), 0, 0);
-}
-
-int sigemptyset(sigset_t *set)
-{
-    memset(set, 0, sizeof *set);
-    return 0;
-}
-
-int sigaddset(sigset_t *set, int number)
-{
-    ((unsigned char *)set)[(number - 1) / 8] |= (unsigned char)(1 << (number - 1) % 8);
-    return 0;
 }
 
 /* ---- strings; the compiler itself emits calls of the first three ---- */

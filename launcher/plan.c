@@ -12,10 +12,7 @@
 
 /* ---- reading: fields that each end with a NUL ---- */
 
-struct fields {
-    char *at, *end;
-    bool valid;
-};
+struct fields { char *at, *end; bool valid; };
 
 static char *next(struct fields *fields)
 {
@@ -130,15 +127,6 @@ static struct bytes report(const struct plan *plan, struct bytes decision, struc
     return (struct bytes){text.at, text.size};
 }
 
-/* The plan itself was delivered: the daemon need not take back what it shows. */
-static void acknowledge(struct call *call, bool ack)
-{
-    if (ack) {
-        write_all(call->daemon, "\n", 1);
-        close(call->daemon);
-    }
-}
-
 /* Return only if no step was begun: then Python carries out the whole plan. */
 void carry_out(struct call *call, const struct answer *planned, struct bytes body)
 {
@@ -147,7 +135,7 @@ void carry_out(struct call *call, const struct answer *planned, struct bytes bod
     struct bytes decision = {body.at + planned->steps_size, body.size - planned->steps_size};
     struct answer answer = {0};
     struct bytes got;
-    if (planned->ack)
+    if (planned->ack[0])
         fcntl(call->daemon, F_SETFD, FD_CLOEXEC);
     if (!read_plan(steps, call->payload, &plan) || !run_steps(&plan, call->id))
         return;
@@ -158,7 +146,9 @@ void carry_out(struct call *call, const struct answer *planned, struct bytes bod
     call->daemon = first;
     if (!answered || answer.status != 200)
         settle_locally(call, decision, planned->ack);
-    acknowledge(call, planned->ack);
-    call->daemon = last;
+    if (answer.ack[0])
+        call->daemon = last;
+    else /* what the plan shows is printed with this answer */
+        memcpy(answer.ack, planned->ack, sizeof answer.ack);
     print_answer(call, &answer, got.at + answer.head);
 }

@@ -4,8 +4,6 @@
 
 #include "hook.h"
 
-#include <sys/types.h>
-
 #define MAX_STEPS 64
 
 /* The first and the last bytes of a stream, in lines that are cut at LINE_SIZE bytes. fairlead.process makes the same
@@ -23,7 +21,7 @@ struct capture {
 enum result { NOT_RUN, SKIPPED, EXITED, SIGNALED, TIMED_OUT, NO_PROGRAM, NO_FOLDER };
 
 struct step {
-    const char *ends_on; /* which result ends a sequence: "never", "failure", "2" (the exit code); "skip" is not run */
+    const char *ends_on; /* which result ends a sequence; src/fairlead/execute/_native.py lists them. "skip": not run */
     uint64_t timeout;    /* milliseconds; 0: none */
     const char *folder;
     char **env, **argv;

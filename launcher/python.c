@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #endif
 
-static char EVENT_PROGRAM[] = "import sys; from fairlead.cli.main import main; sys.exit(main())";
-static char PLAN_PROGRAM[] = "from fairlead.execute import main; main()";
+#define OR_EXPLAIN "\nexcept Exception as e: sys.exit(f'fairlead: {sys.executable} cannot load it: {type(e).__name__}: {e}')\n"
+static char EVENT_PROGRAM[] = "import sys\ntry: from fairlead.cli.main import launched" OR_EXPLAIN "launched()";
+static char PLAN_PROGRAM[] = "import sys\ntry: from fairlead.execute import main" OR_EXPLAIN "main()";
 static char SHELL[] = "/bin/sh";
 
 _Noreturn void quit(int code)
@@ -67,7 +68,7 @@ void print_error_line(struct text *line)
     write_all(2, line->at, line->size);
 }
 
-/* Exit because nothing can decide this event; a gate blocks. */
+/* Exit because nothing can decide this event; a gate blocks, and so does an event with a check. */
 static _Noreturn void fail(const struct call *call, const char *what, bool printed)
 {
     char reason_memory[2048], memory[4096];
@@ -76,10 +77,12 @@ static _Noreturn void fail(const struct call *call, const char *what, bool print
     if (call->status_line)
         quit(0);
     signal(SIGPIPE, SIG_IGN);
-    add(&reason, call->is_gate ? "fairlead cannot check this call, so it is blocked: "
-                               : "fairlead cannot handle this event: ");
+    add(&reason, call->is_gate     ? "fairlead cannot check this call, so it is blocked: "
+                 : call->has_check ? "fairlead cannot run the policy's check, so this is blocked: "
+                 : call->command   ? "fairlead cannot run this command: "
+                                   : "fairlead cannot handle this event: ");
     add(&reason, what);
-    add(&reason, ". Run: fairlead doctor");
+    add(&reason, ". Reinstall Fairlead if this lasts");
     if (call->is_gate && !printed) {
         add(&json, "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\","
                    "\"permissionDecisionReason\":\"");
@@ -88,7 +91,7 @@ static _Noreturn void fail(const struct call *call, const char *what, bool print
         write_all(1, json.at, json.size);
     }
     print_error_line(&reason);
-    quit(call->is_gate ? 2 : 1);
+    quit(call->is_gate || call->has_check ? 2 : 1);
 }
 
 static _Noreturn void fail_with_error(const struct call *call, const char *what, const char *name, int error)
@@ -130,42 +133,28 @@ static int exec_python(const struct call *call, char **args)
     struct text path = text_in(memory, sizeof memory);
     if (call->python ? !add(&path, call->python) : !program_folder(&path))
         return ENOENT;
+    if (call->command)
+        args += 4; /* without Python's own options */
     args[0] = memory;
     if (!call->python)
-        add(&path, "python3");
+        add(&path, call->command ? "fairlead-python" : "python3"); /* a script that names its Python */
     execv(memory, args);
-    if (!call->python && errno == ENOENT) {
+    if (!call->python && !call->command && errno == ENOENT) {
         memory[path.size - 1] = 0; /* python */
         execv(memory, args);
     }
     return errno;
 }
 
-static volatile sig_atomic_t child_pid;
+static volatile sig_atomic_t child_pid, early_signal;
 
 /* The client may signal only our process, and only we know the child. */
 static void forward_signal(int number)
 {
     if (child_pid > 0)
         kill((pid_t)child_pid, number);
-}
-
-static void forward_signals(const sigset_t *before)
-{
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (signal(numbers[i], forward_signal) == SIG_IGN)
-            signal(numbers[i], SIG_IGN);
-    sigprocmask(SIG_SETMASK, before, NULL);
-}
-
-static int wait_for_child(pid_t child)
-{
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return status;
+    else
+        early_signal = number;
 }
 
 static _Noreturn void exit_like(const struct call *call, int status)
@@ -183,31 +172,23 @@ static _Noreturn void exit_like(const struct call *call, int status)
 static _Noreturn void supervise(const struct call *call, char **args)
 {
     int report[2], error = 0;
-    sigset_t blocked, before;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGTERM);
-    sigaddset(&blocked, SIGINT);
-    sigaddset(&blocked, SIGHUP);
-    signal(SIGCHLD, SIG_DFL); /* if the client ignores it, we would not get the exit code */
-    if (!new_pipe(report, false))
-        fail_with_error(call, "cannot start ", "Python", errno);
-    sigprocmask(SIG_BLOCK, &blocked, &before);
-    pid_t child = fork();
+    handle_signal(SIGTERM, forward_signal); /* the child gets the default back when it becomes Python */
+    handle_signal(SIGINT, forward_signal);
+    handle_signal(SIGHUP, forward_signal);
+    pid_t child = new_pipe(report, false) ? fork() : -1;
     if (child < 0)
         fail_with_error(call, "cannot start ", "Python", errno);
     if (child == 0) {
-        sigprocmask(SIG_SETMASK, &before, NULL);
         error = exec_python(call, args);
         write_all(report[1], (char *)&error, sizeof error);
         quit(127);
     }
     child_pid = child;
-    forward_signals(&before);
+    if (early_signal)
+        kill(child, early_signal);
     close(report[1]);
-    ssize_t size = read(report[0], &error, sizeof error);
-    while (size < 0 && errno == EINTR)
-        size = read(report[0], &error, sizeof error);
-    int status = wait_for_child(child);
+    ssize_t size = read_some(report[0], &error, sizeof error);
+    int status = await_end(child);
     child_pid = 0;
     if (size > 0)
         fail_with_error(call, "cannot run ", call->python ? call->python : "the Python beside fairlead-hook", error);
@@ -218,7 +199,8 @@ static _Noreturn void run_python(const struct call *call, char **args)
 {
     if (!restore_stdin(call))
         fail(call, "the payload cannot be passed to Python", false);
-    if (call->is_gate)
+    signal(SIGCHLD, SIG_DFL); /* if the client ignores it, exit codes would be lost, ours and those of checks */
+    if (call->is_gate || call->has_check)
         supervise(call, args);
     int error = exec_python(call, args);
     fail_with_error(call, "cannot run ", call->python ? call->python : "the Python beside fairlead-hook", error);
@@ -229,21 +211,25 @@ _Noreturn void evaluate_locally(const struct call *call)
     static char launched[] = "--launched", waited[] = "--waited";
     static char memory[128];
     struct text caller = text_in(memory, sizeof memory);
-    char **args = map_memory(((size_t)call->arg_count + 9) * sizeof *args);
+    char **args = map_memory(((size_t)call->arg_count + 10) * sizeof *args);
     if (!args)
         fail(call, error_text(ENOMEM), false);
     char *first[] = {EVENT_PROGRAM, "-E", "-P", "-c", EVENT_PROGRAM};
+    char *last[] = {launched, memory};
     int count = 5;
     memcpy(args, first, sizeof first);
+    add(&caller, call->id);
+    if (call->command && call->id[0]) { /* before its words, where it cannot be taken for one of them */
+        memcpy(args + count, last, sizeof last);
+        count += 2;
+    }
     for (int i = 0; i < call->arg_count; i++)
         args[count++] = call->args[i];
-    if (call->wait.token[0] && !call->is_gate) /* what was done before the wait must not be repeated */
+    if (call->wait.token[0] && !call->is_gate && !call->command) /* what was done before must not be repeated */
         args[count++] = waited;
-    if (call->arg_count) {
-        args[count++] = launched;
-        add(&caller, call->id);
+    if (call->arg_count && !call->command) {
         add_caller(&caller);
-        args[count++] = memory;
+        memcpy(args + count, last, sizeof last);
     }
     run_python(call, args);
 }
@@ -251,7 +237,7 @@ _Noreturn void evaluate_locally(const struct call *call)
 /* Run Python on a plan, with a file of it, and a file of the results if there are any. The connection is passed on for
  * the acknowledgement: if the answer is never printed, it is closed without one. Return if no file can be made.
  */
-static void run_plan_program(const struct call *call, struct bytes plan, bool ack, struct bytes results)
+static void run_plan_program(const struct call *call, struct bytes plan, const char *ack, struct bytes results)
 {
     char memory[3][16];
     int files[3] = {to_file(plan, call->id), call->daemon, results.size ? to_file(results, call->id) : -1};
@@ -261,12 +247,16 @@ static void run_plan_program(const struct call *call, struct bytes plan, bool ac
         struct text number = text_in(memory[i], sizeof memory[i]);
         add_number(&number, (uint64_t)(files[i] < 0 ? 0 : files[i]), 10, 1);
     }
-    char *args[20] = {
+    char *args[24] = {
         PLAN_PROGRAM, "-E", "-P", "-c", PLAN_PROGRAM, (char *)call->event,
         "--client", (char *)call->client, "--id", (char *)call->id, "--plan-fd", memory[0],
     };
     int count = 12;
-    if (ack && fcntl(call->daemon, F_SETFD, 0) == 0) {
+    if (ack[0]) {
+        args[count++] = "--receipt";
+        args[count++] = (char *)ack;
+    }
+    if (ack[0] && fcntl(call->daemon, F_SETFD, 0) == 0) {
         args[count++] = "--ack-fd";
         args[count++] = memory[1];
     }
@@ -277,14 +267,14 @@ static void run_plan_program(const struct call *call, struct bytes plan, bool ac
     run_python(call, args);
 }
 
-_Noreturn void run_plan(const struct call *call, struct bytes plan, bool ack)
+_Noreturn void run_plan(const struct call *call, struct bytes plan, const char *ack)
 {
     run_plan_program(call, plan, ack, (struct bytes){0});
     evaluate_locally(call);
 }
 
 /* The daemon has gone while the steps ran. They must not be run again, so there is no third way. */
-_Noreturn void settle_locally(const struct call *call, struct bytes plan, bool ack)
+_Noreturn void settle_locally(const struct call *call, struct bytes plan, const char *ack)
 {
     char memory[160];
     struct text line = text_in(memory, sizeof memory);

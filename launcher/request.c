@@ -7,10 +7,14 @@
 #include <unistd.h>
 
 /* Ours, the terminal's, and those of each client (`variables` in src/fairlead/clients): a further client adds its own. */
+#define EVENT_VARIABLES 12
 static const char *const PASSED_VARIABLES[] = {
     "FAIRLEAD_HOME",     "HOME",               "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
     "CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "TMUX",            "TMUX_PANE",
     "FAIRLEAD_STAY",     "CLAUDE_CODE_ENTRYPOINT",
+    /* A command may also look at these: who asks, and how its output is to look. */
+    "CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "COLUMNS", "NO_COLOR", "TERM", "LC_ALL", "LC_CTYPE", "LANG",
+    "PYTHONIOENCODING", "PYTHONUTF8", "FAIRLEAD_NO_DAEMON", "_FAIRLEAD_COMPLETE",
 };
 
 static uint64_t client_pid(void)
@@ -48,18 +52,18 @@ static bool add_start(struct text *head, const char *before, uint64_t pid)
     return add(head, before) && add_bytes(head, memory + at, (size_t)(end - at));
 }
 
-static bool add_environment(struct text *head)
+static bool add_variables(struct text *head, size_t count)
 {
-    const char *separator = "";
-    for (size_t i = 0; i < sizeof PASSED_VARIABLES / sizeof *PASSED_VARIABLES; i++) {
-        const char *value = getenv(PASSED_VARIABLES[i]);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = PASSED_VARIABLES[i], *value = getenv(name);
         if (!value)
             continue;
         if (strlen(value) > MAX_VALUE)
             return false;
-        if (!add(head, separator) || !add(head, PASSED_VARIABLES[i]) || !add(head, "=") || !add_encoded(head, value))
+        if (head->at[head->size - 1] != ' ')
+            add(head, ";");
+        if (!add(head, name) || !add(head, "=") || !add_encoded(head, value))
             return false;
-        separator = ";";
     }
     return true;
 }
@@ -70,12 +74,12 @@ bool add_caller(struct text *text)
     return add(text, ",") && add_number(text, pid, 10, 1) && add_start(text, ",", pid);
 }
 
-/* Add the request line: for the answer to an event, or for one that we waited for. */
+/* Add the request line: for a command, for the answer to an event, or for one that we waited for. */
 static void add_request_line(struct text *head, const struct call *call)
 {
-    if (call->wait.token[0]) {
-        add(head, "GET /v1/waits/");
-        add(head, call->wait.token);
+    if (call->wait.token[0] || call->command) {
+        add(head, call->wait.token[0] ? "GET /v1/waits/" : "POST /v1/commands/");
+        add(head, call->wait.token[0] ? call->wait.token : call->event);
         add(head, " HTTP/1.1");
         return;
     }
@@ -94,15 +98,17 @@ bool request_head(struct text *head, const struct call *call)
     if (!getcwd(here, sizeof here) || here[0] != '/')
         return false;
     add_request_line(head, call);
-    add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 1\r\nfairlead-steps: 1");
+    add(head, "\r\nhost: fairlead\r\nconnection: close\r\nfairlead-acks: 2\r\nfairlead-steps: 1");
     add(head, "\r\nfairlead-version: " FAIRLEAD_VERSION "\r\nfairlead-pid: ");
     add_number(head, pid, 10, 1);
     add_start(head, "\r\nfairlead-start: ", pid);
     add(head, "\r\nfairlead-cwd: ");
     add_encoded(head, here);
     add(head, "\r\nfairlead-env: ");
-    if (!add_environment(head))
+    if (!add_variables(head, call->command ? sizeof PASSED_VARIABLES / sizeof *PASSED_VARIABLES : EVENT_VARIABLES))
         return false;
+    if (call->command)
+        add_command(head, call);
     add(head, "\r\nfairlead-id: ");
     add(head, call->id);
     if (!call->wait.token[0]) {

@@ -70,9 +70,7 @@ static void receive_output(struct capture *capture)
 {
     static char some[(size_t)64 << 10];
     for (size_t sum = 0; capture->fd >= 0 && sum < MAX_READ;) {
-        ssize_t size = read(capture->fd, some, sizeof some);
-        if (size < 0 && errno == EINTR)
-            continue;
+        ssize_t size = read_some(capture->fd, some, sizeof some);
         if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
         if (size <= 0) {
@@ -84,12 +82,15 @@ static void receive_output(struct capture *capture)
     }
 }
 
+static void receive_outputs(struct step *step)
+{
+    receive_output(&step->captures[0]);
+    receive_output(&step->captures[1]);
+}
+
 /* ---- the watcher: ends the steps if we are killed ---- */
 
-struct watched {
-    pid_t group;
-    bool ended;
-};
+struct watched { pid_t group; bool ended; };
 
 static void kill_watched(const pid_t *groups, size_t count, int number)
 {
@@ -107,10 +108,7 @@ static _Noreturn void watch(int from)
     for (int fd = 0; fd < 3; fd++) /* the client waits until all who can write to its pipes are gone */
         close(fd);
     for (;;) {
-        ssize_t size = read(from, &news, sizeof news);
-        if (size < 0 && errno == EINTR)
-            continue;
-        if (size != sizeof news)
+        if (read_some(from, &news, sizeof news) != sizeof news)
             break;
         if (!news.group)
             quit(0);
@@ -145,31 +143,21 @@ static bool start_watcher(void)
 
 static void tell_watcher(pid_t group, bool ended)
 {
-    struct watched news;
-    memset(&news, 0, sizeof news);
-    news.group = group;
-    news.ended = ended;
+    struct watched news = {.group = group, .ended = ended};
     write_all(watcher, (char *)&news, sizeof news);
 }
 
 /* ---- starting ---- */
 
-struct failure {
-    enum result result;
-    int error;
-};
+struct failure { enum result result; int error; };
 
-static bool is_named(const char *setting, const char *name)
-{
-    size_t size = strlen(name);
-    return strncmp(setting, name, size) == 0 && setting[size] == '=';
-}
-
-static bool is_replaced(const char *inherited, char **settings, size_t count)
+/* Whether a variable is among others, which are NAME=VALUE, or NAME alone. */
+static bool is_among(const char *variable, char **others, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *sign = strchr(settings[i], '=');
-        if (sign && strncmp(inherited, settings[i], (size_t)(sign - settings[i]) + 1) == 0)
+        const char *sign = strchr(others[i], '=');
+        size_t size = sign ? (size_t)(sign - others[i]) : strlen(others[i]);
+        if (strncmp(variable, others[i], size) == 0 && variable[size] == '=')
             return true;
     }
     return false;
@@ -177,10 +165,8 @@ static bool is_replaced(const char *inherited, char **settings, size_t count)
 
 static bool is_inherited(const char *variable, const struct plan *plan, const struct step *step)
 {
-    for (size_t i = 0; i < plan->removed_count; i++)
-        if (is_named(variable, plan->removed[i]))
-            return false;
-    return !is_replaced(variable, plan->env, plan->env_count) && !is_replaced(variable, step->env, step->env_count);
+    return !is_among(variable, plan->removed, plan->removed_count) &&
+           !is_among(variable, plan->env, plan->env_count) && !is_among(variable, step->env, step->env_count);
 }
 
 static char **environment(const struct plan *plan, const struct step *step)
@@ -196,7 +182,7 @@ static char **environment(const struct plan *plan, const struct step *step)
         if (is_inherited(*at, plan, step))
             all[count++] = *at;
     for (size_t i = 0; i < plan->env_count; i++)
-        if (!is_replaced(plan->env[i], step->env, step->env_count))
+        if (!is_among(plan->env[i], step->env, step->env_count))
             all[count++] = plan->env[i];
     for (size_t i = 0; i < step->env_count; i++)
         all[count++] = step->env[i];
@@ -228,12 +214,6 @@ static int exec_program(char **argv)
     return error;
 }
 
-static void close_on_exec(void)
-{
-    for (int fd = 3; fd < 256; fd++) /* files of the client's, too */
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
 static _Noreturn void become(const struct plan *plan, const struct step *step, const int ends[3], int report)
 {
     struct failure failure = {NO_FOLDER, 0};
@@ -248,19 +228,13 @@ static _Noreturn void become(const struct plan *plan, const struct step *step, c
     } else {
         char **all = environment(plan, step);
         failure.result = NO_PROGRAM;
-        close_on_exec();
+        for (int fd = 3; fd < 256; fd++) /* files of the client's, too */
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
         environ = all ? all : environ;
         failure.error = all ? exec_program(step->argv) : ENOMEM;
     }
     write_all(report, (char *)&failure, sizeof failure);
     quit(127);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
 static bool start_capture(struct capture *capture, int fd)
@@ -285,15 +259,11 @@ static void set_result(struct step *step, enum result result, int value)
 static void await_exec(struct step *step, int report)
 {
     struct failure failure;
-    ssize_t size;
-    do
-        size = read(report, &failure, sizeof failure);
-    while (size < 0 && errno == EINTR);
+    ssize_t size = read_some(report, &failure, sizeof failure);
     close(report);
     if (size != sizeof failure)
         return;
-    while (waitpid(step->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    await_end(step->pid);
     tell_watcher(step->pid, true);
     set_result(step, failure.result, failure.error);
 }
@@ -342,13 +312,13 @@ static void on_signal(int number)
 
 static bool catch_signals(void)
 {
-    static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
     if (!new_pipe(signals, false) || fcntl(signals[0], F_SETFL, O_NONBLOCK) || fcntl(signals[1], F_SETFL, O_NONBLOCK))
         return false;
     signal(SIGPIPE, SIG_IGN);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (signal(numbers[i], on_signal) == SIG_IGN && numbers[i] != SIGCHLD)
-            signal(numbers[i], SIG_IGN);
+    signal(SIGCHLD, on_signal);
+    handle_signal(SIGTERM, on_signal);
+    handle_signal(SIGINT, on_signal);
+    handle_signal(SIGHUP, on_signal);
     return true;
 }
 
@@ -360,8 +330,7 @@ static bool collect(struct step *step)
     if (ended == 0 || (ended < 0 && errno == EINTR))
         return false;
     tell_watcher(step->pid, true);
-    receive_output(&step->captures[0]);
-    receive_output(&step->captures[1]);
+    receive_outputs(step);
     if (ended < 0)
         set_result(step, SIGNALED, SIGKILL); /* somebody else has its status: unknown, so it failed */
     else if (WIFEXITED(status))
@@ -371,11 +340,12 @@ static bool collect(struct step *step)
     return true;
 }
 
-static void await_signal(int64_t milliseconds)
+/* Wait for a signal, which is the first of these files, or for the others. */
+static void await_signal(struct pollfd *files, nfds_t count, int64_t milliseconds)
 {
     char bytes[64];
-    struct pollfd wait = {.fd = signals[0], .events = POLLIN};
-    poll(&wait, 1, (int)milliseconds);
+    files[0] = (struct pollfd){.fd = signals[0], .events = POLLIN};
+    poll(files, count, (int)milliseconds);
     while (read(signals[0], bytes, sizeof bytes) > 0)
         continue;
 }
@@ -389,23 +359,16 @@ static void end_step(struct step *step)
     for (int64_t left = GRACE; left > 0; left = give_up - now_ms()) {
         if (waitid(P_PID, (id_t)step->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid)
             break;
-        await_signal(left);
+        await_signal(&(struct pollfd){0}, 1, left);
     }
     kill(-step->pid, SIGKILL);
-    while (waitpid(step->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    await_end(step->pid);
     tell_watcher(step->pid, true);
-    receive_output(&step->captures[0]);
-    receive_output(&step->captures[1]);
+    receive_outputs(step);
     set_result(step, TIMED_OUT, 0);
 }
 
 /* ---- running ---- */
-
-static bool is_overdue(const struct step *step, int64_t now)
-{
-    return step->pid && step->timeout && now >= step->started + (int64_t)step->timeout;
-}
 
 /* Milliseconds until the next step is overdue. */
 static int64_t next_timeout(const struct plan *plan, int64_t now)
@@ -423,16 +386,13 @@ static int64_t next_timeout(const struct plan *plan, int64_t now)
 /* Wait for output, the end of a step, or a signal. */
 static void await_news(const struct plan *plan)
 {
-    struct pollfd files[1 + 2 * MAX_STEPS] = {{.fd = signals[0], .events = POLLIN}};
+    struct pollfd files[1 + 2 * MAX_STEPS];
     nfds_t count = 1;
-    char bytes[64];
     for (size_t i = 0; i < plan->count; i++)
         for (int j = 0; j < 2; j++)
             if (plan->steps[i].pid && plan->steps[i].captures[j].fd >= 0)
                 files[count++] = (struct pollfd){.fd = plan->steps[i].captures[j].fd, .events = POLLIN};
-    poll(files, count, (int)next_timeout(plan, now_ms()));
-    while (read(signals[0], bytes, sizeof bytes) > 0)
-        continue;
+    await_signal(files, count, next_timeout(plan, now_ms()));
 }
 
 /* Handle what has happened; return how many steps still run. */
@@ -443,11 +403,10 @@ static size_t attend(struct plan *plan)
         struct step *step = &plan->steps[i];
         if (!step->pid)
             continue;
-        receive_output(&step->captures[0]);
-        receive_output(&step->captures[1]);
+        receive_outputs(step);
         if (collect(step))
             continue;
-        if (is_cancelled || is_overdue(step, now_ms()))
+        if (is_cancelled || (step->timeout && now_ms() >= step->started + (int64_t)step->timeout))
             end_step(step);
         running += step->pid != 0;
     }
@@ -456,10 +415,11 @@ static size_t attend(struct plan *plan)
 
 static bool ends_sequence(const struct step *step)
 {
-    bool failed = step->result != EXITED || step->value != 0;
-    if (step->ends_on[0] == 'f')
-        return failed;
-    return step->ends_on[0] == '2' && step->result == EXITED && step->value == 2;
+    char on = step->ends_on[0];
+    bool ran = step->result == EXITED && (step->value < 126 || step->value > 192); /* else as shells report it */
+    if (!ran)
+        return on == 'f' || on == 'b';
+    return on == '2' || on == 'b' ? step->value == 2 : (on == 'f' || on == 'r') && step->value != 0;
 }
 
 static void run_all(struct plan *plan, const char *name)

@@ -15,7 +15,8 @@ bool add_bytes(struct text *text, const char *at, size_t size)
         text->full = true;
         return false;
     }
-    memcpy(text->at + text->size, at, size);
+    if (size) /* nothing may be at NULL */
+        memcpy(text->at + text->size, at, size);
     text->size += size;
     text->at[text->size] = 0;
     return true;
@@ -40,16 +41,11 @@ bool add_number(struct text *text, uint64_t number, unsigned base, unsigned digi
     return add_bytes(text, forward, size);
 }
 
-static bool must_encode(unsigned char c)
-{
-    return c < 0x21 || c > 0x7e || c == '%' || c == ';' || c == '=';
-}
-
 /* Percent-encode: paths may contain any byte, and a header value may not. */
 bool add_encoded(struct text *text, const char *at)
 {
     for (const char *start = at;; at++) {
-        if (*at && !must_encode((unsigned char)*at))
+        if (*at > 0x20 && *at < 0x7f && !strchr("%;=", *at)) /* a char may be signed, or not */
             continue;
         if (!add_bytes(text, start, (size_t)(at - start)))
             return false;

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import fairlead
+
 ROOT = Path(__file__).parent.parent
 WARNING = "The launcher was not compiled ({}); each event takes about 10 ms longer. Install a C compiler and reinstall."
 
@@ -64,6 +66,13 @@ def blocks_without_python(program: Path, folder: Path) -> bool:
     return done.returncode == 2 and b'"permissionDecision":"deny"' in done.stdout
 
 
+def version_of(installed: Path) -> str:
+    """Return what `fairlead --version` prints: without a daemon, by way of its Python."""
+    env = {"FAIRLEAD_HOME": str(installed), "PYTHONPATH": str(installed), "PATH": os.environ["PATH"]}
+    command = [str(installed / "bin" / "fairlead"), "--version"]
+    return subprocess.run(command, env=env, capture_output=True, check=True, text=True).stdout
+
+
 def test_the_wheel_holds_the_package_its_types_its_samples_its_launcher_and_its_licence(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
@@ -71,7 +80,7 @@ def test_the_wheel_holds_the_package_its_types_its_samples_its_launcher_and_its_
     scripts = {name for name in names if ".data/scripts/" in name}
     data = {"py.typed", "clients/skill.md", "policy/schema.json", "policy/init/template.yaml", "testing/samples.json"}
     assert names - meta - scripts == sources | {f"fairlead/{name}" for name in data}
-    assert [name.rpartition("/")[2] for name in scripts] == ["fairlead-hook"]
+    assert {name.rpartition("/")[2] for name in scripts} == {"fairlead-hook", "fairlead"}
     assert any(name.endswith("licenses/LICENSE") for name in meta)
 
 
@@ -91,6 +100,8 @@ def test_a_compiled_launcher_ties_the_wheel_to_a_platform_but_to_no_python(wheel
     program = installed / "bin" / "fairlead-hook"
     assert program.read_bytes()[:2] != b"#!"
     assert blocks_without_python(program, installed)
+    assert (installed / "bin" / "fairlead").read_bytes() == program.read_bytes()
+    assert version_of(installed) == f"fairlead {fairlead.__version__}\n"
 
 
 def test_without_a_compiler_the_wheel_fits_every_platform_and_the_build_warns(tmp_path: Path) -> None:
@@ -103,6 +114,8 @@ def test_without_a_compiler_the_wheel_fits_every_platform_and_the_build_warns(tm
     assert program.read_text(encoding="utf-8").startswith(f"#!{sys.executable}\n")
     assert "@VERSION@" not in program.read_text(encoding="utf-8")
     assert blocks_without_python(program, folder)
+    assert (folder / "bin" / "fairlead").read_text(encoding="utf-8").startswith(f"#!{sys.executable}\n")
+    assert version_of(folder) == f"fairlead {fairlead.__version__}\n"
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,37 @@ def socket_file() -> str:
     return f"{runtime_folder()}/daemon.sock"
 
 
+def make_private(folder: str) -> None:
+    """Create a folder, and those above it that are missing, for this user alone, whatever the umask is."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileNotFoundError:
+        make_private(os.path.dirname(folder))
+        make_private(folder)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
+
+
 def _folder(variable: str, default: str) -> str:
     if home := os.environ.get("FAIRLEAD_HOME"):
-        return os.path.abspath(home)
+        return _absolute(home)
     if sys.platform == "darwin":
         return os.path.expanduser("~/Library/Application Support/fairlead")
     configured = os.environ.get(variable, "")
     base = configured if configured.startswith("/") else os.path.expanduser(f"~/{default}")
     return f"{base}/fairlead"
+
+
+def _absolute(path: str) -> str:
+    """Return an absolute path. Asked at each event, so one that does not depend on the current folder is cached."""
+    known = _absolute_paths.get(path)
+    if known is None:
+        known = os.path.abspath(path)
+        if os.path.isabs(path) and len(_absolute_paths) < _MAX_CACHED:
+            _absolute_paths[path] = known
+    return known
+
+
+_MAX_CACHED = 16
+_absolute_paths: dict[str, str] = {}

@@ -225,6 +225,7 @@ class OldDaemon:
     @contextmanager
     def running(self) -> Iterator[OldDaemon]:
         self._home.socket_file.parent.mkdir(mode=0o700, exist_ok=True)
+        self._home.socket_file.with_name("daemon.lock").write_text(f"{os.getpid()}\n")
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(self._home.socket_file))
             listener.listen()
@@ -238,14 +239,19 @@ class OldDaemon:
         self._home.socket_file.unlink()
 
     def _serve(self, listener: socket.socket) -> None:
-        for sent in self._left:
+        while self._left:
             try:
                 connection, _ = listener.accept()
             except OSError:
                 return
             with connection:
                 connection.settimeout(PATIENCE)
-                self.requests.append(_whole(connection))
+                request = _whole(connection)
+                if request.startswith(b"POST /v1/commands/"):
+                    connection.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 9\r\n\r\nNot Found")
+                    continue
+                sent = self._left.pop(0)
+                self.requests.append(request)
                 connection.sendall(sent)
                 if b"fairlead-ack" not in sent:
                     connection.shutdown(socket.SHUT_WR)

@@ -100,7 +100,7 @@ class DaemonHome:
 
     def cold(self, event: str, payload: bytes, *words: str, **more: str) -> Done:
         """Decide without a daemon."""
-        return self.run([str(FAIRLEAD), event, *words], payload, **more)
+        return self.run([sys.executable, "-P", "-m", "fairlead", event, *words], payload, **more)
 
     def fairlead(self, *words: str, **more: str) -> Done:
         """Run a command of a person's."""

@@ -67,10 +67,11 @@ def kill_rounds(home: DaemonHome, rounds: int, *, sessions: int = 2, seed: int =
     for sender in senders:
         sender.start()
     try:
+        until(lambda: any(record.route == "daemon" for record in home.happened()), "a daemon has answered an event")
         for _ in range(rounds):
             until(lambda: home.status() is not None, "a daemon answers")
             sleep(random.uniform(0, LONGEST))
-            _kill(home)
+            kill_daemon(home)
             outcome.kills += 1
     finally:
         over.set()
@@ -94,20 +95,22 @@ def _send(home: DaemonHome, prefix: str, outcome: Outcome, over: Event) -> None:
         outcome.answered[name] = home.hook("PreToolUse", payload).exit_code
 
 
-def _kill(home: DaemonHome) -> None:
+def kill_daemon(home: DaemonHome) -> None:
+    """Kill the daemon, and let the next one start at once."""
     pid = daemon_pid(str(home.state / "run"))
     if pid:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    _forget_last_start(home)
+    forget_last_start(home)
 
 
-def _forget_last_start(home: DaemonHome) -> None:
+def forget_last_start(home: DaemonHome) -> None:
+    """Make the stamp of the last start old."""
     with suppress(FileNotFoundError):
         os.utime(home.state / "run/starting", (0, 0))
 
 
 def _let_all_be_taken(home: DaemonHome) -> None:
-    _forget_last_start(home)
+    forget_last_start(home)
     home.hook("PreToolUse", home.edit("src/a.txt"))
     until(lambda: home.status() is not None and not home.spooled(), "a daemon has taken all in")

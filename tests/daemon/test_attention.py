@@ -77,7 +77,7 @@ def next_note(service: Service) -> tuple[str, str]:
 def none_left(service: Service, home: DaemonHome) -> None:
     """Nothing more is on its way: a session that asks last is told, and nothing before it."""
     asks(home, "the-last", "Last")
-    assert next_note(service) == ("Fairlead - project needs you", "Permission for Last")
+    assert next_note(service) == ("Fairlead - project needs you", "Permission for Last: make")
     with pytest.raises(Empty):
         service.received.get_nowait()
 
@@ -88,7 +88,7 @@ def troubles(home: DaemonHome) -> list[str]:
     return [what for what in turns if not what.startswith(("started", "stopped"))]
 
 
-BASH = ("Fairlead - project needs you", "Permission for Bash")
+BASH = ("Fairlead - project needs you", "Permission for Bash: make")
 
 
 # -- once for each question ----------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_a_question_is_told_once_and_the_next_one_anew(home: DaemonHome, service
         send(home, "Notification", notification_type="permission_prompt", message="Claude needs your permission")
         send(home, "PermissionRequest", tool_name="Bash", tool_input={"command": "make"})
         asks(home, "s2", "WebFetch")
-        assert next_note(service) == ("Fairlead - project needs you", "Permission for WebFetch")
+        assert next_note(service) == ("Fairlead - project needs you", "Permission for WebFetch: make")
 
         send(home, "UserPromptSubmit", prompt="go on")
         asks(home)
@@ -134,7 +134,8 @@ def test_what_waited_before_the_daemon_came_is_told_in_one_note(home: DaemonHome
         title, body = next_note(service)
         assert title == "Fairlead - 5 sessions need you"
         assert body == (
-            "project: Permission for Tool0; project: Permission for Tool1; project: Permission for Tool2; and 2 more"
+            "project: Permission for Tool0: make; project: Permission for Tool1: make; "
+            "project: Permission for Tool2: make; and 2 more"
         )
         none_left(service, home)
 
@@ -164,7 +165,7 @@ def test_texts_of_others_are_one_plain_line(home: DaemonHome, service: Service) 
         asks(home, tool="\x1b[31m<b>$(id)\n\u202eevil" + "x" * 300)
         title, body = next_note(service)
         assert title == BASH[0]
-        assert body == "Permission for ␛[31m<b>$(id) �evil" + "x" * 25 + "…"
+        assert body == "Permission for ␛[31m<b>$(id) �evil" + "x" * 25 + "…: make"
 
 
 # -- what the person set -------------------------------------------------------------------------------
@@ -245,7 +246,7 @@ def test_a_daemon_that_has_no_address_finds_the_bus_in_the_runtime_folder(home: 
         (home.folder / "bus").symlink_to(place)
         with home.daemon(XDG_RUNTIME_DIR=str(home.folder)):
             asks(home, XDG_RUNTIME_DIR=str(home.folder))
-            assert shown.shown.get(timeout=60)["body"] == "Permission for Bash"
+            assert shown.shown.get(timeout=60)["body"] == "Permission for Bash: make"
 
 
 def test_the_desktop_can_be_switched_off(home: DaemonHome, service: Service) -> None:
@@ -403,7 +404,7 @@ def test_who_looks_at_the_pane_is_not_told(home: DaemonHome, service: Service, t
         send(home, "UserPromptSubmit", prompt="go on", **here)
         tmux.run("select-window", "-t", "agent:1")
         asks(home, tool="WebFetch", **here)
-        assert next_note(service) == ("Fairlead - project needs you", "Permission for WebFetch")
+        assert next_note(service) == ("Fairlead - project needs you", "Permission for WebFetch: make")
         none_left(service, home)
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from daemon.clients import client
 from daemon.daemon_home import LAUNCHER, until
+
+from fairlead.daemon._metrics import resident_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,13 +172,13 @@ def test_events_are_answered_without_mail_if_the_box_cannot_be_opened(home: Daem
 def test_waiting_launchers_are_small_and_the_daemon_stays_so(home: DaemonHome) -> None:
     home.policy(ALWAYS)
     many = 200
-    with home.daemon(), client(home, "fox-1") as fox:
+    with home.daemon() as daemon, client(home, "fox-1") as fox:
         until(home.has_mail, "there is mail")
         fox.hook("SessionStart", source="startup")
-        before = memory(home)
+        before = resident_memory(daemon.pid)
         launchers = [begin(home, number) for number in range(many)]
         until(lambda: waiting(home) == many, "all wait")
-        assert (memory(home) - before) / many < 80 * 1024
+        assert (resident_memory(daemon.pid) - before) / many < 80 * 1024
         for launcher in launchers:
             launcher.kill()
             launcher.communicate()
@@ -196,7 +200,20 @@ def begin(home: DaemonHome, number: int) -> subprocess.Popen[bytes]:
     return launcher
 
 
-def memory(home: DaemonHome) -> int:
-    status = home.status()
-    assert status is not None
-    return int(status["memory"])
+def test_mail_that_breaks_while_the_daemon_runs_is_salvaged_by_it(home: DaemonHome) -> None:
+    database = home.state / "mail.db"
+    with home.daemon():
+        until(home.has_mail, "the mail is open")
+        assert home.fairlead("send", "User", "--subject", "kept").exit_code == 0
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("UPDATE sqlite_master SET rootpage = 99999 WHERE name = 'mail_messages_by_thread'")
+            connection.execute("PRAGMA schema_version = 9999")
+            connection.commit()
+
+        until(lambda: home.fairlead("send", "User", "--subject", "after").exit_code == 0, "it can be sent again")
+
+        assert list(home.state.glob("mail.db.damaged-*"))
+        with closing(sqlite3.connect(database)) as connection:
+            subjects = [row[0] for row in connection.execute("SELECT subject FROM mail_messages ORDER BY id")]
+        assert (subjects[0], subjects[-1]) == ("kept", "after")

@@ -159,7 +159,7 @@ def test_the_line_is_short_and_names_the_project(live: DaemonHome) -> None:
     assert live.fairlead("sessions", "--line").stdout == "\n"
     send(live, "UserPromptSubmit", "busy", prompt="Go.")
     needs_permission(live)
-    assert live.fairlead("sessions", "--line").stdout == "! project: Permission for Bash | 1 working\n"
+    assert live.fairlead("sessions", "--line").stdout == "! project: Bash: make deploy | 1 working\n"
 
 
 def test_json_has_all_of_it(live: DaemonHome) -> None:

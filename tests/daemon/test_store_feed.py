@@ -8,12 +8,11 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import msgspec
 from daemon.daemon_home import until
 
-from fairlead.daemon._error_log import ErrorLog
-from fairlead.daemon._metrics import Metrics
-from fairlead.daemon._store_writer import StoreWriter
 from fairlead.daemon.events import _recorder
+from fairlead.daemon.store._writer import StoreWriter
 from fairlead.journal import DaemonRecord, EventRecord, Journal, spool_record
 from fairlead.store import Store
 
@@ -132,19 +131,55 @@ def test_many_are_brought_in_batches(home: DaemonHome, monkeypatch: pytest.Monke
     journal = Journal(str(home.state / "journal"))
     for number in range(1200):
         journal.append(EventRecord(id=f"{number:016x}-1", at=float(number), event="Stop", session=f"s{number}"))
-    metrics = Metrics()
-    writer = StoreWriter(journal, ErrorLog(journal, metrics, "0"))
+    reports: list[str] = []
+    writer = StoreWriter(journal, reports.append)
 
-    assert writer.bytes_behind() == (home.state / "journal/00000001.jsonl").stat().st_size
     assert [writer.write_batch() for _ in range(4)] == [True, True, False, False]
 
-    assert writer.bytes_behind() == 0
-    assert writer.status() == {"stored": 1200, "store_failures": 0}
+    assert (writer.stored, writer.failures, writer.position) == (1200, 0, journal.end())
     assert writer.has_event(f"{7:016x}-1")
     assert not writer.has_event("ffffffffffffffff-1")
     writer.close()
     journal.close()
-    assert metrics.troubles == 0
+    assert reports == []
+
+
+def test_journal_and_store_stay_below_their_limits_while_many_events_come(
+    home: DaemonHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no quiet moment: every batch is followed by more events. More is written than may be kept."""
+    monkeypatch.setenv("FAIRLEAD_HOME", str(home.state))
+    max_store, max_journal = 36 * 1024 * 1024, 4 * 1024 * 1024
+    journal = Journal(str(home.state / "journal"), segment_bytes=256 * 1024)
+    reports: list[str] = []
+    writer = StoreWriter(journal, reports.append, max_store=max_store, max_journal=max_journal)
+    payload = msgspec.Raw(b'{"text": "%s"}' % (b"x" * 12_000))
+    sizes = []
+    for number in range(4000):
+        journal.append(EventRecord(id=f"{number:016x}-1", at=float(number), event="Stop", payload=payload))
+        if number % 20 == 0:
+            writer.write_batch()
+            sizes.append((folder_size(home.state / "journal", "*"), folder_size(home.state, "fairlead.db*")))
+    writer.close()
+
+    assert journal.end() == writer.position
+    assert reports == []
+    assert max(size for size, _ in sizes) < max_journal
+    assert max(size for _, size in sizes) < max_store
+    assert stored_ids(home)[-1] == f"{3999:016x}-1", "the newest are kept"
+    assert max(size for _, size in sizes) > max_store / 2, "and not only a few of them"
+
+
+def folder_size(folder: Path, names: str) -> int:
+    return sum(file.stat().st_size for file in folder.glob(names))
+
+
+def stored_ids(home: DaemonHome) -> list[str]:
+    store = Store.open(f"sqlite:///{home.state}/fairlead.db")
+    try:
+        return [event.event.id for event in store.events(newest_first=False, limit=10_000)]
+    finally:
+        store.close()
 
 
 def test_what_lies_in_the_spool_and_in_the_journal_is_taken_once(home: DaemonHome) -> None:
@@ -199,7 +234,7 @@ def test_the_spool_is_taken_in_before_the_store_is_loaded(home: DaemonHome) -> N
 def test_only_what_may_have_been_forgotten_is_looked_up_in_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_recorder, "_MAX_RECENT", 3)
     recent = _recorder._RecentIds()
-    recent.load(["1-a", "2-a"])
+    recent.load(["1-a", "2-a"], 3)
     assert not recent.may_have_dropped("0-a"), "all that ever was is remembered"
 
     recent.add(["3-a", "4-a", "3-a"])
@@ -210,5 +245,5 @@ def test_only_what_may_have_been_forgotten_is_looked_up_in_the_store(monkeypatch
     assert not recent.may_have_dropped("2-a")
     assert not recent.may_have_dropped("5-a"), "newer than all that was forgotten"
     full = _recorder._RecentIds()
-    full.load(["1-a", "2-a", "3-a"])
+    full.load(["1-a", "2-a", "3-a"], 3)
     assert full.may_have_dropped("0-a"), "what stood before may have been many"

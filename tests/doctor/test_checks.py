@@ -81,7 +81,7 @@ def test_the_version_of_the_client(version: tuple[int, int, int] | None, check: 
             {"store": Database("/state/fairlead.db", is_there=True, was_checked=False)},
             "store",
             "skipped",
-            "/state/fairlead.db is too large to check in a moment",
+            "/state/fairlead.db could not be checked in a moment: it is large, or in use",
         ),
     ],
 )
@@ -168,3 +168,26 @@ def test_a_limit_of_the_integrity_check_is_told_with_its_project() -> None:
 
     assert finding.level == "warning"
     assert "/project: more than 5000 protected files" in finding.found
+
+
+@pytest.mark.parametrize("state", [{"free_bytes": 0}, {"write_error": "No space left on device"}])
+def test_on_a_full_disk_nothing_is_advised_that_throws_data_away(state: dict[str, Any]) -> None:
+    """A database that cannot be read there may be intact: SQLite needs space for its log."""
+    mail = Database("/state/mail.db", is_there=True, problem="unable to open database file", set_aside=("/state/x",))
+    full = State(Entry("/state", "folder", 0o700), mail=mail, **state)
+
+    found = findings(state=full)
+
+    assert (
+        found["mail.damaged"].advice == "free some disk space first, then run fairlead doctor again: it may be intact"
+    )
+    fixes = " ".join(finding.advice for finding in found.values())
+    assert not any(word in fixes for word in ("delete", "remove", "stop", "move"))
+
+
+def test_a_damaged_database_is_salvaged_by_a_new_daemon() -> None:
+    mail = Database("/state/mail.db", is_there=True, problem="malformed")
+
+    found = findings(state=State(Entry("/state", "folder", 0o700), free_bytes=10**12, mail=mail))
+
+    assert found["mail.damaged"].advice.endswith("what can be read is copied to a new one; it is kept")

@@ -16,8 +16,9 @@ import msgspec
 import pytest
 
 from fairlead import CancellationToken, Event, HookCancelled, HookOutput, parse, stop, user_prompt_submit
-from fairlead.decide import StepResult, plan_outcome
+from fairlead.decide import Decision, StepResult, plan_outcome, settle
 from fairlead.execute import run_commands
+from fairlead.policy import Notifications, Plan, Step
 from fairlead.policy.commands._planner import plan_commands
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.testing import make_payload
@@ -308,6 +309,22 @@ def test_after_so_many_blocks_in_a_row_the_agent_may_stop(project: Path, home: P
     assert (counter.read_text(), counter.parent.stat().st_mode & 0o777) == ("1", 0o700)
 
 
+def test_the_user_is_notified_of_a_check_that_was_given_up(project: Path, home: Path) -> None:
+    """Even if failures are not shown otherwise: an agent that stops with a failing check looks as if it were done."""
+    assert not home.exists(), "nothing was counted yet"
+    event = parse(make_payload("Stop", session_id="s", stop_hook_active=True))
+    step = Step(run="no-such-check", folder=str(project), cwd=str(project))
+    plan = Plan(event_name="Stop", session_id="s", steps=(step,), on_failure="block-first", max_blocks=1)
+    decision = Decision(plan=plan, notifications=Notifications(enabled=True, hooks=["*"], show_errors=False))
+    results = (StepResult(step=step, status="failed", exit_code=127),)
+    assert settle(event, decision, results).output.blocked
+    settled = settle(event, decision, results)
+    assert not settled.output.blocked
+    assert settled.output.system_message is not None
+    assert "no-such-check" in settled.output.system_message
+    assert [note.status for note in settled.notes] == ["failure"]
+
+
 def test_a_stop_that_passes_begins_the_count_anew(project: Path, home: Path) -> None:
     for _ in range(3):
         assert at_stop(project, {"run": "false"}, maxBlocks=2).output.blocked
@@ -385,13 +402,50 @@ def test_a_block_has_the_message_and_what_is_shown(project: Path) -> None:
 
 
 def test_any_other_failure_is_logged(project: Path) -> None:
-    outcome = task_completed(project, {"run": "exit 1"}, {"run": "exec sleep 60", "timeout": 1})
+    outcome = task_completed(project, {"run": "exit 1"}, {"run": "exec sleep 60", "timeout": 1, "onFailure": "pass"})
     assert outcome.output == HookOutput()
     assert outcome.stderr.splitlines() == [
         "Processing TaskCompleted hook: session_id=s",
         "TaskCompleted command failed: Command failed with exit code 1: exit 1",
         "TaskCompleted command failed: Command timed out after 1 seconds: exec sleep 60",
     ]
+
+
+UNCHECKED = {
+    "exit 127": "Command failed with exit code 127: exit 127",
+    "no-such-program": "Command failed with exit code 127: no-such-program",
+    "kill -9 $$": "Command failed with exit code 137: kill -9 $$",
+    "exec sleep 60": "Command timed out after 1 seconds: exec sleep 60",
+}
+
+
+@pytest.mark.parametrize("run", UNCHECKED)
+def test_a_check_that_could_not_be_made_blocks_unless_it_may_pass(project: Path, run: str) -> None:
+    slash = {"slashCommands": {"commands": {"deploy": [{"run": run, "timeout": 1}]}}}
+    outcome = run_plan(user_prompt_submit("s", "/deploy"), project, {"userPromptSubmit": slash})
+    assert outcome.output == HookOutput.block(f"This could not be checked, so it is blocked: {UNCHECKED[run]}")
+
+    slash["slashCommands"]["commands"]["deploy"][0]["onFailure"] = "pass"
+    outcome = run_plan(user_prompt_submit("s", "/deploy"), project, {"userPromptSubmit": slash})
+    assert outcome.output == HookOutput()
+    assert outcome.stderr.splitlines()[-1] == f"UserPromptSubmit command failed: {UNCHECKED[run]}"
+
+    passing = at_stop(project, {"run": run, "timeout": 1, "onFailure": "pass"}, {"run": "echo then > ran"})
+    assert (passing.output, (project / "ran").read_text()) == (HookOutput.allow(), "then\n")
+    blocking = at_stop(project, {"run": run, "timeout": 1}, {"run": "echo then > not"})
+    assert (blocking.output.blocked, (project / "not").exists()) == (True, False)
+
+
+def test_a_check_in_a_folder_that_is_gone_blocks(project: Path) -> None:
+    outcome = task_completed(project, {"run": "true", "workingDir": "gone"}, {"run": "echo then > not"})
+    assert outcome.output.reason is not None
+    assert outcome.output.reason.startswith("This could not be checked, so it is blocked: Command could not be started")
+    assert not (project / "not").exists()
+
+
+def test_a_failure_that_is_none_of_these_is_as_before(project: Path) -> None:
+    assert task_completed(project, {"run": "exit 255"}).output == HookOutput()
+    assert at_stop(project, {"run": "exit 1", "onFailure": "pass"}).output.blocked
 
 
 def test_after_a_tool_nothing_blocks_and_what_is_shown_reaches_the_model(project: Path) -> None:
@@ -439,7 +493,8 @@ def test_a_check_that_takes_too_long_blocks_and_is_killed(project: Path) -> None
     command = {"run": "echo so far; echo $$ > pid; exec sleep 600", "timeout": 1, "showStdout": True}
     outcome = at_stop(project, command)
     assert outcome.output.reason == (
-        "Command timed out after 1 seconds: echo so far; echo $$ > pid; exec sleep 600\nStdout: so far"
+        "This could not be checked, so it is blocked: Command timed out after 1 seconds: "
+        "echo so far; echo $$ > pid; exec sleep 600\nStdout: so far"
     )
     assert not is_alive(pid_in(project / "pid"))
 
@@ -455,7 +510,8 @@ def test_a_check_that_takes_too_long_blocks_and_is_killed(project: Path) -> None
 )
 def test_nothing_of_a_command_outlives_its_time(project: Path, script: str) -> None:
     outcome = at_stop(project, {"run": script, "timeout": 1, "message": "Too slow."})
-    assert outcome.output.reason == "Too slow."
+    assert outcome.output.reason is not None
+    assert outcome.output.reason.startswith("Too slow.\nThis could not be checked, so it is blocked: Command timed out")
     assert outcome.results[0].status == "timed out"
     pid = pid_in(project / "pid")
     wait_for(lambda: not is_alive(pid))
@@ -477,7 +533,9 @@ def test_a_process_left_in_the_background_is_not_waited_for(project: Path) -> No
 def test_a_command_that_cannot_be_started_fails(project: Path, command: dict[str, Any], error: str) -> None:
     outcome = at_stop(project, {"run": "true", **command})
     assert outcome.output.blocked
-    assert (outcome.output.reason or "").startswith(f"Command could not be started ({error.format(project=project)}")
+    assert (outcome.output.reason or "").startswith(
+        f"This could not be checked, so it is blocked: Command could not be started ({error.format(project=project)}"
+    )
     assert not at_subagent_stop(project, {"run": "true", **command}).output.blocked
 
 

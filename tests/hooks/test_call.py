@@ -293,7 +293,8 @@ def test_a_failure_denies_on_a_gate_and_names_the_hook(error: Exception, outcome
     for event in GATES:
         result = run_loop(event, hook("a", HookOutput.grant()), hook("guard", error), hook("c"))
 
-        assert result.output == HookOutput.deny(f"hook 'guard' failed, so this is denied: {message}"), event.event_name
+        effect = "" if event.event_name in {"SessionStart", "SubagentStart"} else ", so this is denied"
+        assert result.output == HookOutput.deny(f"hook 'guard' failed{effect}: {message}"), event.event_name
         assert rows(result) == [("a", "allowed"), ("guard", outcome), ("c", "skipped")]
 
 

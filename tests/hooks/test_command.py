@@ -26,7 +26,9 @@ from fairlead import (
     HookManager,
     HookOutput,
     HookTimeout,
+    PreToolUse,
     RegistrationError,
+    UserPromptSubmit,
     parse,
     post_tool_use,
     pre_tool_use,
@@ -829,3 +831,57 @@ def test_ten_threads_at_once_run_side_by_side(tmp_path: Path) -> None:
         results = list(threads.map(lambda n: manager.fire_sync(pre_tool_use(f"s{n}", "Bash", {}), ctx), range(10)))
 
     assert [result.output for result in results] == [HookOutput.block("met")] * 10
+
+
+# -- as the client's official plugins write them -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "tool", "tool_input", "runs"),
+    [
+        ("Bash(git commit*)", "Bash", {"command": "git commit -m x"}, True),
+        ("Bash(git *)", "Bash", {"command": "cd . && git --version"}, True),
+        ("Bash(git *)", "Bash", {"command": "X=1 git push"}, True),
+        ("Bash(git *)", "Bash", {"command": "echo $(git log)"}, True),
+        ("Bash(git log*)", "Bash", {"command": "echo `git log`"}, True),
+        ("Bash(git *)", "Bash", {"command": "git"}, True),
+        ("Bash(git:*)", "Bash", {"command": "git push"}, True),
+        ("Bash(git:*)", "Bash", {"command": "gitk"}, False),
+        ("Bash(git *)", "Bash", {"command": "ls"}, False),
+        ("Bash(git *)", "Edit", {"file_path": "/p/git x"}, False),
+        ("Bash", "Bash", {"command": "ls"}, True),
+        ("Edit(src/**)", "Edit", {"file_path": "/p/src/a/b.py"}, True),
+        ("Edit(src/**)", "Edit", {"file_path": "/p/docs/b.py"}, False),
+        ("Edit(*.py)", "Edit", {"file_path": "/p/src/b.py"}, True),
+        ("Write(//etc/*)", "Write", {"file_path": "/etc/passwd"}, True),
+        ("mcp__*", "mcp__github__push", {}, True),
+    ],
+)
+def test_a_hook_with_if_runs_only_for_such_calls(
+    condition: str, tool: str, tool_input: dict[str, Any], *, runs: bool
+) -> None:
+    hooks = HookManager()
+    hooks.register(CommandHook("guard", "exit 2", [PreToolUse], condition=condition))
+    event = parse({"session_id": "s", "cwd": "/p", "tool_name": tool, "tool_input": tool_input}, "PreToolUse")
+    assert hooks.fire_sync(event).blocked is runs
+
+
+def test_a_hook_with_if_never_runs_where_there_is_no_tool() -> None:
+    hooks = HookManager()
+    hooks.register(CommandHook("guard", "exit 2", [UserPromptSubmit], condition="Bash(git *)"))
+    assert not hooks.fire_sync(parse({"session_id": "s", "prompt": "git"}, "UserPromptSubmit")).blocked
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}, "systemMessage": "No."}',
+        '{"decision": "block", "systemMessage": "No."}',
+    ],
+)
+@pytest.mark.parametrize("code", [0, 2])
+def test_a_denial_with_a_message_alone_has_that_as_its_reason(answer: str, code: int) -> None:
+    hooks = HookManager()
+    hooks.register(CommandHook("hookify", f"echo '{answer}'; exit {code}", [PreToolUse]))
+    result = hooks.fire_sync(parse({"session_id": "s", "tool_name": "Bash", "tool_input": {}}, "PreToolUse"))
+    assert (result.blocked, result.reason, result.output.system_message) == (True, "No.", "No.")

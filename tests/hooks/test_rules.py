@@ -319,7 +319,11 @@ REMARKS: list[tuple[dict[str, Any], list[str]]] = [
     ({"timout": 3}, ["timout: unknown key, ignored; did you mean `timeout`?"]),
     ({"xyz": 3}, ["xyz: unknown key, ignored"]),
     ({"matcher": "Bash"}, ["matcher: ignored, as in the client: Stop has nothing to match"]),
-    ({"if": "Bash(rm *)"}, ["if: not supported here: the command runs for every event that the matcher accepts"]),
+    ({"if": "Bash(rm *)"}, []),
+    (
+        {"if": "(rm)"},
+        ["if: expected a tool call as Bash(git *); ignored, so the command runs for every such event"],
+    ),
     ({"async": True}, ["async: not supported here: the event waits for the command"]),
     ({"asyncRewake": True}, ["asyncRewake: not supported here: the event waits for the command"]),
     ({"once": True}, ["once: not supported here: the command runs for every such event"]),

@@ -198,7 +198,7 @@ def test_a_folder_that_cannot_be_created_is_a_clear_error(tmp_path: Path) -> Non
     with pytest.raises(JournalError) as caught:
         Journal(str(tmp_path / "file/journal")).append(event(1))
 
-    assert str(caught.value) == f"{tmp_path}/file/journal: cannot be written: File exists; nothing was recorded"
+    assert str(caught.value) == f"{tmp_path}/file/journal: cannot be written: Not a directory; nothing was recorded"
 
 
 def test_a_removed_journal_is_created_again(journal: Journal, folder: Path) -> None:

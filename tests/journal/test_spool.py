@@ -205,7 +205,7 @@ def test_an_unfinished_file_is_removed_after_a_minute(spool: Path) -> None:
 
 LOADED = """
 import sys
-import msgspec, fairlead.events, fairlead.lazy, fairlead.paths, fairlead.text._unicode
+import msgspec, fairlead.events._parse, fairlead.lazy, fairlead.paths, fairlead.text._unicode
 before = set(sys.modules)
 from fairlead.journal import EventRecord, record_payload, spool_record
 spool_record(sys.argv[1], EventRecord(id="1", at=1.0, event="Stop", payload=record_payload(b"{}")[0]))
@@ -216,6 +216,6 @@ print(*sorted(set(sys.modules) - before))
 def test_spooling_a_record_imports_nothing_heavy(spool: Path) -> None:
     done = subprocess.run([sys.executable, "-I", "-c", LOADED, spool], capture_output=True, text=True, check=True)
 
-    own = {"", "._errors", "._folder", "._lines", "._payload", "._records", "._spool"}
+    own = {"", "._errors", "._folder", "._lines", "._payload", "._records", "._redact", "._spool"}
     assert set(done.stdout.split()) <= {f"fairlead.journal{name}" for name in own} | {"contextlib", "errno"}
     assert count_spooled(str(spool)) == 1

@@ -37,6 +37,12 @@ exec(os.environ.get("DO", "pass"))
 """
 
 
+def program(imports: str, runs: str) -> str:
+    """Return what Python is given to run: one line, and no traceback, says that it cannot load Fairlead."""
+    explain = "sys.exit(f'fairlead: {sys.executable} cannot load it: {type(e).__name__}: {e}')"
+    return f"import sys\ntry: {imports}\nexcept Exception as e: {explain}\n{runs}"
+
+
 class Launcher:
     """A launcher in a separate home, with a fake Python to run."""
 
@@ -81,7 +87,7 @@ class Launcher:
         """Check the same as `evaluated_locally`, with an event id that matches a pattern."""
         argv = self.ran()["argv"]
         assert argv[1:4] == ["-E", "-P", "-c"]
-        assert argv[4] == "import sys; from fairlead.cli.main import main; sys.exit(main())"
+        assert argv[4] == program("from fairlead.cli.main import launched", "launched()")
         assert argv[5:-2] == list(words)
         assert argv[-2] == "--launched"
         assert re.fullmatch(rf"{name},[0-9]+(,[0-9]+)?", argv[-1])
@@ -103,6 +109,7 @@ class Daemon:
         """Set when the test is over; an answer that never comes waits for it."""
 
     def __enter__(self) -> Self:
+        self.path.with_suffix(".lock").write_text(f"{os.getpid()}\n", encoding="ascii")
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self.path))
         self._listener.listen()

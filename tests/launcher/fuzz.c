@@ -132,8 +132,8 @@ static int print_results(void)
     while (scanf("%zu", &size) == 1 && getchar() == '\n' && size <= sizeof at && fread(at, 1, size, stdin) == size) {
         struct answer answer = {0};
         if (parse(at, size, &answer) == WHOLE)
-            printf("%u %u %zu %zu %zu %u %s\n", answer.status, answer.exit_code, answer.stdout_size, answer.body,
-                   answer.head, (unsigned)answer.wait.milliseconds, answer.wait.token);
+            printf("%u %u %zu %zu %zu %u %s\n", answer.status, (unsigned)answer.exit_code, (size_t)answer.stdout_size,
+                   (size_t)answer.body, (size_t)answer.head, (unsigned)answer.wait.milliseconds, answer.wait.token);
         else
             puts("none");
     }

@@ -20,7 +20,8 @@ FULL = Path("/dev/full")
 GOOD = answer_200(b"out\n", b"err\n", 2).replace(b"OK\r\n", b"OK\r\nfairlead-ack: 1\r\n")
 BAD = {
     "twice": GOOD.replace(b"fairlead-ack", b"fairlead-ack: 1\r\nfairlead-ack"),
-    "another number": GOOD.replace(b"ack: 1", b"ack: 2"),
+    "a path": GOOD.replace(b"ack: 1", b"ack: ../1"),
+    "too long": GOOD.replace(b"ack: 1", b"ack: " + b"1" * 65),
     "nothing": GOOD.replace(b"ack: 1", b"ack:"),
     "more": GOOD.replace(b"ack: 1", b"ack: 1 1"),
 }
@@ -49,7 +50,7 @@ def test_a_printed_answer_is_acknowledged_if_the_daemon_asks(
     done = launcher.run("Stop")
 
     assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"err\n", 2)
-    assert headers(daemon.requests[0])["fairlead-acks"] == "1"
+    assert headers(daemon.requests[0])["fairlead-acks"] == "2"
     assert received.get(timeout=30) == ack
 
 

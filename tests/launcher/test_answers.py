@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from launcher.build import VERSION
-from launcher.fakes import answer_200, answer_202, headers
+from launcher.fakes import answer_200, answer_202, headers, program
 
 if TYPE_CHECKING:
     import socket
@@ -27,8 +27,8 @@ BIG = bytes(range(256)) * 4096  # 1 MiB
         (b"", b"", 0),
         (b'{"decision": 1}\n', b"", 0),
         (b"", b"no, since\n", 2),
-        (b"out\0\xff\n", b"err\0\xff\n", 255),
-        (BIG, BIG[::-1], 1),
+        (b"out\0\xff\n", b"err\0\xff\n", 2),
+        (BIG, BIG[::-1], 0),
     ],
 )
 def test_an_answer_is_printed_byte_for_byte(
@@ -69,7 +69,7 @@ def test_the_request_has_all_headers_of_the_protocol(launcher: Launcher, daemon:
         "content-type": "application/json",
         "content-length": "2",
         "connection": "close",
-        "fairlead-acks": "1",
+        "fairlead-acks": "2",
         **({} if launcher.twin else {"fairlead-steps": "1"}),
         "fairlead-version": VERSION,
         "fairlead-pid": str(os.getpid()),
@@ -97,7 +97,7 @@ def test_a_plan_is_passed_to_python_with_the_payload_on_stdin(
     record = launcher.ran()
     event_id = headers(daemon.requests[0])["fairlead-id"]
     number = record["argv"][-1]
-    start = ["-E", "-P", "-c", "from fairlead.execute import main; main()"]
+    start = ["-E", "-P", "-c", program("from fairlead.execute import main", "main()")]
     assert record["argv"][1:] == [*start, event, "--client", "claude", "--id", event_id, "--plan-fd", number]
     assert record["plan"].encode() == plan
     assert launcher.stdin() == BIG
@@ -120,10 +120,10 @@ def test_an_answer_may_arrive_in_pieces(launcher: Launcher, daemon: Daemon, size
 
 
 def test_headers_have_any_case_and_unknown_ones_are_ignored(launcher: Launcher, daemon: Daemon) -> None:
-    lines = [b"HTTP/1.1 200", b"Date: today", b"FAIRLEAD-EXIT:7", b"Fairlead-Stdout: \t 2 ", b"Content-Length:3", b"X:"]
+    lines = [b"HTTP/1.1 200", b"Date: today", b"FAIRLEAD-EXIT:1", b"Fairlead-Stdout: \t 2 ", b"Content-Length:3", b"X:"]
     daemon.answer = b"\r\n".join(lines) + b"\r\n\r\nabc"
     done = launcher.run("Stop")
-    assert (done.stdout, done.stderr, done.returncode) == (b"ab", b"c", 7)
+    assert (done.stdout, done.stderr, done.returncode) == (b"ab", b"c", 1)
 
 
 def test_the_client_may_write_the_payload_slowly(launcher: Launcher, daemon: Daemon) -> None:

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from daemon.daemon_home import until
 from launcher.build import unavailable
-from launcher.fakes import Launcher, answer_200, headers
+from launcher.fakes import Launcher, answer_200, headers, program
 
 from fairlead.decide import Decision, StepResult
 from fairlead.execute import encode_steps, read_report, run_commands
@@ -89,6 +89,14 @@ PLANS: dict[str, tuple[list[str | dict[str, Any]], dict[str, Any]]] = {
     "fails": (["exit 7"], {}),
     "blocks": (["exit 2"], {"on_failure": "block-on-2"}),
     "the next one does not run": (["exit 1", "echo never"], {}),
+    "what cannot be run ends it": (["no-such-program", "echo never"], {"on_failure": "block-on-2"}),
+    "what is killed ends it": (["kill -9 $$", "echo never"], {"on_failure": "block-on-2"}),
+    "it may be missing": (
+        [{"run": "exit 126", "passes_unchecked": True}, "echo then"],
+        {"on_failure": "block-on-2"},
+    ),
+    "it may be killed": ([{"run": "kill -9 $$", "passes_unchecked": True}, "echo then"], {}),
+    "it may not fail": ([{"run": "exit 3", "passes_unchecked": True}, "echo never"], {}),
     "the next one runs": (["exit 1", "echo then"], {"on_failure": "block-on-2"}),
     "2 ends it": (["echo a", "exit 2", "echo never"], {"on_failure": "block-on-2"}),
     "an observer ends nothing": ([{"run": "exit 2", "observes": True}, "echo then"], {}),
@@ -236,7 +244,7 @@ def test_files_of_the_client_are_not_passed_on(launcher: Launcher, daemon: Daemo
 def results_of(launcher: Launcher) -> list[tuple[str, int | None]]:
     """Return the results that Python was given in place of a daemon."""
     words = launcher.ran()["argv"]
-    assert words[4] == "from fairlead.execute import main; main()"
+    assert words[4] == program("from fairlead.execute import main", "main()")
     report = read_report(bytes.fromhex((launcher.home / "results").read_text()))
     return [(one.stdout, one.exit_code) for one in report.results]
 

@@ -71,6 +71,7 @@ WRAPPED = [
     *("python .venv/bin/fairlead uninstall", "uvx fairlead uninstall", "uvx fairlead@latest uninstall"),
     *("uvx --from fairlead fairlead uninstall", "uv run fairlead uninstall", "uv tool run fairlead uninstall"),
     *("pipx run fairlead uninstall", "pipx run --spec fairlead==1 fairlead uninstall", "poetry run fairlead uninstall"),
+    *("fairlead-python uninstall", "fairlead --launched 17b-1 uninstall", "fairlead hooks --launched 17b-1 uninstall"),
     *("npx fairlead uninstall", "echo uninstall | xargs fairlead hooks", "echo x | xargs -I{} fairlead uninstall"),
     *("bash -c 'fairlead uninstall'", 'sh -c "fairlead daemon stop"', "eval fairlead uninstall"),
     *("f=fairlead; $f uninstall", "X=uninstall; fairlead hooks $X", "fairlead hooks $(echo uninstall)"),

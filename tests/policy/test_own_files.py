@@ -251,3 +251,37 @@ def test_the_users_own_libraries_belong_to_it_where_python_looks_there(monkeypat
     assert "/home/me/.local/lib/python3.11/site-packages" in _own_environment.environment_paths.__wrapped__()
     monkeypatch.setattr(site, "ENABLE_USER_SITE", False)
     assert "/home/me/.local/lib/python3.11/site-packages" not in _own_environment.environment_paths.__wrapped__()
+
+
+# -- what is recorded ----------------------------------------------------------------------------------
+
+
+def test_the_journal_and_the_mail_are_not_read(home: Path, project: Path) -> None:
+    state = home / ".local/state/fairlead"
+    (state / "journal").mkdir(parents=True)
+    for name in ("journal/00000001.jsonl", "mail.db", "fairlead.db", "daemon.log"):
+        (state / name).write_text("text\n")
+    commands = [
+        *(f"cat {state}/{name}" for name in ("journal/00000001.jsonl", "mail.db", "fairlead.db", "journal/*", "*")),
+        "cat ~/.local/state/fairlead/mail.db",
+        "cd ~/.local/state/fairlead && cat mail.db",
+        f"sqlite3 {state}/mail.db .dump",
+        f"grep -r secret {state}",
+        f"cp {state}/mail.db copy.db",
+        f"tail -n 5 {state}/journal/00000001.jsonl | jq .",
+    ]
+    outputs = {command: call(project, "Bash", {"command": command}) for command in commands}
+    outputs["Read"] = call(project, "Read", {"file_path": f"{state}/mail.db"})
+    outputs["Grep"] = call(project, "Grep", {"pattern": "x", "path": f"{state}/journal"})
+
+    assert [command for command, output in outputs.items() if not output.blocked] == []
+    assert "keeps the journal and the mail of all sessions from agents" in str(outputs["Read"].reason)
+
+
+def test_other_files_are_read_as_ever(home: Path, project: Path) -> None:
+    (project / "journal").mkdir()
+    (project / "journal/a.md").write_text("text\n")
+    (home / ".local/state/fairlead").mkdir(parents=True)
+    commands = ["cat journal/a.md", f"cat {home}/.local/state/fairlead/daemon.log", "cat mail.db", "grep -r x journal"]
+    outputs = [call(project, "Bash", {"command": command}) for command in commands]
+    assert [command for command, output in zip(commands, outputs, strict=True) if output.blocked] == []

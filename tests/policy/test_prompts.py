@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ import msgspec
 import pytest
 from policy.cases import for_each
 
-from fairlead.policy.commands._prompts import MAX_FILE_BYTES, context, matches, read_inside, slash_command
+from fairlead.policy import NotInterruptible, PatternSearch
+from fairlead.policy.commands._prompts import MAX_FILE_BYTES, context, read_inside, slash_command
 from fairlead.policy.config._types import Layer, Policy
 
 if TYPE_CHECKING:
@@ -49,27 +51,48 @@ def test_without_a_matching_rule_there_is_no_context() -> None:
 
 
 def test_a_broken_pattern_matches_nothing() -> None:
-    assert not matches("[", "[")
+    assert not PatternSearch("[").finds("[")
 
 
 def test_a_pattern_that_takes_too_long_is_given_up() -> None:
     """In a separate process, because the time limit of the test uses the same timer."""
     code = (
         "import signal\n"
-        "from fairlead.policy.commands._prompts import matches\n"
-        "print(matches('(a+)+$', 'a' * 60 + 'b'), matches('a', 'a'), signal.getitimer(signal.ITIMER_REAL),\n"
+        "from fairlead.policy import PatternSearch\n"
+        "search = PatternSearch('test unit ' * 2000)\n"
+        "print(search.finds('test.*unit.*test.*x'), search.finds('a'), signal.getitimer(signal.ITIMER_REAL),\n"
         "      signal.getsignal(signal.SIGALRM) is signal.SIG_DFL)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
-    assert done.stdout == "False True (0.0, 0.0) True\n"
+    assert done.stdout == "False False (0.0, 0.0) True\n"
 
 
 def test_a_pattern_is_searched_in_any_thread() -> None:
     found: list[bool] = []
-    thread = Thread(target=lambda: found.append(matches("b+", "abc")))
+    thread = Thread(target=lambda: found.append(PatternSearch("abc").finds("b+")))
     thread.start()
     thread.join()
     assert found == [True]
+
+
+@for_each("pattern", ["test.*unit.*test.*x", r"(\w+\s)+x", r"\s*\w+!", "[^x]*x"])
+def test_a_search_that_may_take_long_is_not_made_where_it_cannot_be_interrupted(pattern: str) -> None:
+    """On a long prompt each takes seconds; on a short one it is searched for at once."""
+    assert not PatternSearch("test unit").finds(pattern)
+    with ThreadPoolExecutor(1) as threads, pytest.raises(NotInterruptible):
+        threads.submit(PatternSearch("test unit " * 2000).finds, pattern).result()
+
+
+def test_all_patterns_of_an_event_share_one_time_limit() -> None:
+    code = (
+        "from time import process_time\n"
+        "from fairlead.policy import PatternSearch\n"
+        "search, started = PatternSearch('test unit ' * 2000), process_time()\n"
+        "found = [search.finds(f'test.*unit.*test.*x{n}') for n in range(20)]\n"
+        "print(found == [False] * 20, process_time() - started < 2)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "True True\n"
 
 
 # -- files ---------------------------------------------------------------------------------------------

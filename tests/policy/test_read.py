@@ -386,8 +386,8 @@ NO_URL = (
         (
             "hooks: {Stop: []}",
             (
-                "1:1: unknown key `hooks`; hooks belong in the client's settings (see fairlead hooks); "
-                "a policy has a section for each event, such as `stop`"
+                "1:8: a mapping for `hooks`; expected a list, each entry text that is not empty: Python files. Hooks "
+                "by event belong in the client's settings (see fairlead hooks)"
             ),
         ),
         ("uneditableFiles: [a]", "1:1: unknown key `uneditableFiles`; it belongs in `preToolUse`"),

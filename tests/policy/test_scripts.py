@@ -241,6 +241,22 @@ def test_the_result_is_kept_until_a_file_changes(project: Path) -> None:
     assert analyse("bash build.sh", AnalysisContext(str(project))).files != first.files
 
 
+def test_a_command_that_looks_at_no_file_is_analysed_once_for_each_folder(project: Path) -> None:
+    first = analyse("rm -f notes.txt", AnalysisContext(str(project)))
+    assert analyse("rm -f notes.txt", AnalysisContext(str(project))) is first
+    assert analyse("rm -f notes.txt", AnalysisContext(str(project.parent))) == first
+    assert analyse("cd sub && rm notes.txt", AnalysisContext(str(project))) != first
+
+
+def test_a_script_that_a_glob_newly_matches_is_seen(project: Path) -> None:
+    command = "for script in ./steps/*.sh; do sh ./steps/*.sh; done"
+    (project / "steps").mkdir()
+    (project / "steps/one.sh").write_text("rm one.txt\n")
+    first = analyse(command, AnalysisContext(str(project)))
+    (project / "steps/a.sh").write_text("rm two.txt\n")
+    assert analyse(command, AnalysisContext(str(project))).files != first.files
+
+
 def test_a_large_script_is_not_read_where_nothing_may_block(project: Path) -> None:
     (project / "long.sh").write_text("true\n" * 1000)
 

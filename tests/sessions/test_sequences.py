@@ -34,7 +34,7 @@ def listed(*agents: tuple[str, str]) -> dict[str, Any]:
 
 def in_background() -> list[Step]:
     """Client 2.1.325: two subagents, both in the background by default; one asks for permission."""
-    work, bash = Working(), AttentionNeeded("Permission for Bash")
+    work, bash = Working(), AttentionNeeded("Permission for Bash", "touch qqq")
     one, two = (ONE, "general-purpose"), (TWO, "Explore")
     bg = Working("2 in background")
     return [
@@ -194,7 +194,7 @@ def test_an_mcp_server_asks_during_its_tool_call() -> None:
     client = FakeClient(MAIN)
     steps = {
         "PreToolUse-mcp_elic_ask": Working("mcp__elic__ask"),
-        "Elicitation": AttentionNeeded("MCP input"),
+        "Elicitation": AttentionNeeded("MCP input", "What is your name?"),
         "ElicitationResult": Working("mcp__elic__ask"),
         "Notification-elicitation_response": Working("mcp__elic__ask"),
         "PostToolUse-mcp_elic_ask": THINKING,

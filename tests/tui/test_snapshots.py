@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from tui.sample_sessions import session
+from tui.sample_sessions import NOW, session
 from tui.screens import snapshot_of, until, watching
 
-from fairlead.sessions import AttentionNeeded, Working
+from fairlead.sessions import AttentionNeeded, Evidence, Working
 from fairlead.tui._source import ConnectionStatus
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -65,6 +65,28 @@ async def test_hostile_texts() -> None:
     ]
     async with watching(sessions) as (app, _):
         compare("hostile-80x24", snapshot_of(app))
+
+
+QUESTION = (
+    "/code/webshop/src/pay.py\n def pay(invoice):\n-    return None\n+    return send(invoice)\n+\n \x1b[31m# end"
+)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=str)
+async def test_what_is_asked_is_shown_in_full(size: tuple[int, int]) -> None:
+    """A change is shown as a diff below the details, a long command wrapped, a short one in its row alone."""
+    evidence = Evidence("PermissionRequest", NOW - 5, "Edit", "/code/webshop/src/pay.py")
+    sessions = [
+        session("a", title="Pay", state=AttentionNeeded("Permission for Edit", QUESTION), evidence=evidence),
+        session("b", title="Build", state=AttentionNeeded("Permission for Bash", f"make {'x' * 100}")),
+        session("c", title="Test", state=AttentionNeeded("Permission for Bash", "make test")),
+        session("d", title="Talk", state=AttentionNeeded("API error: unknown", "API Error: 400 bad thing")),
+    ]
+    async with watching(sessions, size) as (app, pilot):
+        for number, name in enumerate(("change", "long-command", "short-command")):
+            await pilot.press(*["j"] * bool(number))
+            await pilot.pause()
+            compare(f"asked-{name}-{size[0]}x{size[1]}", snapshot_of(app))
 
 
 async def test_help() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 import click
 
 from fairlead.cli.commands import ROOT, SECTIONS
-from fairlead.cli.support.command import Group
+from fairlead.cli.support.command import HELP_WIDTH, Group
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.usage_errors import explain_click_error
 from fairlead.errors import UsageError
 
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
 
 COMPLETE_VARIABLE = "_FAIRLEAD_COMPLETE"
 """Set by the script of `fairlead completion` when the user presses Tab."""
+
+_MIN_HELP_WIDTH = 50
 
 
 class Root(Group):
@@ -48,21 +48,24 @@ class Root(Group):
 
 def run(args: Sequence[str]) -> int:
     """Run a command and return its exit code. Raise `UsageError` if the command line is wrong."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal with few characters is no error
     root = make_root()
-    if instruction := os.environ.get(COMPLETE_VARIABLE):
+    if instruction := current().environ.get(COMPLETE_VARIABLE):
         from click.shell_completion import shell_complete
 
         return shell_complete(root, {}, "fairlead", COMPLETE_VARIABLE, instruction)
     words = [*args[1:], "--help"] if args[:1] == ["help"] else list(args)
     try:
-        with root.make_context("fairlead", words) as ctx:
+        with root.make_context("fairlead", words, terminal_width=_help_columns()) as ctx:
             return int(root.invoke(ctx) or 0)
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
         raise UsageError(explain_click_error(error)) from None
+
+
+def _help_columns() -> int:
+    """Return the width of a help text, by Click's own rule but for the terminal of the invocation."""
+    return max(min(current().columns(), HELP_WIDTH) - 2, _MIN_HELP_WIDTH)
 
 
 def make_root() -> Root:

@@ -26,6 +26,9 @@ class Entry(NamedTuple):
     note: str = ""
     """What the help of a group says at its end."""
     is_hidden: bool = False
+    is_served: bool = False
+    """Whether the daemon can run it for a launcher: it takes milliseconds, and uses `invocation.current()` for all that
+    belongs to a process."""
 
 
 class Section(NamedTuple):
@@ -42,31 +45,34 @@ _HOOKS = (
     _INSTALL,
     Entry("status", "Show in which settings files the hooks are installed.", "hooks.status:status"),
     _UNINSTALL,
+    Entry("add", "Run hooks of your own: trust a Python file and list it in the policy.", "hooks.own:add"),
+    Entry("remove", "Take a file with hooks of your own out of the policy.", "hooks.own:remove"),
+    Entry("list", "List the files with hooks of your own, and whether they are trusted.", "hooks.own:list_files"),
 )
 
 _DAEMON = (
     Entry("run", "Run the daemon in the foreground.", "daemon:run"),
     Entry("start", "Start the daemon in the background.", "daemon:start"),
     Entry("stop", "Stop the daemon after it has finished its current work.", "daemon:stop"),
-    Entry("status", "Show whether the daemon runs, and its load.", "daemon:status"),
+    Entry("status", "Show whether the daemon runs, and its load.", "daemon:status", is_served=True),
 )
 
 _SESSIONS = (
-    Entry("list", "List the sessions and their subagents.", "sessions:list_sessions"),
+    Entry("list", "List the sessions and their subagents.", "sessions:list_sessions", is_served=True),
     Entry("wait", "Wait until a session needs you, is idle, or has ended.", "sessions:wait"),
 )
 
 _TOPICS = (
-    Entry("list", "List the topics and their subscribers.", "mail.topics:list_topics"),
-    Entry("join", "Subscribe to a topic.", "mail.topics:join"),
-    Entry("leave", "Unsubscribe from a topic.", "mail.topics:leave"),
+    Entry("list", "List the topics and their subscribers.", "mail.topics:list_topics", is_served=True),
+    Entry("join", "Subscribe to a topic.", "mail.topics:join", is_served=True),
+    Entry("leave", "Unsubscribe from a topic.", "mail.topics:leave", is_served=True),
 )
 
 _IDENTITY = (
-    Entry("current", "Show your name, session and project.", "mail.identity:current"),
-    Entry("save", "Save a note that `restore` shows again.", "mail.identity:save"),
-    Entry("restore", "Show who you are, what you saved, and what you owe.", "mail.identity:restore"),
-    Entry("rename", "Take another name.", "mail.identity:rename"),
+    Entry("current", "Show your name, session and project.", "mail.identity:current", is_served=True),
+    Entry("save", "Save a note that `restore` shows again.", "mail.identity:save", is_served=True),
+    Entry("restore", "Show who you are, what you saved, and what you owe.", "mail.identity:restore", is_served=True),
+    Entry("rename", "Take another name.", "mail.identity:rename", is_served=True),
 )
 
 SECTIONS = (
@@ -76,11 +82,16 @@ SECTIONS = (
             Entry("init", "Write a policy file to start from.", "policy.init:init"),
             Entry("validate", "Check a policy file and list every mistake.", "policy.validate:validate"),
             Entry("visualize", "Show which files each rule of a policy matches now.", "policy.visualize:visualize"),
-            Entry("explain", "Show what a tool call does, and which rule decides it.", "policy.explain:explain"),
+            Entry(
+                "explain",
+                "Show what a tool call does, and which rule decides it.",
+                "policy.explain:explain",
+                is_served=True,
+            ),
             Entry("test", "Run the tests of a policy file.", "policy.test:test"),
-            Entry("trust", "Trust a policy file as it is now.", "policy.trust:trust"),
+            Entry("trust", "Trust a policy file, or a file with hooks, as it is now.", "policy.trust:trust"),
             Entry("untrust", "Take back the trust in a policy file.", "policy.trust:untrust"),
-            Entry("schema", "Print the JSON Schema of the policy file.", "policy.schema:schema"),
+            Entry("schema", "Print the JSON Schema of the policy file.", "policy.schema:schema", is_served=True),
         ),
     ),
     Section(
@@ -90,15 +101,15 @@ SECTIONS = (
             _UNINSTALL,
             Entry(
                 "hooks",
-                "Install, inspect or remove the hooks.",
+                "Install, inspect or remove the hooks, or add your own.",
                 subcommands=_HOOKS,
-                about="Install, inspect or remove Fairlead's hooks in the client's settings.",
-                examples=("fairlead hooks status",),
+                about="Install, inspect or remove Fairlead's hooks in the client's settings; add hooks of your own.",
+                examples=("fairlead hooks status", "fairlead hooks add guards.py"),
             ),
             Entry("doctor", "Diagnose the installation and say what to do.", "doctor:doctor"),
             Entry("completion", "Print the completion script of a shell.", "completion:completion"),
             Entry("demo", "Play a team of agents in a scratch home.", "demo.command:demo"),
-            Entry("version", "Print the version.", "version:version"),
+            Entry("version", "Print the version.", "version:version", is_served=True),
         ),
     ),
     Section(
@@ -117,19 +128,26 @@ SECTIONS = (
                     "set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf",
                 ),
             ),
-            Entry("events", "Show past events and their answers.", "events:events"),
+            Entry("events", "Show past events and their answers.", "events:events", is_served=True),
         ),
     ),
     Section(
         "Mail",
         (
-            Entry("agents", "List the agents you can write to.", "mail.agents:agents"),
-            Entry("send", "Send a message to agents, a topic, everyone, or the user.", "mail.send:send"),
-            Entry("inbox", "List your unread messages.", "mail.inbox:inbox"),
-            Entry("read", "Show a whole message and mark it as read.", "mail.read:read"),
-            Entry("reply", "Answer a message in its thread.", "mail.reply:reply"),
-            Entry("status", "Show what is unread and owed, or the delivery status of a message.", "mail.status:status"),
-            Entry("poll", "Show new mail; `--wait` blocks until there is some.", "mail.poll:poll"),
+            Entry("agents", "List the agents you can write to.", "mail.agents:agents", is_served=True),
+            Entry(
+                "send", "Send a message to agents, a topic, everyone, or the user.", "mail.send:send", is_served=True
+            ),
+            Entry("inbox", "List your unread messages.", "mail.inbox:inbox", is_served=True),
+            Entry("read", "Show a whole message and mark it as read.", "mail.read:read", is_served=True),
+            Entry("reply", "Answer a message in its thread.", "mail.reply:reply", is_served=True),
+            Entry(
+                "status",
+                "Show what is unread and owed, or the delivery status of a message.",
+                "mail.status:status",
+                is_served=True,
+            ),
+            Entry("poll", "Show new mail; `--wait` blocks until there is some.", "mail.poll:poll", is_served=True),
             Entry(
                 "topics",
                 "List, join or leave topics.",
@@ -152,8 +170,8 @@ SECTIONS = (
                 about="Show or change who you are. Without a command it shows your name, session and project.",
                 examples=("fairlead identity", "fairlead identity rename reviewer"),
             ),
-            Entry("heartbeat", "Mark the session as alive.", "mail.heartbeat:heartbeat"),
-            Entry("tasks", "List the incomplete tasks of a session.", "mail.tasks:tasks"),
+            Entry("heartbeat", "Mark the session as alive.", "mail.heartbeat:heartbeat", is_served=True),
+            Entry("tasks", "List the incomplete tasks of a session.", "mail.tasks:tasks", is_served=True),
         ),
     ),
     Section(

@@ -12,9 +12,10 @@ import click
 
 from fairlead import __version__
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.param_types import Duration, Number
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.daemon import daemon_log_file, start_daemon
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, daemon_pid, request
@@ -179,12 +180,12 @@ def stop(*, yes: bool) -> int:
 def status(*, as_json: bool) -> int:
     """Show whether the daemon runs, and its load."""
     try:
-        document = request("GET", "/v1/status")
+        document = current().request("GET", "/v1/status")
     except DaemonUnavailable as error:
-        print(json.dumps({"running": False, "why": str(error)}) if as_json else error)
+        print_line(json.dumps({"running": False, "why": str(error)}) if as_json else error)
         return 1 if isinstance(error, DaemonNotResponding) else _NOT_RUNNING
     if as_json:
-        print(json.dumps({"running": True, **document}))
+        print_line(json.dumps({"running": True, **document}))
     else:
         print_lines(status_lines(document, _python_launcher()))
     return 0

@@ -8,24 +8,21 @@ from __future__ import annotations
 import os
 import sys
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING
 
-import msgspec
-
-from fairlead import __version__
-from fairlead.clients import DEFAULT_CLIENT, UnknownClientError, client_named
-from fairlead.decide import GUARDED_EVENTS, Settled, decide, decide_with_hooks, find_event_policy, verdict_of
+from fairlead.cli.event_process import LAUNCHER_FLAGS, Options, find_policy_of, parse_options, record
+from fairlead.clients import client_named
+from fairlead.decide import GUARDED_EVENTS, Settled, decide, decide_with_hooks, verdict_of
 from fairlead.errors import FairleadError, UsageError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
-from fairlead.process import CancellationToken, process_start_time
+from fairlead.process import CancellationToken
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairlead.decide import Decision, PolicyContext
     from fairlead.events import Event
-    from fairlead.journal import Verdict
     from fairlead.policy import Guards, Layer
 
 HELP = """\
@@ -57,33 +54,7 @@ Exit codes:
   2  blocked; the reason is on stderr
 """
 
-_LAUNCHED = "--launched"
 _NOTHING_CAN_OBJECT = "fairlead: there is no policy, and no --hooks or --rules, so nothing can object"
-_PUBLIC_OPTIONS = ("--hooks", "--rules", "--timeout", "--client")
-"""The other options are the launcher's, and no message mentions them."""
-_LAUNCHER_FLAGS = ("--waited", "--wake")
-
-
-class Launched(msgspec.Struct, frozen=True):
-    """What the launcher says of itself. It found no daemon, so the decision is recorded here."""
-
-    id: str
-    pid: int = 0
-    start: int = 0
-
-
-class Options(msgspec.Struct, frozen=True):
-    """The options of the command line."""
-
-    hooks: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    timeout: float | None = None
-    client: str = DEFAULT_CLIENT
-    launched: Launched | None = None
-    waited: bool = False
-    """A daemon decided the event, held it to wait for mail, and is gone."""
-    wake: bool = False
-    """The client does not wait for this process: new mail wakes its session."""
 
 
 def run(name: str, args: Sequence[str]) -> int:
@@ -101,12 +72,12 @@ def run(name: str, args: Sequence[str]) -> int:
         print(answer.stderr, file=sys.stderr)
         if answer.stdout:
             sys.stdout.buffer.write(answer.stdout)
-        _record(options, kind, payload, None, "failed", answer.exit_code, str(error), perf_counter() - started_at)
+        record(options, kind, payload, None, "failed", answer.exit_code, str(error), perf_counter() - started_at)
         return answer.exit_code
     if event.event_name == "Stop" and (options.waited or options.wake):  # a gate is decided again in any case
         return _wait(event, payload, options)
     with reserved_stdout() as stdout:
-        settled = _decide(event, payload, options)
+        settled, hook = _decide(event, payload, options)
         if sys.stdout is not None:
             sys.stdout.flush()  # what hooks printed comes before the reason
         for line in settled.log:
@@ -119,7 +90,7 @@ def run(name: str, args: Sequence[str]) -> int:
     if event.event_name == "SessionStart":
         client.export_session(os.environ.get(client.variables.env_file, ""), event.session_id)
     verdict, reason = verdict_of(settled.output), settled.output.reason or ""
-    _record(options, kind, payload, event, verdict, code, reason, perf_counter() - started_at)
+    record(options, kind, payload, event, verdict, code, reason, perf_counter() - started_at, hook)
     return _wait(event, payload, options, answer.stdout) if waits else code
 
 
@@ -135,83 +106,44 @@ def _wait(event: Event, payload: bytes, options: Options, answer: bytes = b"") -
     from fairlead.cli.support import wait_for_mail
 
     if event.event_name != "Stop":
-        raise UsageError(f"{' and '.join(_LAUNCHER_FLAGS)} are for Stop alone")
+        raise UsageError(f"{' and '.join(LAUNCHER_FLAGS)} are for Stop alone")
     if options.wake:
         return wait_for_mail.wake(event, payload, options)
     return wait_for_mail.wait(event, payload, options, answer)
 
 
-def parse_options(args: Sequence[str]) -> Options:
-    """Parse the options of an event. Raise `UsageError` if one is unknown, or lacks its value."""
-    values: dict[str, list[str]] = {name: [] for name in (*_PUBLIC_OPTIONS, _LAUNCHED)}
-    words = iter(args)
-    flags = {word for word in args if word in _LAUNCHER_FLAGS}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if word in flags:
-            continue
-        if key not in values:
-            raise UsageError(f"unknown option {word!r}; options are {', '.join(_PUBLIC_OPTIONS)}")
-        value = value if equals else next(words, "")
-        if not value:
-            raise UsageError(f"{key} needs a value")
-        values[key].append(value)
-    client = values["--client"][-1] if values["--client"] else DEFAULT_CLIENT
-    try:
-        client_named(client)
-    except UnknownClientError as error:
-        raise UsageError(f"--client: {error}") from None
-    return Options(
-        hooks=tuple(values["--hooks"]),
-        rules=tuple(values["--rules"]),
-        timeout=_parse_timeout(values["--timeout"]),
-        client=client,
-        launched=_parse_launched(values[_LAUNCHED]),
-        waited="--waited" in flags,
-        wake="--wake" in flags,
-    )
+def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, str]:
+    """Evaluate the event; return the result, and the hook of a policy that has decided.
 
-
-def _parse_timeout(values: list[str]) -> float | None:
-    if not values:
-        return None
-    from fairlead.cli.support.durations import read_duration
-
-    return read_duration("--timeout", values[-1], positive=True)
-
-
-def _parse_launched(values: list[str]) -> Launched | None:
-    """Parse `ID,PID,START`."""
-    if not values:
-        return None
-    name, _, rest = values[-1].partition(",")
-    pid, _, start = rest.partition(",")
-    return Launched(name, int(pid) if pid.isdigit() else 0, int(start) if start.isdigit() else 0)
-
-
-def _decide(event: Event, payload: bytes, options: Options) -> Settled:
-    """Evaluate the event. Hooks and policies that cannot be loaded count as failed hooks: they deny on a gate."""
+    Hooks and policies that cannot be loaded count as failed hooks: they deny on a gate.
+    """
     token = CancellationToken()
     deadline = None if options.timeout is None else monotonic() + options.timeout
     with cancelled_by_signals(token):
         if options.hooks or options.rules or deadline is not None:
-            decision = _decide_with_hooks(event, options, token, deadline)
+            policy = find_policy_of(event, options)
+            decision = _decide_with_hooks(event, policy, options, token, deadline)
             if isinstance(decision, Settled):
-                return decision
+                return decision, ""
         else:
-            policy = _find_policy(event, options)
+            policy = find_policy_of(event, options)
             if not (options.launched or policy.layers or policy.broken):
                 print(_NOTHING_CAN_OBJECT, file=sys.stderr)
             decision = _warned(event, policy, decide(event, policy, _guards(event, policy.layers)))
+        decision, hook = _decide_by_own_hooks(event, payload, policy, decision)
         stdin = client_named(options.client).command_payload(event, payload)
-        return execute(event, stdin, decision, cancellation=token, deadline=deadline)
+        return execute(event, stdin, decision, cancellation=token, deadline=deadline), hook
 
 
-def _find_policy(event: Event, options: Options) -> PolicyContext:
-    project = os.environ.get(client_named(options.client).variables.project_dir, "")
-    launched = options.launched
-    process = (launched.pid, launched.start) if launched else (os.getppid(), process_start_time(os.getppid()))
-    return find_event_policy(event, event.cwd or ".", project=project, process=process)
+def _decide_by_own_hooks(
+    event: Event, payload: bytes, policy: PolicyContext, decision: Decision
+) -> tuple[Decision, str]:
+    """Ask the hooks that the policy lists; return the decision with their answer, and the hook that has decided."""
+    if not any(layer.policy.hooks for layer in policy.layers):
+        return decision, ""
+    from fairlead.cli.hooks.decide import decide_by_own_hooks
+
+    return decide_by_own_hooks(event, payload, policy, _guards(event, policy.layers), decision)
 
 
 def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:
@@ -223,7 +155,7 @@ def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:
 
 
 def _decide_with_hooks(
-    event: Event, options: Options, token: CancellationToken, deadline: float | None
+    event: Event, policy: PolicyContext, options: Options, token: CancellationToken, deadline: float | None
 ) -> Decision | Settled:
     """Fire the event at the hooks that are named, and at the guards; hooks that cannot be loaded deny on a gate."""
     from fairlead.cli.support import load_hooks
@@ -238,7 +170,6 @@ def _decide_with_hooks(
         print(f"fairlead: {problem}", file=sys.stderr)
     env = load_hooks.rules_env(options.rules)
     context = HookContext(event.session_id, token, cwd=event.cwd, env=env, deadline=deadline)
-    policy = _find_policy(event, options)
     if not (options.hooks or options.rules or options.launched or policy.layers or policy.broken):
         print(_NOTHING_CAN_OBJECT, file=sys.stderr)
     if event.event_name in GUARDED_EVENTS:
@@ -255,50 +186,3 @@ def _warned(event: Event, policy: PolicyContext, decision: Decision) -> Decision
     from fairlead.decide import warn_without_daemon
 
     return warn_without_daemon(event, policy, decision)
-
-
-def _record(  # noqa: PLR0913, PLR0917 - all that is known of the event
-    options: Options,
-    kind: str,
-    payload: bytes,
-    event: Event | None,
-    verdict: Verdict,
-    code: int,
-    reason: str,
-    seconds: float,
-) -> None:
-    """Leave a record of the event for the next daemon, and start one. The answer is already printed."""
-    if options.launched is None:
-        return
-    from fairlead.daemon import start_on_demand
-    from fairlead.decide import event_record
-    from fairlead.journal import Caller, spool_folder, spool_record
-
-    environ, variables = os.environ, client_named(options.client).variables
-    caller = Caller(
-        pid=options.launched.pid,
-        start=options.launched.start,
-        pane=environ.get("TMUX_PANE", ""),
-        tmux=environ.get("TMUX", ""),
-        project=environ.get(variables.project_dir, ""),
-        env_file=environ.get(variables.env_file, ""),
-        version=__version__,
-    )
-    record = event_record(
-        options.launched.id,
-        kind,
-        payload,
-        event,
-        client=options.client,
-        route="cold",
-        verdict=verdict,
-        exit_code=code,
-        reason=reason,
-        seconds=seconds,
-        caller=caller,
-    )
-    try:
-        spool_record(spool_folder(), record)
-    except (FairleadError, OSError) as error:
-        print(f"fairlead: the event is answered, but not recorded: {error}", file=sys.stderr)
-    start_on_demand()

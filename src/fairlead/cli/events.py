@@ -15,8 +15,9 @@ import msgspec
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_events, complete_sessions
 from fairlead.cli.support.event_text import record_to_json, record_to_text
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.param_types import Duration, Number, OneOf, Text
-from fairlead.cli.support.screen import Screen, print_lines, stdout_screen
+from fairlead.cli.support.screen import Screen, print_error, print_lines, stdout_screen
 from fairlead.errors import UsageError
 from fairlead.events import HookEvent
 from fairlead.journal import (
@@ -89,7 +90,9 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     others: list[Record] = []
     ends: dict[str, list[CommandsRecord]] = {}
-    for position, record in reader.read_backwards():
+    invocation = current()
+    for count, (position, record) in enumerate(reader.read_backwards()):
+        invocation.check_work(count)
         end = max(end, position)
         is_timely = getattr(record, "route", "daemon") == "daemon"
         if len(events) >= options.count or (record.at < options.since - _MAX_DELAY and is_timely):
@@ -216,10 +219,12 @@ def _to_options(given: dict[str, Any], now: float) -> Options:
 
 
 def _show(reader: JournalReader, options: Options) -> None:
-    screen = stdout_screen()
+    invocation, screen = current(), stdout_screen()
+    if options.follow:
+        invocation.needs_process("it goes on until Ctrl-C")
     rows, end = find_rows(reader, options)
     print_lines(_to_text(row, options, screen) for row in rows)
-    sys.stdout.flush()
+    invocation.stdout.flush()
     _print_remarks(reader, is_empty=not rows and not options.follow)
     if options.follow:
         for row in follow_rows(reader, options, end, rows):
@@ -233,10 +238,10 @@ def _to_text(row: Row, options: Options, screen: Screen) -> str:
 
 def _print_remarks(reader: JournalReader, *, is_empty: bool) -> None:
     if is_empty:
-        print("fairlead: no such events in the journal", file=sys.stderr)
+        print_error("fairlead: no such events in the journal")
     if reader.broken_lines:
-        print(f"fairlead: lines of the journal that cannot be read: {reader.broken_lines}", file=sys.stderr)
+        print_error(f"fairlead: lines of the journal that cannot be read: {reader.broken_lines}")
     if waiting := count_spooled(spool_folder()):
         hint = "`fairlead daemon start` records them"
-        print(f"fairlead: events in the spool, which are not shown: {waiting}; {hint}", file=sys.stderr)
-    sys.stderr.flush()
+        print_error(f"fairlead: events in the spool, which are not shown: {waiting}; {hint}")
+    current().stderr.flush()

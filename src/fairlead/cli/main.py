@@ -5,16 +5,18 @@ The client starts this for every event that no daemon answers, so an event impor
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from fairlead import __version__
 from fairlead.errors import INTERRUPTED, FairleadError, UsageError, failure_exit_code
-from fairlead.lazy import light_imports
+from fairlead.lazy import has_light_structs, light_imports, use_light_structs
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NoReturn
 
 _EVENT_OPTIONS = ("--hooks", "--rules", "--timeout", "--client")
 _LAUNCHED = "--launched"
@@ -28,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except FairleadError as error:
-        print(f"fairlead: {error}", file=sys.stderr)
+        return report_failure(error, args)
     except KeyboardInterrupt:
         print("fairlead: interrupted", file=sys.stderr)
         return failure_exit_code(*args) if _is_event(args) else INTERRUPTED
@@ -42,20 +44,55 @@ def main(argv: Sequence[str] | None = None) -> int:
     return failure_exit_code(*args)
 
 
+def launched() -> NoReturn:
+    """Run what the launcher passes on without a daemon. A plain tool call is decided without msgspec."""
+    args = sys.argv[1:]
+    is_plain = len(args) == 3 and args[:2] == ["PreToolUse", _LAUNCHED]  # noqa: PLR2004 - the launcher's words
+    if not is_plain or sys.implementation.name != "cpython":
+        sys.exit(main(args))
+    gc.disable()  # the process ends before there is anything worth collecting
+    use_light_structs()
+    code = main(args)
+    os._exit(code)  # all is written, and the client waits while modules are torn down
+
+
 def _run(args: list[str]) -> int:
     if _is_event(args):
         return _run_event(args[0], args[1:])
+    from fairlead.cli.support.invocation import Invocation, running_for
+
+    launch_id = ""
+    if _LAUNCHED in args:  # the launcher adds it to whatever it passes on: before a command, behind other words
+        at = args.index(_LAUNCHED)
+        launch_id = args[at + 1].partition(",")[0] if at == 0 and len(args) > 1 else ""
+        args = args[:at] + args[at + 2 :]
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")  # a terminal with few characters is no error
+    with running_for(Invocation(launch_id)):
+        return run_command(args)
+
+
+def run_command(args: list[str]) -> int:
+    """Run a command that is no event, for the current invocation, and return its exit code."""
+    from fairlead.cli.support.invocation import current
+
     if args and args[0] in {"-V", "--version"}:
-        print(f"fairlead {__version__}")
+        print(f"fairlead {__version__}", file=current().stdout)
         return 0
     if args and args[0].partition("=")[0] in _EVENT_OPTIONS:
         raise UsageError(f"the event comes first, then its options: fairlead <Event> {' '.join(args[:2])}")
-    if _LAUNCHED in args:  # the launcher adds it to whatever it passes on, as in `fairlead-hook help`
-        at = args.index(_LAUNCHED)
-        args = args[:at] + args[at + 2 :]
     from fairlead.cli import app
 
     return app.run(args)
+
+
+def report_failure(error: FairleadError, args: Sequence[str]) -> int:
+    """Print one line about an error, and return the exit code."""
+    from fairlead.cli.support.invocation import current
+
+    print(f"fairlead: {error}", file=current().stderr)
+    return failure_exit_code(*args)
 
 
 def _is_event(args: Sequence[str]) -> bool:
@@ -64,6 +101,10 @@ def _is_event(args: Sequence[str]) -> bool:
 
 
 def _run_event(name: str, options: list[str]) -> int:
+    if has_light_structs():
+        from fairlead.cli import light_event
+
+        return light_event.run(options)
     with light_imports():
         if name == "StatusLine":
             from fairlead.cli import status_line

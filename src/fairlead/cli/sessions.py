@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from math import inf
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,11 @@ import msgspec
 
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.param_types import Duration, OneOf
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.errors import UsageError
-from fairlead.ipc import DaemonUnavailable, request, stream_events
+from fairlead.ipc import DaemonUnavailable, stream_events
 from fairlead.sessions import AttentionNeeded, Idle, Session, Working
 from fairlead.text import duration, one_line
 
@@ -30,6 +30,8 @@ _TIMED_OUT = 3
 _MAX_SILENCE = 40.0
 _COLUMNS_WITHOUT_TERMINAL = 120
 _SHOWN_ID = 8
+_MAX_QUESTION = 60
+"""Characters of a question in a status bar."""
 
 
 # -- text ----------------------------------------------------------------------------------------------
@@ -46,7 +48,7 @@ def state_name(session: Session) -> str:
 
 def to_line(sessions: Iterable[Session]) -> str:
     """Return one line for a status bar: which session needs the user, and how many do what; "" if none runs."""
-    from fairlead.tui import project_of
+    from fairlead.tui import project_of, row_texts
 
     live = [session for session in sessions if session.ended is None]
     needing = [session for session in live if isinstance(session.state, AttentionNeeded)]
@@ -57,9 +59,8 @@ def to_line(sessions: Iterable[Session]) -> str:
     parts += [f"{idle} idle"] if idle else []
     if needing:
         first = needing[0]
-        why = first.state.reason if isinstance(first.state, AttentionNeeded) else ""
         more = f" and {len(needing) - 1} more" if len(needing) > 1 else ""
-        parts.insert(0, f"! {project_of(first)}: {one_line(why)}{more}")
+        parts.insert(0, f"! {project_of(first)}: {one_line(row_texts(first)[1], _MAX_QUESTION)}{more}")
     return " | ".join(parts)
 
 
@@ -153,7 +154,7 @@ def update_sessions(known: dict[str, Session], kind: str, data: Any) -> None:
 def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
     """Return what `wait` prints, and the sessions that it is about; `None` if the time is up."""
     deadline = monotonic() + options.timeout
-    document = request("GET", "/v1/sessions")
+    document = current().request("GET", "/v1/sessions")
     known = {session.id: session for session in _to_sessions(document["sessions"])}
     if options.session and not any(name.startswith(options.session) for name in known):
         raise UsageError(f"--session: no session's id starts with {options.session!r}; see fairlead sessions --all")
@@ -204,16 +205,16 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
     """
     if line:
         try:
-            print(to_line(_to_sessions(request("GET", "/v1/sessions")["sessions"])))
+            print_line(to_line(_to_sessions(current().request("GET", "/v1/sessions")["sessions"])))
         except DaemonUnavailable:
-            print()
+            print_line("")
         return 0
-    document = request("GET", "/v1/sessions")
+    document = current().request("GET", "/v1/sessions")
     sessions = [session for session in _to_sessions(document["sessions"]) if show_all or session.ended is None]
     if as_json:
-        print(json.dumps(to_document(sessions, document["now"])))
+        print_line(json.dumps(to_document(sessions, document["now"])))
     elif tree:
-        columns = shutil.get_terminal_size((_COLUMNS_WITHOUT_TERMINAL, 24)).columns
+        columns = current().columns(_COLUMNS_WITHOUT_TERMINAL)
         print_lines(to_tree(sessions, show_ended=show_all, now=time(), columns=columns))
     else:
         print_lines(to_text(sessions, document["now"]))
@@ -258,5 +259,5 @@ def wait(*, until: str | None, as_json: bool, **given: Any) -> int:
     result, sessions = _wait_until(WaitOptions(until, **given))
     if result is None:
         return _TIMED_OUT
-    print(json.dumps(to_document(sessions, time())) if as_json else result)
+    print_line(json.dumps(to_document(sessions, time())) if as_json else result)
     return 0

@@ -8,6 +8,7 @@ import click
 
 from fairlead import __version__
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.screen import print_line
 
 
 def to_text(version: str, *, as_json: bool) -> str:
@@ -19,5 +20,5 @@ def to_text(version: str, *, as_json: bool) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def version(*, as_json: bool) -> int:
     """Print the version."""
-    print(to_text(__version__, as_json=as_json))
+    print_line(to_text(__version__, as_json=as_json))
     return 0

@@ -5,12 +5,13 @@ A client is loaded when it is first used, and each of its parts too: an event mu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
 
 from fairlead.errors import FairleadError
 from fairlead.events import DEFAULT_CLIENT
 from fairlead.lazy import lazy_exports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -168,13 +169,12 @@ def client_in(environ: Mapping[str, str]) -> Client:
 
 
 def _load(name: str) -> Client:
-    from importlib import import_module
-
     where = CLIENTS.get(name) or _entry_point(name)
     if where is None:
         raise UnknownClientError(f"expected one of {', '.join(CLIENTS)}, got {name!r}")
     module, _, attribute = where.partition(":")
-    client: Client = getattr(import_module(module), attribute)
+    __import__(module)
+    client: Client = getattr(sys.modules[module], attribute)
     return _loaded.setdefault(name, client)
 
 

@@ -13,11 +13,10 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from fairlead.clients._git_tools import git_command
 from fairlead.clients._tool_calls import InlineCode, PathAccess, ToolCall, local_path, paths_in, shell_call
 from fairlead.clients._tool_words import KeyWords, key_words, language_named, stricter, tool_words, verb_named
+from fairlead.structs import decode_json, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -205,7 +204,7 @@ class _Reader:
         if len(text) > _MAX_JSON:
             return False
         try:
-            value = msgspec.json.decode(text)
+            value = decode_json(text)
         except (ValueError, RecursionError):
             return False
         self._read(value, key, words, depth + 1)
@@ -288,7 +287,7 @@ class _Reader:
         relative = [access for access in self.paths if access.path[0] not in "/~" and access.path not in bases]
         for base in tuple(bases)[:_MAX_BASES]:
             for access in relative:
-                self.paths.append(msgspec.structs.replace(access, path=f"{base.rstrip('/')}/{access.path}"))
+                self.paths.append(replace(access, path=f"{base.rstrip('/')}/{access.path}"))
 
     def _read_patch(self, text: str) -> None:
         from fairlead.clients._patches import patch_paths
@@ -297,7 +296,7 @@ class _Reader:
         for access in patch_paths(text):
             self._left -= 1
             if self._left >= 0:
-                self.paths.append(access if mode is None else msgspec.structs.replace(access, mode=mode))
+                self.paths.append(access if mode is None else replace(access, mode=mode))
 
     # -- commands and code -----------------------------------------------------------------------------
 

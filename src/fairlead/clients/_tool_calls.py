@@ -5,30 +5,31 @@ A client makes it from its own tables; `_any_tool` makes it for all that no tabl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from fairlead.structs import LIGHT, Struct
 
-import msgspec
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-ToolKind = Literal["shell", "file_write", "file_read", "search", "fetch", "spawn", "other"]
-"""What a tool does. `other` is everything else, and every tool that is not known."""
+if TYPE_CHECKING or not LIGHT:
+    from typing import Any, Literal
 
-PathMode = Literal["read", "list", "write", "make_folder", "delete", "move", "any"]
-"""What is done to a path.
+    ToolKind = Literal["shell", "file_write", "file_read", "search", "fetch", "spawn", "other"]
+    """What a tool does. `other` is everything else, and every tool that is not known."""
+    PathMode = Literal["read", "list", "write", "make_folder", "delete", "move", "any"]
+    """What is done to a path.
 
-read         its contents are read
-list         only names and properties are shown
-write        its contents are changed; it is created if it does not exist
-make_folder  a folder is created
-delete       it is removed, a folder with all that is below
-move         it is removed from there, and can be read elsewhere
-any          it is given to a tool of which that is not known
-"""
+    read         its contents are read
+    list         only names and properties are shown
+    write        its contents are changed; it is created if it does not exist
+    make_folder  a folder is created
+    delete       it is removed, a folder with all that is below
+    move         it is removed from there, and can be read elsewhere
+    any          it is given to a tool of which that is not known
+    """
 
 
-class PathAccess(msgspec.Struct, frozen=True, gc=False):
+class PathAccess(Struct, frozen=True, gc=False):
     """A file or folder that a call names, and what the call does to it."""
 
     path: str
@@ -42,7 +43,7 @@ class PathAccess(msgspec.Struct, frozen=True, gc=False):
     """The path is a pattern (`*`, `?`, `[…]`), for the files that it matches."""
 
 
-class InlineCode(msgspec.Struct, frozen=True, gc=False):
+class InlineCode(Struct, frozen=True, gc=False):
     """Code that a call runs."""
 
     language: str
@@ -50,7 +51,7 @@ class InlineCode(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
-class SubagentRequest(msgspec.Struct, frozen=True, gc=False):
+class SubagentRequest(Struct, frozen=True, gc=False):
     """What a call of a `spawn` tool asks for."""
 
     type: str = ""
@@ -60,7 +61,7 @@ class SubagentRequest(msgspec.Struct, frozen=True, gc=False):
     description: str = ""
 
 
-class ToolCall(msgspec.Struct, frozen=True, gc=False):
+class ToolCall(Struct, frozen=True, gc=False):
     """A tool call in the form that all clients share."""
 
     kind: ToolKind = "other"

@@ -18,21 +18,12 @@ is per-client data: a further client adds there what `variables` names, and the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import msgspec
-
-from fairlead.clients._tool_calls import (
-    InlineCode,
-    PathAccess,
-    PathMode,
-    SubagentRequest,
-    ToolCall,
-    ToolKind,
-)
+from fairlead.clients._tool_calls import InlineCode, PathAccess, SubagentRequest, ToolCall
 from fairlead.errors import UsageError
 from fairlead.events import HookEvent, encode, parse
+from fairlead.structs import LIGHT, Struct, force_setattr
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -40,7 +31,12 @@ if TYPE_CHECKING:
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
     from fairlead.events import Event, HookOutput, PostToolUse, SubagentStart
 
-E = TypeVar("E", bound="Event")
+if TYPE_CHECKING or not LIGHT:
+    from typing import Any, TypeVar
+
+    from fairlead.clients._tool_calls import PathMode, ToolKind
+
+    E = TypeVar("E", bound="Event")
 
 __all__ = [
     "NO_REASON",
@@ -61,7 +57,7 @@ __all__ = [
 NO_REASON = "blocked by a hook that gave no reason"
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(Struct, frozen=True):
     """What the process that the client started leaves behind."""
 
     exit_code: int = 0
@@ -69,7 +65,7 @@ class Answer(msgspec.Struct, frozen=True):
     stderr: str = ""
 
 
-class OwnFiles(msgspec.Struct, frozen=True):
+class OwnFiles(Struct, frozen=True):
     """The files that decide which hooks a client runs. No agent may change them."""
 
     files: tuple[str, ...] = ()
@@ -82,7 +78,7 @@ class OwnFiles(msgspec.Struct, frozen=True):
     """Words in a command that cannot be analysed by which it may mean one of these files."""
 
 
-class Variables(msgspec.Struct, frozen=True, kw_only=True):
+class Variables(Struct, frozen=True, kw_only=True):
     """The environment variables that a client sets for its hooks and commands; empty where it has none."""
 
     project_dir: str = ""
@@ -97,7 +93,7 @@ class Variables(msgspec.Struct, frozen=True, kw_only=True):
     """Those that the daemon has to know of a hook that waits for mail."""
 
 
-class Program(msgspec.Struct, frozen=True, kw_only=True):
+class Program(Struct, frozen=True, kw_only=True):
     """The client's own program, and how it is started without the hooks of the user."""
 
     names: tuple[str, ...] = ()
@@ -128,7 +124,7 @@ def _without_version(package: str) -> str:
     return package[:1] + package[1:].partition("@")[0] if package[:1] == "@" else package
 
 
-class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
+class Capabilities(Struct, frozen=True, kw_only=True):
     """What the client can do with an answer."""
 
     blocks: frozenset[str] = frozenset({"PreToolUse"})
@@ -172,7 +168,7 @@ class Client:
     def own(self, event: E) -> E:
         """Return an event as one of this client: its tools' names and inputs are this client's."""
         if event.client != self.name:
-            msgspec.structs.force_setattr(event, "client", self.name)
+            force_setattr(event, "client", self.name)
         return event
 
     def render(self, event: Event, output: HookOutput) -> Answer:
@@ -263,6 +259,11 @@ class Client:
     def summary_of(self, tool_input: Mapping[str, Any]) -> str:
         """Return the value that says most about a call, for display."""
         return self.path_of(tool_input)
+
+    def question_of(self, tool: str, tool_input: Mapping[str, Any]) -> str:
+        """Return what the user is asked about a call, for display: the first line says it, details may follow."""
+        del tool
+        return self.summary_of(tool_input)
 
     def may_run_commands(self, tool: str) -> bool:
         """Return whether calls of a tool can have a shell command."""

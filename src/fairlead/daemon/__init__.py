@@ -5,18 +5,31 @@ Modules are loaded on first use: starting a daemon needs only the standard libra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.lazy import lazy_exports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.daemon._lifecycle import MAX_SOCKET_PATH
     from fairlead.daemon._start import NO_DAEMON_VARIABLE, daemon_log_file, start_daemon, start_on_demand
+    from fairlead.daemon.commands._messages import (
+        CommandCall,
+        CommandDeclined,
+        CommandResult,
+        DaemonRequest,
+        StdinWanted,
+        WaitWanted,
+    )
     from fairlead.daemon.events._messages import is_newer
 
 __all__ = [
     "MAX_SOCKET_PATH",
     "NO_DAEMON_VARIABLE",
+    "CommandCall",
+    "CommandDeclined",
+    "CommandResult",
+    "DaemonRequest",
+    "StdinWanted",
+    "WaitWanted",
     "daemon_log_file",
     "is_newer",
     "start_daemon",
@@ -32,6 +45,14 @@ __getattr__ = lazy_exports(
             "daemon_log_file",
             "start_daemon",
             "start_on_demand",
+        ),
+        "commands._messages": (
+            "CommandCall",
+            "CommandDeclined",
+            "CommandResult",
+            "DaemonRequest",
+            "StdinWanted",
+            "WaitWanted",
         ),
         "events._messages": ("is_newer",),
     },

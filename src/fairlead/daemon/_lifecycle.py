@@ -7,10 +7,12 @@ import os
 import socket
 import sys
 from contextlib import contextmanager, suppress
+from stat import S_ISLNK
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from fairlead.errors import FairleadError
+from fairlead.paths import make_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,10 +38,12 @@ class AlreadyRunning(DaemonError):
 def make_private_folder(folder: str) -> None:
     """Create a folder that only this user can access, or make an existing one so."""
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        status = os.stat(folder)
+        make_private(folder)
+        link, status = os.lstat(folder), os.stat(folder)
     except OSError as error:
         raise DaemonError(f"{folder}: cannot be created: {error.strerror}") from None
+    if S_ISLNK(link.st_mode) and link.st_uid != os.getuid():
+        raise DaemonError(f"{folder}: is another user's link, so no socket is put there; set FAIRLEAD_HOME")
     if status.st_uid != os.getuid():
         raise DaemonError(f"{folder}: belongs to another user, so no socket is put there; set FAIRLEAD_HOME")
     if status.st_mode & 0o077:

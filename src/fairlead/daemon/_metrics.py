@@ -66,11 +66,11 @@ class Metrics(EventExtension):
         """The number of recorded events."""
         return sum(self._counts.values())
 
-    def text(self, *, version: str, more: Mapping[str, float]) -> str:
+    def text(self, *, version: str, memory: int, more: Mapping[str, float]) -> str:
         """Return all counters and the gauges in `more`, in Prometheus' text format."""
-        return "".join(f"{line}\n" for line in self._lines(version, more))
+        return "".join(f"{line}\n" for line in self._lines(version, memory, more))
 
-    def _lines(self, version: str, more: Mapping[str, float]) -> Iterator[str]:
+    def _lines(self, version: str, memory: int, more: Mapping[str, float]) -> Iterator[str]:
         yield from _head("fairlead_info", "gauge", "The version of the daemon.")
         yield f'fairlead_info{{version="{_escaped(version)}"}} 1'
         yield from _head("fairlead_events_total", "counter", "Events decided, by name and verdict.")
@@ -90,7 +90,7 @@ class Metrics(EventExtension):
                 f"How often the event loop was late by over {MAX_LAG:g} s.",
             ),
             ("uptime_seconds", "gauge", monotonic() - self.started_at, "Seconds since the daemon started."),
-            ("resident_memory_bytes", "gauge", resident_memory(), "Memory in use."),
+            ("resident_memory_bytes", "gauge", memory, "Memory in use, with that of the store's process."),
         ):
             yield from _head(f"fairlead_{name}", kind, about)
             yield f"fairlead_{name} {value:g}" if isinstance(value, float) else f"fairlead_{name} {value}"
@@ -109,12 +109,17 @@ class Metrics(EventExtension):
         yield f"{name}_count {cumulative}"
 
 
-def resident_memory() -> int:
-    """Return the resident memory of this process in bytes; its peak where only that is known."""
+def resident_memory(pid: int | None = None) -> int:
+    """Return the resident memory of a process in bytes, by default of this one.
+
+    Where it cannot be read, it is the peak of this process, and 0 for another.
+    """
     try:
-        with open("/proc/self/statm", "rb") as file:
+        with open(f"/proc/{pid or 'self'}/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
+    except (OSError, IndexError):
+        if pid is not None:
+            return 0
         import resource
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

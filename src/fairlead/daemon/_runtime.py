@@ -7,9 +7,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fairlead.daemon._error_log import ErrorLog
+from fairlead.daemon._installed_code import InstalledCode
 from fairlead.daemon._metrics import Metrics, resident_memory
 from fairlead.daemon._shutdown import Shutdown
-from fairlead.daemon._store_writer import StoreWriter
+from fairlead.daemon.commands._service import CommandService
 from fairlead.daemon.events._endpoint import HookEndpoint
 from fairlead.daemon.events._extension import ExtensionRegistry
 from fairlead.daemon.events._handler import EventHandler
@@ -22,11 +23,17 @@ from fairlead.daemon.mail._service import MailService
 from fairlead.daemon.sessions._attention import AttentionNotifier
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
+from fairlead.daemon.store._process import StoreProcess
+from fairlead.daemon.workers._pool import HookWorkers
 from fairlead.decide import prepare_decoders
 from fairlead.journal import Journal, count_spooled, journal_folder, spool_folder
 
 if TYPE_CHECKING:
-    from fairlead.store import StoredEvent
+    from fairlead.daemon.store._messages import SessionEvent
+
+
+_FEW_SPOOLED = 20
+"""Events that are taken from the spool before the first answer; more of them wait until after it."""
 
 
 class Daemon:
@@ -41,7 +48,8 @@ class Daemon:
         self.metrics = Metrics()
         self.errors = ErrorLog(self._journal, self.metrics, version)
         self.shutdown = Shutdown()
-        self.store = StoreWriter(self._journal, self.errors)
+        self.code = InstalledCode()
+        self.store = StoreProcess(self._journal, self.errors)
         self.extensions = ExtensionRegistry()
         self.recorder = EventRecorder(self._journal, self.extensions, self.metrics, self.errors)
         self.tracker = SessionTracker(self._journal, self.errors)
@@ -50,17 +58,19 @@ class Daemon:
         self.mail = MailService(self.tracker, self.errors)
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
         self.integrity = IntegrityMonitor()
+        self.hook_workers = HookWorkers(report=self.errors.report)
         register_extensions(self)
         handler = EventHandler(self.extensions, self.recorder)
         settler = PlanSettler(self.recorder, self.errors, self.idle.resume)
         self.endpoint = HookEndpoint(version, handler, settler, self.tracker, self.metrics, self.errors, self.shutdown)
+        self.commands = CommandService(self)
         self.shutdown.on_request(self.tracker.end_streams)
         self.shutdown.on_request(self.mail.waiters.shut_down)
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Repair what a killed daemon has left, and take the spool."""
+        """Repair what a killed daemon has left. What may take long is done in the background, after `started`."""
         prepare_decoders()
         torn = self._journal.recover()
         if torn is not None:
@@ -68,7 +78,7 @@ class Daemon:
         self.tracker.open()
         self.attention.open()
         self.recorder.open()
-        if self.recorder.is_spooled():
+        if 0 < count_spooled(spool_folder()) <= _FEW_SPOOLED:
             self.take_spool()
             self.tracker.apply_queued()
 
@@ -79,7 +89,9 @@ class Daemon:
 
     def close(self) -> None:
         """Finish what is in progress, and record that the daemon has stopped."""
+        self.hook_workers.close()
         self.endpoint.close()
+        self.commands.close()
         self.mail.close()
         self.store.close()
         self.tracker.save()
@@ -92,9 +104,8 @@ class Daemon:
 
     # -- status ----------------------------------------------------------------------------------------
 
-    def events_of(self, session: str, limit: int) -> list[StoredEvent]:
-        """Return the last events of a session, the newest first, as far as the store has them."""
-        self.store.write_batch()
+    def events_of(self, session: str, limit: int) -> list[SessionEvent]:
+        """Return the last events of a session, the newest first. Waits a little for a store that is behind."""
         return self.store.events(session, limit)
 
     def idle_seconds(self) -> float:
@@ -113,7 +124,7 @@ class Daemon:
             "under_way": self.endpoint.in_progress,
             "idle": round(self.idle_seconds(), 3),
             "leaving": self.shutdown.reason,
-            "memory": resident_memory(),
+            "memory": self._memory(),
             "loop_lag": round(self.metrics.lag, 6),
             "loop_blocked": self.metrics.blocked,
             "spool": count_spooled(spool_folder()),
@@ -121,10 +132,15 @@ class Daemon:
             "troubles": self.metrics.troubles,
             "attention": self.attention.status(),
             "integrity": self.integrity.status(),
+            "hook_workers": self.hook_workers.status(),
             **self.store.status(),
         }
 
     def metrics_text(self) -> str:
         """Return the metrics in Prometheus' text format."""
         more = {"spool_pending": count_spooled(spool_folder()), "store_behind_bytes": self.store.bytes_behind()}
-        return self.metrics.text(version=self.version, more=more)
+        return self.metrics.text(version=self.version, memory=self._memory(), more=more)
+
+    def _memory(self) -> int:
+        """Return the resident memory of the daemon and of the store's process, in bytes."""
+        return resident_memory() + (resident_memory(self.store.pid) if self.store.pid else 0)

@@ -18,10 +18,10 @@ import uvicorn
 import uvloop
 
 from fairlead import __version__
+from fairlead.daemon._installed_code import replace_when_changed
 from fairlead.daemon._lifecycle import DaemonError, SocketFile, listening, rotate_log, single_instance
 from fairlead.daemon._runtime import Daemon
 from fairlead.daemon._start import daemon_log_file
-from fairlead.daemon._store_writer import BATCH_SIZE
 from fairlead.daemon.events._listener import UnixListener
 from fairlead.daemon.http._app import App
 from fairlead.daemon.http._auth import create_token
@@ -41,12 +41,6 @@ _MINUTE = 60.0
 _SPOOL_INTERVAL = 0.25
 _SESSIONS_INTERVAL = 1.0
 _SNAPSHOT_INTERVAL = 30.0
-_STORE_INTERVAL = 0.25
-_BUSY_EVENTS = 100
-"""Events within `_STORE_INTERVAL`: with more of them the store waits,"""
-_MAX_BYTES_BEHIND = 32 * 1024 * 1024
-"""unless so many bytes of the journal wait for it."""
-_FIRST_BATCH = 50
 _SOCKET_INTERVAL = 0.5
 _SWITCH_INTERVAL = 0.001
 
@@ -105,6 +99,7 @@ async def _serve(
     daemon.shutdown.on_request(unix.remove)  # first: who has connected by now is answered, nobody else finds it
     daemon.shutdown.on_request(server.leave)
     daemon.tracker.start()
+    daemon.store.start()
     work = (*_background_work(daemon), _watch_idleness(daemon, unix, options.idle))
     tasks = [asyncio.create_task(one) for one in work]
     with _signals(daemon):
@@ -173,12 +168,12 @@ def _loopback(port: int) -> socket.socket:
 def _background_work(daemon: Daemon) -> Iterator[Coroutine[Any, Any, None]]:
     yield _measure_lag(daemon)
     yield _take_spool(daemon)
-    yield _feed_store(daemon)
     yield _rotate_log()
     yield _check_sessions(daemon)
     yield daemon.token_usage.run_forever()
     yield daemon.attention.run_forever()
     yield daemon.mail.run_forever()
+    yield replace_when_changed(daemon.code, daemon.shutdown)
     yield _freeze_garbage(daemon)
 
 
@@ -208,6 +203,7 @@ async def _measure_lag(daemon: Daemon) -> None:
 async def _check_sessions(daemon: Daemon) -> None:
     """Compare the sessions with the client's own files and the process table, and save a snapshot now and then."""
     tracker, saved, due = daemon.tracker, 0, monotonic() + _SNAPSHOT_INTERVAL
+    await tracker.replay()
     while True:
         tracker.apply_facts(await _in_thread(partial(look_up, tracker.processes())))
         if monotonic() > due and tracker.revision != saved:
@@ -222,25 +218,6 @@ async def _take_spool(daemon: Daemon) -> None:
         if daemon.recorder.is_spooled():
             await _in_thread(daemon.take_spool)
             daemon.tracker.apply_queued()
-
-
-async def _feed_store(daemon: Daemon) -> None:
-    """Write what is in the journal to the store, in batches.
-
-    The thread that writes takes the interpreter from the loop that answers. So while many events come, the store waits
-    for a quieter moment; the journal has everything.
-    """
-    while True:
-        before = daemon.metrics.answered
-        await asyncio.sleep(_STORE_INTERVAL)  # first: the store takes long to load, and the first events come now
-        size = _FIRST_BATCH
-        while _may_feed(daemon, before) and await _in_thread(partial(daemon.store.write_batch, size)):
-            size = min(2 * size, BATCH_SIZE)
-
-
-def _may_feed(daemon: Daemon, before: int) -> bool:
-    is_quiet = daemon.metrics.answered - before <= _BUSY_EVENTS
-    return is_quiet or daemon.store.bytes_behind() > _MAX_BYTES_BEHIND
 
 
 async def _watch_idleness(daemon: Daemon, unix: SocketFile, idle: float) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from time import time
 
-from fairlead.paths import runtime_folder, state_folder
+from fairlead.lazy import suppress
+from fairlead.paths import make_private, runtime_folder, state_folder
 
 NO_DAEMON_VARIABLE = "FAIRLEAD_NO_DAEMON"
 """If set in the environment, events start no daemon."""
@@ -30,7 +30,7 @@ def start_on_demand() -> None:
         return
     with suppress(OSError):
         folder = runtime_folder()
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private(folder)
         if _is_first(f"{folder}/starting"):
             start_daemon("--on-demand")
 
@@ -38,7 +38,7 @@ def start_on_demand() -> None:
 def start_daemon(*options: str) -> int:
     """Start a daemon in a session of its own, and return its pid. Its output goes to `daemon_log_file()`."""
     path = daemon_log_file()
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_private(os.path.dirname(path))
     log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         files = [

@@ -6,10 +6,9 @@ a command, sends a notification or prints: `execute` does that, in the process o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.lazy import lazy_exports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.decide._context import (
         DOCTOR_SESSION,
@@ -22,20 +21,34 @@ if TYPE_CHECKING:
     )
     from fairlead.decide._decision import GUARDED_EVENTS, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._integrity import warn_without_daemon
+    from fairlead.decide._journal_settings import apply_journal_settings
+    from fairlead.decide._own_hooks import HookCall, HooksDecision, ask_own_hooks, lists_hooks
     from fairlead.decide._record import event_record
-    from fairlead.decide._results import StepResult, StepStatus, blocks
-    from fairlead.decide._settle import Outcome, Settled, plan_outcome, settle, verdict_of
+    from fairlead.decide._results import StepResult, StepStatus, blocks, would_block
+    from fairlead.decide._settle import (
+        Outcome,
+        Settled,
+        begin_unchecked_stop,
+        plan_outcome,
+        settle,
+        verdict_of,
+    )
 
 __all__ = [
     "DOCTOR_SESSION",
     "GUARDED_EVENTS",
     "Decision",
+    "HookCall",
+    "HooksDecision",
     "IdleSettings",
     "Outcome",
     "PolicyContext",
     "Settled",
     "StepResult",
     "StepStatus",
+    "apply_journal_settings",
+    "ask_own_hooks",
+    "begin_unchecked_stop",
     "blocks",
     "decide",
     "decide_with_hooks",
@@ -43,12 +56,14 @@ __all__ = [
     "find_event_policy",
     "find_policy",
     "idle_settings",
+    "lists_hooks",
     "plan_outcome",
     "prepare_decoders",
     "read_event",
     "settle",
     "verdict_of",
     "warn_without_daemon",
+    "would_block",
 ]
 
 __getattr__ = lazy_exports(
@@ -65,8 +80,10 @@ __getattr__ = lazy_exports(
         ),
         "_decision": ("GUARDED_EVENTS", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_integrity": ("warn_without_daemon",),
+        "_journal_settings": ("apply_journal_settings",),
+        "_own_hooks": ("HookCall", "HooksDecision", "ask_own_hooks", "lists_hooks"),
         "_record": ("event_record",),
-        "_results": ("StepResult", "StepStatus", "blocks"),
-        "_settle": ("Outcome", "Settled", "plan_outcome", "settle", "verdict_of"),
+        "_results": ("StepResult", "StepStatus", "blocks", "would_block"),
+        "_settle": ("Outcome", "Settled", "begin_unchecked_stop", "plan_outcome", "settle", "verdict_of"),
     },
 )

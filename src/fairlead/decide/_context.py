@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
-
 from fairlead.clients import client_or_default
 from fairlead.events import HookEvent, OtherEvent
-from fairlead.policy import StayMode
+from fairlead.structs import Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fairlead.events import Event
-    from fairlead.policy import Layer, Notice, PolicyError
+    from fairlead.policy import Layer, Notice, PolicyError, StayMode
     from fairlead.process import Process
 
 DOCTOR_SESSION = "fairlead-doctor"
@@ -32,7 +29,7 @@ _STARTED_BY_PERSON = frozenset({"startup", "resume", "clear"})
 _STAYS: tuple[StayMode, ...] = ("always", "wake", "no")
 
 
-class PolicyContext(msgspec.Struct, frozen=True):
+class PolicyContext(Struct, frozen=True):
     """The policy files that apply to an event, and what is wrong with them."""
 
     layers: tuple[Layer, ...] = ()
@@ -48,7 +45,7 @@ class PolicyContext(msgspec.Struct, frozen=True):
         return tuple([layer for layer in self.layers if layer.trusted and layer.runs_commands])
 
 
-class IdleSettings(msgspec.Struct, frozen=True):
+class IdleSettings(Struct, frozen=True):
     """How mail reaches an agent that has nothing left to do."""
 
     stay: StayMode = "no"
@@ -135,7 +132,9 @@ def prepare_decoders() -> None:
 
     msgspec inspects a type when it first decodes one; two threads that make it do so at once crash the process.
     """
+    from msgspec.json import Decoder
+
     from fairlead.policy import Beginning, CachedPolicy, Policy, TrustedFile
 
     for kind in (*(event.type for event in HookEvent), OtherEvent, Policy, CachedPolicy, Beginning, TrustedFile):
-        msgspec.json.Decoder(kind)
+        Decoder(kind)

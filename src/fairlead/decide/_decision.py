@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
-import msgspec
-
 from fairlead.clients import client_named
 from fairlead.decide._context import WARNS_THE_USER
 from fairlead.events import DEFAULT_CLIENT, HookOutput, PreToolUse
-from fairlead.policy import Notifications, Plan
+from fairlead.structs import LIGHT, Struct, field
 
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:  # msgspec reads the annotations
+    from fairlead.policy import Notifications, Plan
 if TYPE_CHECKING:
     from fairlead.decide._context import PolicyContext
     from fairlead.events import Event
     from fairlead.hooks import HookContext, HookManager
-    from fairlead.policy import Guards
+    from fairlead.policy import Guards, Layer
 
 GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards are registered for."""
@@ -25,7 +23,7 @@ _NOTHING = HookOutput()
 _CHANGES_FOLDER = r"[ \t]*(?:pwd|cd(?:[ \t]+[\w./~-]+)?)(?:[ \t]*(?:&&|;)[ \t]*pwd)?[ \t]*\n?"
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output so far, and what the caller has to do before it can answer.
 
     The daemon sends it to the launcher as JSON: the names on the wire are part of the protocol.
@@ -36,11 +34,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Lines for stderr."""
     plan: Plan | None = None
     """Commands to run, and what their results mean."""
-    notifications: Notifications | None = msgspec.field(default=None, name="notices")
+    notifications: Notifications | None = field(default=None, name="notices")
     """How the user wants to be notified; `None` means not at all."""
-    waits: bool = msgspec.field(default=False, name="stays")
+    waits: bool = field(default=False, name="stays")
     """If the agent may stop, it waits for mail instead."""
-    undoable: bool = msgspec.field(default=False, name="mailed")
+    undoable: bool = field(default=False, name="mailed")
     """The output shows mail: the daemon must know whether it was printed."""
 
 
@@ -73,8 +71,9 @@ def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, c
 def _decision(event: Event, policy: PolicyContext, answer: HookOutput) -> Decision:
     output, log = _policy_problems(event, policy)
     output = answer if output == _NOTHING else output.merge(answer)
-    plan = None if output.blocked else _plan(event, policy)
-    return Decision(output=output, log=log, plan=plan, notifications=_notifications(policy))
+    acting = policy.acting
+    plan = None if output.blocked else _plan(event, acting)
+    return Decision(output=output, log=log, plan=plan, notifications=_notifications(acting))
 
 
 def _denies_everything(event: Event, policy: PolicyContext) -> bool:
@@ -84,6 +83,8 @@ def _denies_everything(event: Event, policy: PolicyContext) -> bool:
 def _only_changes_folder(event: PreToolUse) -> bool:
     """Return whether a command is `cd` or `pwd` alone: an agent may leave a folder whose policy is broken."""
     call = client_named(event.client).tool_call(event.tool_name, event.tool_input)
+    import re
+
     return call.kind == "shell" and call.command is not None and bool(re.fullmatch(_CHANGES_FOLDER, call.command))
 
 
@@ -99,16 +100,18 @@ def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, t
     return _NOTHING, log
 
 
-def _notifications(policy: PolicyContext) -> Notifications | None:
-    if not any(layer.policy.notifications.enabled for layer in policy.acting):
-        return None
-    from fairlead.policy import merge_layers
+def _notifications(acting: tuple[Layer, ...]) -> Notifications | None:
+    for layer in acting:
+        if layer.policy.notifications.enabled:
+            from fairlead.policy import merge_layers
 
-    return merge_layers(policy.acting).notifications
+            return merge_layers(acting).notifications
+    return None
 
 
-def _plan(event: Event, policy: PolicyContext) -> Plan | None:
-    layers = policy.acting
+def _plan(event: Event, layers: tuple[Layer, ...]) -> Plan | None:
+    if event.event_name in GUARDED_EVENTS:
+        return None  # a policy has no commands for them
     if not layers:
         return None
     from fairlead.policy import plan_commands

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from time import time
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from fairlead.clients import client_or_default
 from fairlead.events import HookOutput, PostToolUse, PostToolUseFailure
-from fairlead.paths import state_folder
+from fairlead.paths import make_private, state_folder
+from fairlead.structs import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.decide._context import PolicyContext
     from fairlead.decide._decision import Decision
@@ -32,7 +31,7 @@ def warn_without_daemon(event: Event, policy: PolicyContext, decision: Decision)
         return decision
     if not client_or_default(event.client).may_change_files(event.tool_name) or not _is_first(event.session_id):
         return decision
-    return msgspec.structs.replace(decision, output=HookOutput(system_message=_MESSAGE).merge(decision.output))
+    return replace(decision, output=HookOutput(system_message=_MESSAGE).merge(decision.output))
 
 
 def _restores(policy: PolicyContext) -> bool:
@@ -51,7 +50,7 @@ def _is_first(session_id: str) -> bool:
     folder = f"{state_folder()}/unchecked"
     file = f"{folder}/{sha256(session_id.encode(errors='replace')).hexdigest()}"
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private(folder)
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return False

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from time import time
-from typing import TYPE_CHECKING
 
 from fairlead.journal import MAX_REASON_LENGTH, Caller, EventRecord, record_payload
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.journal import Route, Verdict
@@ -27,6 +27,7 @@ def event_record(  # noqa: PLR0913 - one parameter a field
     reason: str = "",
     seconds: float = 0.0,
     steps: int = 0,
+    hook: str = "",
     caller: Caller = Caller(),  # noqa: B008 - it is frozen
 ) -> EventRecord:
     """Return the record of an event. `event` is `None` if the payload could not be parsed."""
@@ -46,6 +47,7 @@ def event_record(  # noqa: PLR0913 - one parameter a field
         reason=reason[:MAX_REASON_LENGTH],
         seconds=round(seconds, 6),
         steps=steps,
+        hook=hook,
         caller=caller,
         payload=recorded,
         cut=cut,

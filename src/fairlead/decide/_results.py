@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
-import msgspec
-
-from fairlead.policy import Plan, Step
+from fairlead.structs import LIGHT, Struct
 
 BLOCK_EXIT_CODE = 2
 """The exit code by which a command blocks."""
+_UNCHECKED_EXIT_CODES = range(126, 193)
+"""As shells report it: 126 and 127 if a program cannot be started, 128 + N if signal N ended it."""
 
-StepStatus: TypeAlias = Literal["passed", "failed", "timed out", "not started", "skipped"]
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Literal, TypeAlias
+
+    from fairlead.policy import Plan, Step
+
+    StepStatus: TypeAlias = Literal["passed", "failed", "timed out", "not started", "skipped"]
 
 _LABELS = {"SubagentStart": "Subagent start", "SubagentStop": "Subagent stop"}
 
 
-class StepResult(msgspec.Struct, frozen=True, kw_only=True):
+class StepResult(Struct, frozen=True, kw_only=True):
     """The result of one command."""
 
     step: Step
@@ -40,7 +44,20 @@ def blocks(plan: Plan, result: StepResult) -> bool:
     """Return whether a result blocks the event, by the plan's rule for failures."""
     if not result.failed or result.step.observes or plan.on_failure == "never":
         return False
+    if is_unchecked(result):
+        return not result.step.passes_unchecked
     return plan.on_failure == "block-first" or result.exit_code == BLOCK_EXIT_CODE
+
+
+def would_block(plan: Plan) -> bool:
+    """Return whether the event is blocked if none of a plan's commands can be run."""
+    blocking = (step for step in plan.steps if not (step.observes or step.passes_unchecked))
+    return plan.on_failure != "never" and any(blocking)
+
+
+def is_unchecked(result: StepResult) -> bool:
+    """Return whether a command could not be run to its end, so that nobody knows what it would have found."""
+    return result.status in {"not started", "timed out"} or result.exit_code in _UNCHECKED_EXIT_CODES
 
 
 def failure(result: StepResult) -> str:
@@ -61,6 +78,9 @@ def failure_log(plan: Plan, result: StepResult) -> str:
 
 def block_reason(plan: Plan, result: StepResult) -> str:
     """Return why a command blocks: the policy's message or the failure, then the output that is to be shown."""
+    if is_unchecked(result):
+        cause = f"This could not be checked, so it is blocked: {failure(result)}"
+        return "\n".join((*filter(None, (result.step.message, cause)), *shown_streams(result)))
     if plan.on_failure == "block-first":
         cause = failure(result)
     elif plan.event_name == "UserPromptSubmit":

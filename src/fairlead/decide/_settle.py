@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
 
 from fairlead.decide._results import StepResult, block_reason, blocks, failure_log, shown_streams
 from fairlead.events import HookOutput
+from fairlead.structs import LIGHT, Struct, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,11 +17,14 @@ if TYPE_CHECKING:
     from fairlead.notify import Note, Status
     from fairlead.policy import Notifications, Plan
 
-Verdict = Literal["none", "said", "asked", "allowed", "blocked", "failed"]
-"""What the client was told, as the journal records it."""
+if TYPE_CHECKING or not LIGHT:
+    from typing import Literal
+
+    Verdict = Literal["none", "said", "asked", "allowed", "blocked", "failed"]
+    """What the client was told, as the journal records it."""
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
+class Settled(Struct, frozen=True, kw_only=True):
     """A decision after its commands have run."""
 
     output: HookOutput
@@ -34,7 +36,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[StepResult, ...] = ()
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Struct, frozen=True, kw_only=True):
     """What the results of a plan's commands mean."""
 
     output: HookOutput
@@ -59,6 +61,8 @@ def settle(
         output, log = output.merge(outcome.output), (*log, *outcome.log)
         status = "failure" if any(result.failed for result in results) else "success"
     notifications = decision.notifications
+    if notifications is not None and event.event_name == "Stop" and output.system_message and status == "failure":
+        notifications = replace(notifications, show_errors=True)  # a check was given up: the user has to know
     return Settled(
         output=output,
         log=log,
@@ -119,6 +123,7 @@ def _stop_output(plan: Plan, blocking: StepResult | None, log: list[str]) -> Hoo
     from fairlead.decide import _stop_counter
 
     session = plan.session_id
+    _stop_counter.reset(_unchecked(session))
     if blocking is None:
         _stop_counter.reset(session)
         return HookOutput.block(plan.infinite) if plan.infinite is not None else HookOutput.allow()
@@ -133,6 +138,29 @@ def _stop_output(plan: Plan, blocking: StepResult | None, log: list[str]) -> Hoo
     if plan.max_blocks and (problem := _stop_counter.write(session, count + 1)):
         log.append(problem)
     return HookOutput.block(reason)
+
+
+def begin_unchecked_stop(plan: Plan) -> HookOutput | None:
+    """Count a plan that only another process can run and settle. Return the output if too many came to nothing.
+
+    Whoever settles one sets the count back. So an agent whose check can never be run is kept going `maxBlocks` times.
+    """
+    from fairlead.decide import _stop_counter
+
+    counter = _unchecked(plan.session_id)
+    count = 0 if plan.first_stop else _stop_counter.read(counter)
+    if plan.max_blocks and count >= plan.max_blocks:
+        _stop_counter.reset(counter)
+        return HookOutput(
+            system_message=f"Kept going {count} times in a row (stop.maxBlocks), the agent may stop now, although its "
+            f"check could not be run once: {plan.steps[0].run.strip()}. Reinstall Fairlead if this lasts"
+        )
+    _stop_counter.write(counter, count + 1)
+    return None
+
+
+def _unchecked(session_id: str) -> str:
+    return f"{session_id}\0unchecked"
 
 
 def _worktree_output(results: tuple[StepResult, ...]) -> HookOutput:

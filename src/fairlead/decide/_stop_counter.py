@@ -7,7 +7,7 @@ from contextlib import suppress
 from hashlib import sha256
 from time import time
 
-from fairlead.paths import state_folder
+from fairlead.paths import make_private, state_folder
 
 _MAX_AGE = 30 * 24 * 3600
 """Seconds after which the file of a killed session is removed."""
@@ -25,9 +25,10 @@ def read(session_id: str) -> int:
 def write(session_id: str, blocks: int) -> str | None:
     """Store the number of blocks. Returns an error message if that fails."""
     try:
-        os.makedirs(_folder(), mode=0o700, exist_ok=True)
+        make_private(_folder())
         _remove_old_files()
-        with open(_file(session_id), "wb") as file:
+        descriptor = os.open(_file(session_id), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
             file.write(b"%d" % blocks)
     except OSError as error:
         return f"stop.maxBlocks cannot count: {error}"

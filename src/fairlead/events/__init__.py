@@ -1,70 +1,79 @@
-"""Typed events, the outputs of hooks and how outputs merge, parsing and encoding. No I/O."""
+"""Typed events, the outputs of hooks and how outputs merge, parsing and encoding. No I/O.
 
-from fairlead.events._event import DEFAULT_CLIENT, Event, OtherEvent
-from fairlead.events._factories import (
-    post_tool_use,
-    post_tool_use_failure,
-    pre_compact,
-    pre_tool_use,
-    session_end,
-    session_start,
-    stop,
-    subagent_start,
-    subagent_stop,
-    user_prompt_submit,
-)
-from fairlead.events._life import (
-    ConfigChange,
-    CwdChanged,
-    DirectoryAdded,
-    FileChanged,
-    InstructionsLoaded,
-    MessageDisplay,
-    ModelSwitch,
-    Notification,
-    PostCompact,
-    PostModelSwitch,
-    PreCompact,
-    PreModelSwitch,
-    SessionEnd,
-    SessionStart,
-    Setup,
-    Stop,
-    StopFailure,
-    UserPromptExpansion,
-    UserPromptSubmit,
-    WorktreeCreate,
-    WorktreeRemove,
-)
-from fairlead.events._names import HookEvent, snake_case
-from fairlead.events._output import HookOutput, Permission
-from fairlead.events._parse import (
-    MAX_PAYLOAD,
-    decode_json,
-    encode,
-    encode_json,
-    parse,
-    to_payload,
-    validate_base_payload,
-    validate_subagent_start_payload,
-)
-from fairlead.events._work import (
-    Elicitation,
-    ElicitationResult,
-    PermissionDenied,
-    PermissionRequest,
-    PostToolBatch,
-    PostToolUse,
-    PostToolUseFailure,
-    PreToolUse,
-    SubagentStart,
-    SubagentStop,
-    TaskCompleted,
-    TaskCreated,
-    TaskEvent,
-    TeammateIdle,
-    ToolEvent,
-)
+Modules are loaded on first use: a process that decides one event needs few of the types.
+"""
+
+from __future__ import annotations
+
+from fairlead.lazy import lazy_exports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fairlead.events._event import DEFAULT_CLIENT, Event, OtherEvent
+    from fairlead.events._factories import (
+        post_tool_use,
+        post_tool_use_failure,
+        pre_compact,
+        pre_tool_use,
+        session_end,
+        session_start,
+        stop,
+        subagent_start,
+        subagent_stop,
+        user_prompt_submit,
+    )
+    from fairlead.events._life import (
+        ConfigChange,
+        CwdChanged,
+        DirectoryAdded,
+        FileChanged,
+        InstructionsLoaded,
+        MessageDisplay,
+        ModelSwitch,
+        Notification,
+        PostCompact,
+        PostModelSwitch,
+        PreCompact,
+        PreModelSwitch,
+        SessionEnd,
+        SessionStart,
+        Setup,
+        Stop,
+        StopFailure,
+        UserPromptExpansion,
+        UserPromptSubmit,
+        WorktreeCreate,
+        WorktreeRemove,
+    )
+    from fairlead.events._names import HookEvent, snake_case
+    from fairlead.events._output import HookOutput, Permission
+    from fairlead.events._parse import (
+        MAX_PAYLOAD,
+        decode_json,
+        encode,
+        encode_json,
+        parse,
+        to_payload,
+        validate_base_payload,
+        validate_subagent_start_payload,
+    )
+    from fairlead.events._work import (
+        Elicitation,
+        ElicitationResult,
+        PermissionDenied,
+        PermissionRequest,
+        PostToolBatch,
+        PostToolUse,
+        PostToolUseFailure,
+        PreToolUse,
+        SubagentStart,
+        SubagentStop,
+        TaskCompleted,
+        TaskCreated,
+        TaskEvent,
+        TeammateIdle,
+        ToolEvent,
+    )
 
 __all__ = [
     "DEFAULT_CLIENT",
@@ -129,3 +138,74 @@ __all__ = [
     "validate_base_payload",
     "validate_subagent_start_payload",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "_event": ("DEFAULT_CLIENT", "Event", "OtherEvent"),
+        "_factories": (
+            "post_tool_use",
+            "post_tool_use_failure",
+            "pre_compact",
+            "pre_tool_use",
+            "session_end",
+            "session_start",
+            "stop",
+            "subagent_start",
+            "subagent_stop",
+            "user_prompt_submit",
+        ),
+        "_life": (
+            "ConfigChange",
+            "CwdChanged",
+            "DirectoryAdded",
+            "FileChanged",
+            "InstructionsLoaded",
+            "MessageDisplay",
+            "ModelSwitch",
+            "Notification",
+            "PostCompact",
+            "PostModelSwitch",
+            "PreCompact",
+            "PreModelSwitch",
+            "SessionEnd",
+            "SessionStart",
+            "Setup",
+            "Stop",
+            "StopFailure",
+            "UserPromptExpansion",
+            "UserPromptSubmit",
+            "WorktreeCreate",
+            "WorktreeRemove",
+        ),
+        "_names": ("HookEvent", "snake_case"),
+        "_output": ("HookOutput", "Permission"),
+        "_parse": (
+            "MAX_PAYLOAD",
+            "decode_json",
+            "encode",
+            "encode_json",
+            "parse",
+            "to_payload",
+            "validate_base_payload",
+            "validate_subagent_start_payload",
+        ),
+        "_work": (
+            "Elicitation",
+            "ElicitationResult",
+            "PermissionDenied",
+            "PermissionRequest",
+            "PostToolBatch",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "PreToolUse",
+            "SubagentStart",
+            "SubagentStop",
+            "TaskCompleted",
+            "TaskCreated",
+            "TaskEvent",
+            "TeammateIdle",
+            "ToolEvent",
+        ),
+    },
+)

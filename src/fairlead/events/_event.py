@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any, ClassVar
-
-import msgspec
-
 from fairlead.events._names import TYPES, HookEvent
+from fairlead.structs import LIGHT, Struct, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:  # msgspec reads the annotations
+    from typing import Any, ClassVar
+if TYPE_CHECKING:
+    from datetime import datetime
 
 LOCAL_FIELDS = ("client", "extra", "received", "metadata")
 """Fields that are not part of the payload. A payload may have keys of the same names: the encoded names of these fields
@@ -18,7 +20,7 @@ DEFAULT_CLIENT = "claude"
 """The client of an event, a record or a session that names none."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Event(Struct, frozen=True, kw_only=True, eq=False):
     """An event that a client sends to its hooks. A field that the client did not send is `None`."""
 
     event_type: ClassVar[HookEvent | None] = None
@@ -43,13 +45,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     agent_type: str | None = None
     effort: dict[str, Any] | None = None
 
-    client: str = msgspec.field(default=DEFAULT_CLIENT, name="fairlead:client")
+    client: str = field(default=DEFAULT_CLIENT, name="fairlead:client")
     """Whose tools' names and inputs it has: the name of a client in `fairlead.clients`."""
-    extra: dict[str, Any] = msgspec.field(default_factory=dict, name="fairlead:extra")
+    extra: dict[str, Any] = field(default_factory=dict, name="fairlead:extra")
     """What the client sent and has no field here; it is encoded again unchanged."""
-    received: float | None = msgspec.field(default=None, name="fairlead:received")
+    received: float | None = field(default=None, name="fairlead:received")
     """When the event was received, in Unix time."""
-    metadata: dict[str, Any] | None = msgspec.field(default=None, name="fairlead:metadata")
+    metadata: dict[str, Any] | None = field(default=None, name="fairlead:metadata")
     """Data of the host program for its hooks. Never encoded."""
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -70,7 +72,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def timestamp(self) -> datetime | None:
         """When the event was received, in UTC."""
-        return None if self.received is None else datetime.fromtimestamp(self.received, UTC)
+        if self.received is None:
+            return None
+        from datetime import UTC, datetime
+
+        return datetime.fromtimestamp(self.received, UTC)
 
     @property
     def tool_name(self) -> str | None:

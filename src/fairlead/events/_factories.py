@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import time
-from typing import TYPE_CHECKING, Any
 
 from fairlead.events._life import (
     PreCompact,
@@ -20,8 +19,10 @@ from fairlead.events._work import (
     SubagentStop,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 
 def pre_tool_use(session_id: str, tool_name: str, tool_input: Mapping[str, Any]) -> PreToolUse:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from fairlead.errors import UnknownEventError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.events._event import Event
 
@@ -80,6 +81,8 @@ class HookEvent(Enum):
     @property
     def type(self) -> type[Event]:
         """The type of this event's payload."""
+        if self.value not in TYPES:
+            getattr(sys.modules["fairlead.events"], self.value)  # the package loads its module, which registers it
         return TYPES[self.value]
 
     @property

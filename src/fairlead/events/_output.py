@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, Literal, TypeVar
 
-import msgspec
+from fairlead.structs import LIGHT, Struct, force_setattr, replace
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Any, Literal, TypeVar
 
-Permission = Literal["allow", "ask", "defer", "deny"]
+    T = TypeVar("T")
+    Permission = Literal["allow", "ask", "defer", "deny"]
+
 
 _STRICTNESS: dict[str | None, int] = {None: 0, "allow": 1, "ask": 2, "defer": 3, "deny": 4}
 _FLAG = bool, "True or False"
@@ -28,7 +31,7 @@ _VALID_TYPES = frozenset(product(*(types if isinstance(types, tuple) else (types
 """The exact types of the fields in nearly every output: one lookup is cheaper than eight `isinstance` checks."""
 
 
-class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output of a hook. `HookOutput()` has no opinion; only `block` and `deny` block."""
 
     continue_execution: bool = True
@@ -67,7 +70,7 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if types not in _VALID_TYPES:
             self._check_types()
         if self.permission == "deny" and self.continue_execution:
-            msgspec.structs.force_setattr(self, "continue_execution", False)  # noqa: FBT003 - a setter
+            force_setattr(self, "continue_execution", False)  # noqa: FBT003 - a setter
 
     def _check_types(self) -> None:
         for field, (types, wanted) in _TYPES.items():
@@ -107,19 +110,19 @@ class HookOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def with_system_message(self, message: str) -> HookOutput:
         """Return a copy with a message to the user."""
-        return msgspec.structs.replace(self, system_message=message)
+        return replace(self, system_message=message)
 
     def with_context(self, context: str) -> HookOutput:
         """Return a copy with text for the model's context."""
-        return msgspec.structs.replace(self, additional_context=context)
+        return replace(self, additional_context=context)
 
     def with_updated_input(self, updated_input: dict[str, Any]) -> HookOutput:
         """Return a copy that replaces the whole input of the tool."""
-        return msgspec.structs.replace(self, updated_input=updated_input)
+        return replace(self, updated_input=updated_input)
 
     def with_suppressed_logging(self) -> HookOutput:
         """Return a copy that keeps the event out of the host's logs."""
-        return msgspec.structs.replace(self, suppress_logging=True)
+        return replace(self, suppress_logging=True)
 
     @property
     def blocked(self) -> bool:

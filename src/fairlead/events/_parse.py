@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from math import isfinite
 from time import time
-from typing import Any
-
-import msgspec
 
 from fairlead.errors import PayloadError
 from fairlead.events._event import LOCAL_FIELDS, Event, OtherEvent
 from fairlead.events._names import TYPES, HookEvent
 from fairlead.events._work import SubagentStart
+from fairlead.structs import LIGHT, NeedsMsgspec, ValidationError, convert
+from fairlead.structs import decode_json as _decode
+from fairlead.structs import encode_json as _encode
+from fairlead.structs import force_setattr as _set
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from msgspec.structs import FieldInfo
 
 MAX_PAYLOAD = 64 * 1024 * 1024
 """Bytes. Larger payloads are refused before they are decoded."""
@@ -24,15 +30,20 @@ ALIASES = {"subagent_type": "agent_type", "subagent_id": "agent_id"}
 
 _NAME_KEYS = ("hook_event_name", "hook_type", "event")
 _IDENTITY = frozenset({"session_id", "transcript_path", "cwd", "agent_id", "agent_type", "tool_input"})
-_MISSING = re.compile(r"missing required field `(?P<field>\w+)`")
-_MISTYPED = re.compile(
-    r"Expected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$\.(?P<field>[\w:]+)(?P<rest>.*)`)?"
-)
-_BAD_KEY = re.compile(r"at `key` in `\$\.(?P<field>\w+)")
+_MISSING = r"missing required field `(?P<field>\w+)`"
+_MISTYPED = r"Expected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`(?: - at `\$\.(?P<field>[\w:]+)(?P<rest>.*)`)?"
+_BAD_KEY = r"at `key` in `\$\.(?P<field>\w+)"
 _WANTED = {"str": "a string", "object": "an object", "array": "a list", "bool": "true or false"}
-
-_set = msgspec.structs.force_setattr
-_decode = msgspec.json.Decoder().decode
+_PLAIN_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "str | None": (str,),
+    "dict[str, Any]": (dict,),
+    "dict[str, Any] | None": (dict,),
+    "list[Any] | None": (list,),
+    "bool | None": (bool,),
+    "int | float | None": (int, float),
+}
+"""Annotation → the types of a value in JSON, where msgspec is not there to check them."""
 
 
 def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent | str | None = None) -> Event:
@@ -75,7 +86,7 @@ def encode(event: Event) -> bytes:
 def encode_json(value: Any) -> bytes:
     """Encode JSON, including text with unpaired surrogates (clients cut strings by UTF-16 code units)."""
     try:
-        return msgspec.json.encode(value)
+        return _encode(value)
     except UnicodeEncodeError:
         import json
 
@@ -192,15 +203,34 @@ def _agreed_name(stated: str | None, event: HookEvent | str) -> str:
 
 def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
     """Convert a payload whose keys and types are all known in one step; other payloads field by field."""
+    if LIGHT:
+        return _convert_plain(raw, kind, name)
     if kind is None or raw.get("hook_event_name") != kind.__name__:
         return _convert_leniently(raw, kind, name)
     if None in raw.values() or not raw.keys() <= _known(kind):
         return _convert_leniently(raw, kind, name)
     try:
-        event = msgspec.convert(raw, kind)
-    except msgspec.ValidationError:
+        event = convert(raw, kind)
+    except (ValidationError, UnicodeEncodeError):
         return _convert_leniently(raw, kind, name)
     _set(event, "received", time())
+    return event
+
+
+def _convert_plain(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
+    """Convert a payload whose fields have the types that they should have; unknown keys and nulls go to `extra`."""
+    if kind is None or raw.get("hook_event_name") != kind.__name__ or not raw.keys().isdisjoint(ALIASES):
+        raise NeedsMsgspec(name)
+    annotations: dict[str, str] = getattr(kind, "__struct_types__", {})
+    fields = {key: raw[key] for key in annotations if key not in LOCAL_FIELDS and raw.get(key) is not None}
+    if any(type(value) not in _PLAIN_TYPES.get(annotations[key], ()) for key, value in fields.items()):
+        raise NeedsMsgspec(name)
+    try:
+        event = kind(**fields)
+    except TypeError:
+        raise NeedsMsgspec(name) from None
+    _set(event, "received", time())
+    _set(event, "extra", _extra(raw, kind, {}, name))
     return event
 
 
@@ -212,17 +242,18 @@ def _convert_leniently(raw: dict[str, Any], kind: type[Event] | None, name: str)
         fields = {**named, **{key: value for key, value in raw.items() if key not in named or value is not None}}
     if kind is None:
         kind, fields = OtherEvent, {**fields, "event_name": name}
+    values = {field: fields[field] for field in _payload_fields(kind) if field in fields}
     set_aside: dict[str, Any] = {}
-    while True:
+    while True:  # each turn removes a field, or raises
         try:
-            event = msgspec.convert(fields, kind)
+            event = convert(values, kind)
             break
-        except msgspec.ValidationError as error:
+        except ValidationError as error:
             field = _optional_field_or_raise(str(error), kind)
-            set_aside[field] = fields[field]
-            fields = {key: value for key, value in fields.items() if key != field}
-        except UnicodeEncodeError:  # a key with an unpaired surrogate is no field
-            fields = {key: value for key, value in fields.items() if key in kind.__struct_fields__}
+        except UnicodeEncodeError:  # msgspec cannot name text with an unpaired surrogate where no text belongs
+            field = _field_with_surrogate(values, kind)
+        set_aside[field] = fields[field]
+        del values[field]
     _set(event, "received", time())
     _set(event, "extra", _extra(raw, kind, set_aside, name))
     _set(event, "metadata", None)
@@ -246,25 +277,56 @@ def _known(kind: type[Event]) -> frozenset[str]:
     return frozenset({*kind.__struct_fields__, "hook_event_name"} - {*LOCAL_FIELDS, "event_name"})
 
 
+@cache
+def _payload_fields(kind: type[Event]) -> tuple[str, ...]:
+    return tuple(field for field in kind.__struct_fields__ if field not in LOCAL_FIELDS)
+
+
 # -- errors --------------------------------------------------------------------------------------------
 
 
 def _optional_field_or_raise(message: str, kind: type[Event]) -> str:
     """Return the field with the invalid value if the event does not need it; otherwise raise."""
-    if missing := _MISSING.search(message):
+    import re
+
+    if missing := re.search(_MISSING, message):
         raise _missing(kind, missing["field"])
-    if bad_key := _BAD_KEY.search(message):
+    if bad_key := re.search(_BAD_KEY, message):
         raise PayloadError(f"{bad_key['field']}: every key must be a string", field=bad_key["field"])
-    mistyped = _MISTYPED.search(message)
+    mistyped = re.search(_MISTYPED, message)
     if mistyped is None or mistyped["field"] is None:
         raise PayloadError(f"{kind.__name__}: {message}")
     field = mistyped["field"]
-    required = {known.name for known in msgspec.structs.fields(kind) if known.required}
-    if field not in required | _IDENTITY:
+    if not _is_needed(field, kind):
         return field
     want = mistyped["want"].removesuffix(" | null")
     where = field + (mistyped["rest"] or "")
     raise PayloadError(f"{where}: expected {_WANTED.get(want, want)}, got {mistyped['got']}", field=field)
+
+
+def _fields(kind: type[Event]) -> tuple[FieldInfo, ...]:
+    from msgspec.structs import fields
+
+    return fields(kind)
+
+
+def _is_needed(field: str, kind: type[Event]) -> bool:
+    return field in _IDENTITY or any(known.name == field and known.required for known in _fields(kind))
+
+
+def _field_with_surrogate(values: dict[str, Any], kind: type[Event]) -> str:
+    """Return the first field whose text msgspec cannot read, if the event does not need it; otherwise raise."""
+    for known in _fields(kind):
+        if known.name in values:
+            try:
+                convert(values[known.name], known.type)
+            except UnicodeEncodeError:
+                if _is_needed(known.name, kind):
+                    raise PayloadError(f"{known.name}: not valid Unicode text", field=known.name) from None
+                return known.name
+            except ValidationError:
+                continue
+    raise PayloadError("payload: not valid Unicode text")
 
 
 def _missing(kind: type[Event], field: str) -> PayloadError:

@@ -6,9 +6,12 @@ rest; fields of newer clients go into `extra`. The fields are those seen in runs
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from fairlead.events._event import Event
+from fairlead.structs import LIGHT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:  # msgspec reads the annotations
+    from typing import Any, ClassVar
 
 # -- a tool --------------------------------------------------------------------------------------------
 

@@ -5,17 +5,17 @@ Modules are loaded on first use: most events have no command.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.lazy import lazy_exports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fairlead.execute._blocks import cancelled_by_signals, reserved_stdout
     from fairlead.execute._commands import run_commands
     from fairlead.execute._execute import commands_record, execute
     from fairlead.execute._git_changes import FileChanges
     from fairlead.execute._main import main
     from fairlead.execute._native import Report, encode_steps, read_report
-    from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
+    from fairlead.execute._stdio import read_stdin, write_answer
     from fairlead.execute._wait import StoppedAgent, try_request, wait_for_mail
 
 __all__ = [
@@ -39,12 +39,13 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
+        "_blocks": ("cancelled_by_signals", "reserved_stdout"),
         "_commands": ("run_commands",),
         "_execute": ("commands_record", "execute"),
         "_git_changes": ("FileChanges",),
         "_main": ("main",),
         "_native": ("Report", "encode_steps", "read_report"),
-        "_stdio": ("cancelled_by_signals", "read_stdin", "reserved_stdout", "write_answer"),
+        "_stdio": ("read_stdin", "write_answer"),
         "_wait": ("StoppedAgent", "try_request", "wait_for_mail"),
     },
 )

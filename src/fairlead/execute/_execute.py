@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from time import time
-from typing import TYPE_CHECKING
 
 from fairlead.decide import settle, verdict_of
 from fairlead.errors import HookCancelled
 from fairlead.journal import MAX_REASON_LENGTH, CommandResult, CommandsRecord
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

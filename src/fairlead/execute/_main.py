@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.clients import client_named
-from fairlead.decide import Decision, settle
+from fairlead.decide import Decision, apply_journal_settings, settle
 from fairlead.errors import FairleadError, UsageError, failure_exit_code
+from fairlead.execute._blocks import cancelled_by_signals, reserved_stdout
 from fairlead.execute._execute import commands_record, execute
-from fairlead.execute._stdio import cancelled_by_signals, read_stdin, reserved_stdout, write_answer
+from fairlead.execute._stdio import read_stdin, write_answer
+from fairlead.ipc import begin_printing, give_receipt
 from fairlead.journal import spool_folder, spool_record
+from fairlead.policy import PolicyError
 from fairlead.process import CANCELLED, CancellationToken
 
 if TYPE_CHECKING:
@@ -28,8 +31,12 @@ if TYPE_CHECKING:
 _OPTIONS = ("--client", "--id", "--plan-fd")
 
 
+class BadPlanError(FairleadError):
+    """A plan that no daemon of this version has written."""
+
+
 def main() -> None:
-    """Carry out `<Event> --client NAME --id ID --plan-fd N [--ack-fd N] [--results-fd N]`, and exit.
+    """Carry out `<Event> --client NAME --id ID --plan-fd N [--ack-fd N] [--receipt NAME] [--results-fd N]`, and exit.
 
     The payload is on stdin. With results, the launcher has run the plan, but lost its daemon; nothing is run again.
     """
@@ -48,7 +55,12 @@ def _run(kind: str, options: dict[str, str]) -> int:
         raise UsageError(
             f"only the launcher runs this, with {', '.join(_OPTIONS)}; missing: {', '.join(missing) or '<Event>'}"
         )
-    decision = msgspec.json.decode(_read_file(int(options["--plan-fd"])), type=Decision)
+    try:
+        decision = msgspec.json.decode(_read_file(int(options["--plan-fd"])), type=Decision)
+    except (ValueError, OSError) as error:
+        if "--results-fd" not in options:  # nothing has begun
+            _decide_again(kind, options)
+        raise BadPlanError(f"the daemon's plan cannot be read: {error}") from None
     daemon = _hidden_from_commands(options.get("--ack-fd"))
     payload = read_stdin(kind)
     client = client_named(options["--client"])
@@ -59,6 +71,7 @@ def _run(kind: str, options: dict[str, str]) -> int:
             settled = _settle(event, _read_file(int(options["--results-fd"])))
         else:
             settled = execute(event, client.command_payload(event, payload), decision, cancellation=token)
+        begin_printing(options.get("--receipt", ""))
         for line in settled.log:
             print(line, file=sys.stderr)  # noqa: T201 - the log of a hook
         answer = client.render(event, settled.output)
@@ -66,10 +79,19 @@ def _run(kind: str, options: dict[str, str]) -> int:
             print(answer.stderr, file=sys.stderr)  # noqa: T201 - the reason, where the client reads it
         waits = decision.waits and not settled.output.blocked
         code = write_answer(stdout, b"" if waits else answer.stdout, answer.exit_code, event)
-    if daemon is not None and code == answer.exit_code:
+    if code == answer.exit_code:
+        give_receipt(options.get("--receipt", ""))
         _acknowledge(daemon)
     _record(options["--id"], settled, code, monotonic() - started)
     return _wait(event, payload, options, answer.stdout) if waits else code
+
+
+def _decide_again(kind: str, options: dict[str, str]) -> None:
+    """Replace this process by one that decides the event without the daemon. Returns only if that fails."""
+    from fairlead.execute._wait import replace_process
+
+    words = [kind, "--launched", options["--id"], "--client", options["--client"]]
+    replace_process(sys.executable, "-E", "-P", "-m", "fairlead", *words)
 
 
 def _wait(event: Event, payload: bytes, options: dict[str, str], stdout: bytes) -> int:
@@ -104,14 +126,17 @@ def _hidden_from_commands(descriptor: str | None) -> int | None:
     return int(descriptor)
 
 
-def _acknowledge(daemon: int) -> None:
-    with suppress(OSError):  # the daemon has gone; its successor knows of no unacknowledged reply
-        os.write(daemon, b"\n")
+def _acknowledge(daemon: int | None) -> None:
+    if daemon is not None:
+        with suppress(OSError):  # the daemon has gone; its successor finds the receipt
+            os.write(daemon, b"\n")
 
 
 def _record(event_id: str, settled: Settled, code: int, seconds: float) -> None:
     """Leave the results for the daemon. The answer is printed by now, so an error is only reported."""
     try:
+        with suppress(PolicyError):  # then what looks like a secret is left out, as by default
+            apply_journal_settings()
         spool_record(spool_folder(), commands_record(event_id, settled, code, seconds))
     except (FairleadError, OSError) as error:
         print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - the log of a hook

@@ -3,9 +3,10 @@
 A plan is text in fields that each end with a NUL; a count stands before each list:
 
     1, s(equence) or p(arallel), bytes of the input (0: the payload), [variables to remove], [NAME=value …], [steps …]
-    a step: never, failure, 2 or skip; milliseconds or 0; its folder; [NAME=value …]; [argv …]
+    a step: what ends a sequence, or skip; milliseconds or 0; its folder; [NAME=value …]; [argv …]
 
-and then the input. `never`, `failure` and `2` say which result ends a sequence; `skip` is a step that does not run.
+and then the input. A step that is skipped does not run. A sequence ends `never`; on any `failure`; on the failure of a
+command that `ran`; on exit code `2`; or if it is `blocked`: by exit code 2, or because it could not be run.
 
 A report is one line for the plan and one for each step, then the bytes that the lines count:
 
@@ -34,7 +35,13 @@ if TYPE_CHECKING:
 
 MAX_STEPS: Final = 64
 _VERSION: Final = "1"
-_ENDS_ON: Final = {"block-first": "failure", "block-on-2": "2", "never": "never"}
+_ENDS_ON: Final = {
+    ("block-first", False): "failure",
+    ("block-first", True): "ran",
+    ("block-on-2", False): "blocked",
+    ("block-on-2", True): "2",
+}
+"""By `Plan.on_failure` and `Step.passes_unchecked`."""
 _MAX_MILLISECONDS: Final = 2_000_000_000
 _SIZES: Final = 6
 """Numbers in a line that count output."""
@@ -76,7 +83,7 @@ def encode_steps(plan: Plan, payload: bytes, input_: bytes, is_wanted: Callable[
 
 
 def _step_fields(plan: Plan, step: Step, *, is_wanted: bool) -> list[str]:
-    ends_on = "never" if step.observes else _ENDS_ON[plan.on_failure]
+    ends_on = "never" if step.observes else _ENDS_ON.get((plan.on_failure, step.passes_unchecked), "never")
     milliseconds = min(round((step.timeout or 0) * 1000), _MAX_MILLISECONDS)
     return [
         ends_on if is_wanted else "skip",

@@ -52,16 +52,27 @@ def wait_for_mail(agent: StoppedAgent) -> int | None:
         response = _wait(agent, response)
     if response is None or response.status != _OK:
         return None
-    size = int(response.headers.get("fairlead-stdout", "0"))
+    return _print(agent, response)
+
+
+def _print(agent: StoppedAgent, response: Response) -> int:
+    from fairlead.ipc import begin_printing, give_receipt
+
+    size, code = (int(response.headers.get(name, "0")) for name in ("fairlead-stdout", "fairlead-exit"))
+    receipt = response.headers.get("fairlead-ack", "")
+    begin_printing(receipt)
     print(response.body[size:].decode(errors="replace"), end="", file=sys.stderr)  # noqa: T201 - the hook's stderr
-    return write_answer(1, response.body[:size], int(response.headers.get("fairlead-exit", "0")), agent.event)
+    written = write_answer(1, response.body[:size], code, agent.event)
+    if written == code:
+        give_receipt(receipt)
+    return written
 
 
 def resume_wait(agent: StoppedAgent) -> None:
     """Replace this process by one that finds or starts a daemon and asks it. Returns only if that fails."""
     _put_on_stdin(agent.payload)
     words = ["--waited", "--launched", agent.id, "--client", agent.client]
-    _exec(sys.executable, "-E", "-P", "-m", "fairlead", agent.event.event_name, *words)
+    replace_process(sys.executable, "-E", "-P", "-m", "fairlead", agent.event.event_name, *words)
 
 
 def try_request(method: str, path: str, body: bytes = b"", *, timeout: float) -> Response | None:
@@ -82,6 +93,8 @@ def _request_wait(agent: StoppedAgent) -> Response | None:
         "event": agent.event.event_name,
         "client": agent.client,
         "id": agent.id,
+        "acks": True,
+        "receipts": True,
         "cwd": os.getcwd(),
         "env": {name: os.environ[name] for name in names if name in os.environ},
         **({"caller": agent.caller} if agent.caller else {}),
@@ -102,7 +115,9 @@ def _wait(agent: StoppedAgent, response: Response) -> Response | None:
     if os.access(launcher, os.X_OK):
         _put_on_stdin(agent.payload)
         words = [agent.event.event_name, *(["--wake"] if agent.wakes else []), "--id", agent.id]
-        _exec(launcher, "--wait", token, milliseconds, *words, "--client", agent.client, "--python", sys.executable)
+        replace_process(
+            launcher, "--wait", token, milliseconds, *words, "--client", agent.client, "--python", sys.executable
+        )
     return try_request("GET", f"/v1/waits/{token}", timeout=int(milliseconds) / 1000 + _EXTRA_TIME)
 
 
@@ -117,7 +132,7 @@ def _put_on_stdin(payload: bytes) -> None:
         os.dup2(file.fileno(), 0)
 
 
-def _exec(program: str, *words: str) -> None:
+def replace_process(program: str, *words: str) -> None:
     """Replace this process by a program. Returns if that fails."""
     import signal
     from contextlib import suppress

@@ -65,7 +65,7 @@ def _blocked(text: str, errors: str) -> HookOutput:
         answer = HookOutput.allow()
     return HookOutput(
         continue_execution=False,
-        stop_reason=errors or answer.reason or "blocked by a command that gave no reason",
+        stop_reason=errors or answer.reason or answer.system_message or "blocked by a command that gave no reason",
         system_message=answer.system_message,
         additional_context=answer.additional_context,
     )
@@ -137,7 +137,7 @@ def _client_output(document: dict[str, Any]) -> HookOutput:
     )
     decision = _choice(document, "decision", _DECISIONS)
     if decision is not None:
-        output = output.merge(_verdict(_DECISIONS[decision], _text(document, "reason")))
+        output = output.merge(_verdict(_DECISIONS[decision], _text(document, "reason"), output.system_message))
     if _flag(document, "continue") is False:
         stop = HookOutput(
             continue_execution=False, stop_reason=_text(document, "stopReason"), extra={"continue": False}
@@ -159,7 +159,8 @@ def _specific_output(document: dict[str, Any], event: Event | None) -> HookOutpu
     )
     permission = _choice(specific, "permissionDecision", _PERMISSIONS)
     if permission is not None:
-        output = output.merge(_verdict(permission, _text(specific, "permissionDecisionReason")))
+        message = _text(document, "systemMessage")
+        output = output.merge(_verdict(permission, _text(specific, "permissionDecisionReason"), message))
     return output.merge(_request(specific))
 
 
@@ -176,9 +177,10 @@ def _request(specific: dict[str, Any]) -> HookOutput:
     return output.merge(_verdict(behavior, _text(decision, "message")))
 
 
-def _verdict(permission: str, reason: str | None) -> HookOutput:
+def _verdict(permission: str, reason: str | None, message: str | None = None) -> HookOutput:
+    """Return the decision. A denial without a reason takes the message to the user for one, as plugins mean it."""
     if permission == "deny":
-        return HookOutput.deny(reason or "denied by a command that gave no reason")
+        return HookOutput.deny(reason or message or "denied by a command that gave no reason")
     if permission == "ask":
         return HookOutput.ask(reason or "a command wants you to decide")
     return HookOutput.grant(reason) if permission == "allow" else HookOutput.defer(reason)

@@ -85,7 +85,7 @@ def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Reg
         if error is None and answer is not None:
             error = _unusable(answer, may_rewrite=hook.may_rewrite)
         if error is not None:
-            answer = _denial(hook, error) if event.can_block else None
+            answer = _denial(hook, event, error) if event.can_block else None
         runs.append(HookRun(hook.name, _outcome(answer, error), called.seconds, error))
         if answer is None or observes:
             continue
@@ -128,8 +128,13 @@ def _unusable(answer: Any, *, may_rewrite: bool) -> Exception | None:
     return None
 
 
-def _denial(hook: Registered, error: Exception) -> HookOutput:
-    return HookOutput.deny(f"hook {hook.name!r} failed, so this is denied: {describe(error)}")
+def _denial(hook: Registered, event: Event, error: Exception) -> HookOutput:
+    """Return a denial. Where the client ignores one and shows its reason instead, the reason does not claim it."""
+    from fairlead.clients import client_or_default
+
+    takes_effect = event.event_name in client_or_default(event.client).capabilities.blocks
+    effect = ", so this is denied" if takes_effect or event.event_type is None else ""
+    return HookOutput.deny(f"hook {hook.name!r} failed{effect}: {describe(error)}")
 
 
 def describe(error: Exception) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairlead.errors import HookTimeout, RegistrationError
 from fairlead.events import Event, HookEvent, HookOutput, encode_json, snake_case, to_payload
 from fairlead.hooks._hook import DEFAULT_TIMEOUT, Hook, Phase
+from fairlead.hooks._match import meets_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,9 +43,10 @@ class CommandHook(Hook):
         phase: Phase = "check",
         args: Sequence[str] | None = None,
         shell: str | None = None,
+        condition: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """`command` is a shell script, or with `args` a program."""
+        """`command` is a shell script, or with `args` a program. `condition` is a tool call: `Bash(git *)`."""
         if not command.strip():
             raise RegistrationError(f"hook {name!r}: the command is empty")
         self.name = name
@@ -56,10 +58,13 @@ class CommandHook(Hook):
         self.phase = phase
         self.args = None if args is None else tuple(args)
         self.shell = shell or "/bin/sh"
+        self.condition = condition
         self.env = dict(env or {})
 
     def execute(self, event: Event, ctx: HookContext) -> HookOutput:
-        """Run the command and read its answer."""
+        """Run the command and read its answer. With a condition, only for tool calls that meet it."""
+        if self.condition is not None and not meets_condition(event, self.condition):
+            return HookOutput.allow()
         from fairlead.hooks._answer import read_answer
         from fairlead.process import run_process
 

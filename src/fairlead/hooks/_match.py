@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairlead.errors import MatcherError
 from fairlead.events import HookEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from fairlead.events import Event
 
 Matcher: TypeAlias = "str | re.Pattern[str] | Callable[[Event], bool]"
 """A pattern on the event's subject, or a function of the event."""
 
+_CONDITION = re.compile(r"([\w*.-]+)(?:\((.*)\))?", re.DOTALL)
+_COMMAND_STARTS = re.compile(r"&&|\|\||[;|&\n(`{]|\$\(")
+"""Behind each of these another command may start. More of them are found than there are: then a check runs in vain."""
+_ASSIGNMENTS = re.compile(r"(?:\w+=\S*\s+)+")
 _PLAIN = re.compile(r"[A-Za-z0-9_\- ,|]*")
 
 
@@ -77,3 +84,60 @@ def _regex(matcher: str) -> re.Pattern[str]:
         return re.compile(matcher)
     except (re.error, RecursionError, OverflowError, FutureWarning) as error:  # warnings may be configured as errors
         raise MatcherError(f"matcher {matcher!r}: not a valid regular expression: {error}") from None
+
+
+# -- conditions: the client's `if`, a tool call as its permission rules write them -----------------------
+
+
+def is_tool_condition(text: str) -> bool:
+    """Return whether a text is a condition: a tool's name, perhaps with a pattern in brackets."""
+    return _CONDITION.fullmatch(text.strip()) is not None
+
+
+def meets_condition(event: Event, condition: str) -> bool:
+    """Return whether a tool call meets a condition such as `Bash(git *)` or `Edit(src/**)`; other events never do.
+
+    The pattern of a shell tool is compared with each command of a line, that of another tool with its paths.
+    """
+    match = _CONDITION.fullmatch(condition.strip())
+    tool_input = getattr(event, "tool_input", None)
+    if match is None or event.tool_name is None or not isinstance(tool_input, Mapping):
+        return False
+    tool, pattern = match[1], match[2]
+    if not fnmatchcase(event.tool_name, tool):
+        return False
+    if pattern is None or pattern.strip() in {"", "*"}:
+        return True
+    from fairlead.clients import client_or_default
+
+    call = client_or_default(event.client).tool_call(event.tool_name, dict(tool_input))
+    if call.command is not None:
+        return any(_is_command(command, pattern) for command in _commands(call.command))
+    return any(_is_path(access.path, pattern, event.cwd or "") for access in call.paths)
+
+
+def _commands(line: str) -> Iterator[str]:
+    yield line.strip()
+    for part in _COMMAND_STARTS.split(line):
+        command = part.strip()
+        yield command
+        yield _ASSIGNMENTS.sub("", command, count=1)
+
+
+def _is_command(command: str, pattern: str) -> bool:
+    if pattern.endswith(":*"):  # the older form of a prefix
+        prefix = pattern[:-2]
+        return command == prefix or command.startswith(f"{prefix} ")
+    if pattern.endswith(" *") and command == pattern[:-2]:
+        return True
+    return fnmatchcase(command, pattern)
+
+
+def _is_path(path: str, pattern: str, folder: str) -> bool:
+    full = os.path.join(folder, path)
+    pattern = os.path.expanduser(pattern).removeprefix("./")
+    if pattern.startswith("/"):
+        return fnmatchcase(full, pattern[1:] if pattern.startswith("//") else pattern) or fnmatchcase(
+            full, folder + pattern
+        )
+    return fnmatchcase(full, os.path.join(folder, pattern)) or fnmatchcase(full, f"*/{pattern.removeprefix('**/')}")

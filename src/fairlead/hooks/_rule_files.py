@@ -15,7 +15,7 @@ from fairlead.errors import MatcherError, UnknownEventError
 from fairlead.events import HookEvent, decode_json
 from fairlead.hooks._command import CommandHook
 from fairlead.hooks._hook import DEFAULT_TIMEOUT
-from fairlead.hooks._match import compile_matcher
+from fairlead.hooks._match import compile_matcher, is_tool_condition
 from fairlead.hooks._rules import (
     ACTION_KEYS,
     METADATA_KEYS,
@@ -173,7 +173,16 @@ class _Reader(Reporter):
             read_timeout(*self.aliased_value(action, at, "timeout", "timeout_secs")),
             read_args(action.get("args"), at / "args"),
             None if shell is None else read_command(shell, at / "shell"),
+            self._condition(action, at / "if"),
         )
+
+    def _condition(self, action: Mapping[Any, Any], at: Location) -> str | None:
+        """Read the tool call that an action is for. One that cannot be read is ignored: the command is a check."""
+        value = action.get("if")
+        if value is None or (isinstance(value, str) and is_tool_condition(value)):
+            return value
+        self.warn(at, "expected a tool call as Bash(git *); ignored, so the command runs for every such event")
+        return None
 
     def _matcher(self, entry: Mapping[Any, Any], at: Location, event: HookEvent) -> str | None:
         matcher, at = entry.get("matcher"), at / "matcher"
@@ -205,6 +214,7 @@ class _Reader(Reporter):
             timeout=action.timeout or DEFAULT_TIMEOUT,
             args=action.args,
             shell=action.shell,
+            condition=action.condition,
             env=self._env,
         )
         self.hooks.append(hook)

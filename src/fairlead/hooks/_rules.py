@@ -20,7 +20,6 @@ METADATA_KEYS = frozenset({"$schema", "description"})
 RULE_KEYS = frozenset({"matcher", "hooks"})
 
 _UNSUPPORTED_KEYS = {
-    "if": "not supported here: the command runs for every event that the matcher accepts",
     "async": "not supported here: the event waits for the command",
     "asyncRewake": "not supported here: the event waits for the command",
     "once": "not supported here: the command runs for every such event",
@@ -29,7 +28,7 @@ _UNSUPPORTED_KEYS = {
 
 ACTION_KEYS = frozenset(
     {
-        *("type", "hook_type", "command", "timeout", "timeout_secs", "args", "shell"),
+        *("type", "hook_type", "command", "timeout", "timeout_secs", "args", "shell", "if"),
         *_UNSUPPORTED_KEYS,
         *("onFailure", "rewakeMessage", "rewakeSummary", "statusMessage"),  # for the client only
     }
@@ -50,12 +49,15 @@ class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
     """Seconds."""
     args: tuple[str, ...] | None = None
     shell: str | None = None
+    condition: str | None = msgspec.field(name="if", default=None)
+    """A tool call that it is for: `Bash(git *)`."""
 
     def to_hook_config(self, matcher: str | None = None) -> str | dict[str, Any] | None:
         """Return the short form of settings, a string or an object; `None` without a command to run."""
         if self.hook_type != "command" or self.command is None:
             return None
         options = {"timeout_secs": self.timeout, "matcher": matcher, "args": self.args, "shell": self.shell}
+        options["if"] = self.condition
         options = {key: value for key, value in options.items() if value is not None}
         return {"command": self.command, **options} if options else self.command
 

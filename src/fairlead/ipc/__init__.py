@@ -12,17 +12,22 @@ if TYPE_CHECKING:
     from fairlead.ipc._errors import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused
     from fairlead.ipc._http import Response, ServerSentEvent
     from fairlead.ipc._lock import daemon_pid
+    from fairlead.ipc._receipts import PRINTING, begin_printing, give_receipt, receipts_folder
 
 __all__ = [
+    "PRINTING",
     "ConnectionLost",
     "DaemonNotResponding",
     "DaemonUnavailable",
     "RequestRefused",
     "Response",
     "ServerSentEvent",
+    "begin_printing",
     "daemon_pid",
     "exchange",
+    "give_receipt",
     "open_stream",
+    "receipts_folder",
     "request",
     "stream_events",
 ]
@@ -35,5 +40,6 @@ __getattr__ = lazy_exports(
         "_errors": ("ConnectionLost", "DaemonNotResponding", "DaemonUnavailable", "RequestRefused"),
         "_http": ("Response", "ServerSentEvent"),
         "_lock": ("daemon_pid",),
+        "_receipts": ("PRINTING", "begin_printing", "give_receipt", "receipts_folder"),
     },
 )

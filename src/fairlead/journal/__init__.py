@@ -5,10 +5,9 @@ Modules are loaded on first use: a process that spools one record needs few of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.lazy import lazy_exports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.journal._errors import JournalError, SpoolFull
     from fairlead.journal._lines import record_key
@@ -25,9 +24,11 @@ if TYPE_CHECKING:
         Route,
         Verdict,
     )
+    from fairlead.journal._redact import set_redaction
     from fairlead.journal._spool import (
         MAX_SPOOL_FILES,
         count_spooled,
+        has_spooled,
         read_spool,
         remove_spooled,
         spool_folder,
@@ -53,11 +54,13 @@ __all__ = [
     "SpoolFull",
     "Verdict",
     "count_spooled",
+    "has_spooled",
     "journal_folder",
     "read_spool",
     "record_key",
     "record_payload",
     "remove_spooled",
+    "set_redaction",
     "spool_folder",
     "spool_record",
 ]
@@ -71,6 +74,7 @@ __getattr__ = lazy_exports(
         ),
         "_lines": ("record_key",),
         "_payload": ("record_payload",),
+        "_redact": ("set_redaction",),
         "_reader": (
             "Position",
             "JournalReader",
@@ -90,6 +94,7 @@ __getattr__ = lazy_exports(
         "_spool": (
             "MAX_SPOOL_FILES",
             "count_spooled",
+            "has_spooled",
             "spool_record",
             "remove_spooled",
             "spool_folder",

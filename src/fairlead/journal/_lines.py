@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import msgspec
-
 from fairlead.journal._payload import cut_text, record_payload
 from fairlead.journal._records import MAX_REASON_LENGTH, CommandsRecord, EventRecord, Record
+from fairlead.journal._redact import redactor
+from fairlead.structs import Raw, Struct, asdict, json_decoder, replace
+from fairlead.structs import encode_json as _encode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 MAX_LINE_BYTES = 32 * 1024
 """Bytes of a line, including its newline."""
@@ -20,13 +21,19 @@ _MAX_STEPS = 20
 
 _LF, _CR = b"\n\r"
 
-_encode = msgspec.json.Encoder().encode
-decode: Callable[[bytes], Record] = msgspec.json.Decoder(Record).decode
+decode: Callable[[bytes], Record] = json_decoder(Record)  # type: ignore[arg-type]  # a union
 """Decode a line. Raises `ValueError` or `RecursionError` if it is not a record."""
 
 
 def encode(record: Record) -> bytes:
-    """Return a record as a line, including its newline."""
+    """Return a record as a line, including its newline, without what looks like a secret."""
+    current = redactor()
+    if current.payloads == "none" and isinstance(record, EventRecord):
+        record = replace(record, payload=current.identifying(record.payload))
+    return current.redact(_encode_line(record))
+
+
+def _encode_line(record: Record) -> bytes:
     try:
         line = _encode(record)
     except UnicodeEncodeError:  # a path that is not valid text, or a lone surrogate
@@ -48,22 +55,22 @@ def _encode_oversized(record: Record) -> bytes:
     cut = _cut(record)
     if isinstance(cut, EventRecord):
         payload, is_cut = record_payload(bytes(cut.payload))
-        cut = msgspec.structs.replace(cut, payload=payload, cut=cut.cut or is_cut)
+        cut = replace(cut, payload=payload, cut=cut.cut or is_cut)
     line = _encode(cut)
     if len(line) >= MAX_LINE_BYTES and isinstance(cut, EventRecord):
-        line = _encode(msgspec.structs.replace(cut, payload=msgspec.Raw(b"{}"), cut=True))
+        line = _encode(replace(cut, payload=Raw(b"{}"), cut=True))
     return line + b"\n"
 
 
 def _cut(value: Any, max_length: int = _MAX_FIELD_LENGTH) -> Any:
-    if isinstance(value, msgspec.Raw):
+    if isinstance(value, Raw):
         return value
     if isinstance(value, str):
         return cut_text(value, max_length)
     if isinstance(value, tuple):
         return tuple(map(_cut, value[:_MAX_STEPS]))
-    if not isinstance(value, msgspec.Struct):
+    if not isinstance(value, Struct):
         return value
-    fields = msgspec.structs.asdict(value)
+    fields = asdict(value)
     limits = {"reason": MAX_REASON_LENGTH}
     return type(value)(**{name: _cut(field, limits.get(name, _MAX_FIELD_LENGTH)) for name, field in fields.items()})

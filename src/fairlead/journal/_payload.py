@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
 from fairlead.events import decode_json
+from fairlead.structs import Raw, compact_json, json_decoder
+from fairlead.structs import encode_json as _encode
 from fairlead.text import replace_surrogates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_PAYLOAD_BYTES = 16 * 1024
 """Bytes kept of a payload. The whole record stays below twice that."""
@@ -22,12 +24,10 @@ _MAX_INVALID_LENGTH = 2000
 
 _LF, _CR, _LIST = b"\n\r["  # searching bytes for an integer is much faster than for a one-byte string
 
-_as_raw = msgspec.json.Decoder(msgspec.Raw).decode
-_compact = msgspec.json.format
-_encode = msgspec.json.encode
+_as_raw = json_decoder(Raw)
 
 
-def record_payload(raw: bytes) -> tuple[msgspec.Raw, bool]:
+def record_payload(raw: bytes) -> tuple[Raw, bool]:
     """Return what a record keeps of a payload, and whether anything was cut.
 
     The result is one line of valid JSON of at most `MAX_PAYLOAD_BYTES`. Invalid JSON becomes a string.
@@ -38,7 +38,10 @@ def record_payload(raw: bytes) -> tuple[msgspec.Raw, bool]:
             if not raw.isascii():
                 raw.decode()  # msgspec does not check the encoding of strings that it skips
             if raw.count(b"{") + (_LIST in raw and raw.count(b"[")) <= MAX_DEPTH:
-                return (msgspec.Raw(_compact(raw, indent=-1)) if _LF in raw or _CR in raw else kept), False
+                if _LF not in raw and _CR not in raw:
+                    return kept, False
+                line = raw.strip()  # nearly always there is only one line break, at the end
+                return Raw(compact_json(line) if _LF in line or _CR in line else line), False
         except (ValueError, RecursionError):
             pass
     return _record_oversized(raw)
@@ -51,7 +54,7 @@ def cut_text(text: str, max_length: int) -> str:
     return replace_surrogates(text)
 
 
-def _record_oversized(raw: bytes) -> tuple[msgspec.Raw, bool]:
+def _record_oversized(raw: bytes) -> tuple[Raw, bool]:
     """Record a payload that is large, deep or invalid."""
     try:
         value = decode_json(raw)
@@ -62,16 +65,24 @@ def _record_oversized(raw: bytes) -> tuple[msgspec.Raw, bool]:
         cutter = _Cutter(max_length, max_items)
         cut = _encode(cutter.cut(value))
         if len(cut) <= MAX_PAYLOAD_BYTES:
-            kept = cut if cutter.has_changed else _compact(raw, indent=-1)
-            return msgspec.Raw(kept if len(kept) <= MAX_PAYLOAD_BYTES else cut), cutter.has_cut
+            kept = cut if cutter.has_changed else _as_written(raw, cut)
+            return Raw(kept if len(kept) <= MAX_PAYLOAD_BYTES else cut), cutter.has_cut
     return _record_invalid(raw)
 
 
-def _record_invalid(raw: bytes) -> tuple[msgspec.Raw, bool]:
+def _as_written(raw: bytes, decoded: bytes) -> bytes:
+    """Return the payload without its line breaks; as it was decoded, if a key that comes twice hides a surrogate."""
+    try:
+        return compact_json(raw)
+    except ValueError:
+        return decoded
+
+
+def _record_invalid(raw: bytes) -> tuple[Raw, bool]:
     # A byte becomes at most four characters, and a character at most six bytes.
     text = raw[: _MAX_INVALID_LENGTH + 1].decode("utf-8", "backslashreplace")
     is_cut = len(raw) > _MAX_INVALID_LENGTH or len(text) > _MAX_INVALID_LENGTH
-    return msgspec.Raw(_encode(text[:_MAX_INVALID_LENGTH] + "…" * is_cut)), is_cut
+    return Raw(_encode(text[:_MAX_INVALID_LENGTH] + "…" * is_cut)), is_cut
 
 
 class _Cutter:

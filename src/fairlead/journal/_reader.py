@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairlead.journal._lines import decode
 from fairlead.paths import state_folder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -91,6 +91,20 @@ class JournalReader:
         """Return the last records, newest last."""
         newest = [item for item, _ in zip(self.read_backwards(), range(count), strict=False)] if count > 0 else []
         return newest[::-1]
+
+    def start_of_tail(self, count: int) -> Position:
+        """Return the position before the last `count` lines."""
+        positions = (position for position, _ in self._lines_backwards())
+        return next((position for number, position in enumerate(positions) if number == count), Position(0, 0))
+
+    def size_after(self, position: Position) -> int:
+        """Return how many bytes follow a position. Reads no line."""
+        size = 0
+        for number in self.segments():
+            if number >= position.segment:
+                with suppress(FileNotFoundError):
+                    size += os.stat(self.segment_path(number)).st_size
+        return max(0, size - position.offset)
 
     def recent_keys(self, count: int) -> list[str]:
         """Return the keys (see `record_key`) of the last records that have one, newest last.

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
-import msgspec
-
 from fairlead.events import DEFAULT_CLIENT
+from fairlead.structs import LIGHT, Raw, Struct, field
 
-Route: TypeAlias = Literal["daemon", "cold"]
-"""Where the event was decided: in the daemon, or in the caller's own process because no daemon answered (`cold`)."""
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Literal, TypeAlias
 
-Verdict: TypeAlias = Literal["none", "said", "asked", "allowed", "blocked", "failed"]
-"""What was answered to the client.
+    Route: TypeAlias = Literal["daemon", "cold"]
+    """Where the event was decided: in the daemon, or in the caller's own process as no daemon answered (`cold`)."""
+    Verdict: TypeAlias = Literal["none", "said", "asked", "allowed", "blocked", "failed"]
+    """What was answered to the client.
 
-none     nothing
-said     context, a message, a rewritten input
-asked    the user is asked for permission
-allowed  permission was granted
-blocked  permission was denied (at Stop: the agent keeps going)
-failed   the event could not be decided; a gate was blocked
-"""
+    none     nothing
+    said     context, a message, a rewritten input
+    asked    the user is asked for permission
+    allowed  permission was granted
+    blocked  permission was denied (at Stop: the agent keeps going)
+    failed   the event could not be decided; a gate was blocked
+    """
+
 
 MAX_REASON_LENGTH = 2000
 """Characters of a reason that are kept."""
 
 
-class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
+class Caller(Struct, frozen=True, omit_defaults=True):
     """The client that started the launcher, as the launcher sees it."""
 
     pid: int = 0
@@ -45,7 +46,7 @@ class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
     """Version of the launcher."""
 
 
-class EventRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="event", tag_field="kind"):
+class EventRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="event", tag_field="kind"):
     """An event and the answer to it."""
 
     id: str
@@ -58,7 +59,7 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     agent: str = ""
     tool: str = ""
     cwd: str = ""
-    route: Route = msgspec.field(default="daemon", name="road")
+    route: Route = field(default="daemon", name="road")
     verdict: Verdict = "none"
     exit: int = 0
     reason: str = ""
@@ -66,13 +67,15 @@ class EventRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """How long the decision took."""
     steps: int = 0
     """How many commands the caller was given to run; a `CommandsRecord` says how they ended."""
+    hook: str = ""
+    """The hook of the user's own that has decided, such as `guards.no_force_push`."""
     caller: Caller = Caller()
-    payload: msgspec.Raw = msgspec.Raw(b"{}")
+    payload: Raw = Raw(b"{}")
     """As the client sent it, with long texts of a large payload cut (see `cut`)."""
     cut: bool = False
 
 
-class CommandsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="done", tag_field="kind"):
+class CommandsRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="done", tag_field="kind"):
     """How the commands that an event started in the caller have ended."""
 
     id: str
@@ -85,7 +88,7 @@ class CommandsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     steps: tuple[CommandResult, ...] = ()
 
 
-class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True):
+class CommandResult(Struct, frozen=True, omit_defaults=True):
     """How one command ended."""
 
     run: str
@@ -94,7 +97,7 @@ class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
 
 
-class DaemonRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="daemon", tag_field="kind"):
+class DaemonRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="daemon", tag_field="kind"):
     """A note of the daemon about itself: started, stopped, or a problem that the user should know of."""
 
     at: float

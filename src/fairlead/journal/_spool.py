@@ -8,17 +8,16 @@ already written to the journal before it was killed.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from errno import EIO, EMFILE, ENFILE, ENOENT, ENOMEM
 from time import time
-from typing import TYPE_CHECKING
 
 from fairlead.journal._errors import JournalError, SpoolFull
-from fairlead.journal._folder import make_private_folder
 from fairlead.journal._lines import MAX_LINE_BYTES, decode, encode, record_key
 from fairlead.journal._records import DaemonRecord
-from fairlead.paths import state_folder
+from fairlead.lazy import suppress
+from fairlead.paths import make_private, state_folder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -95,6 +94,15 @@ def count_spooled(folder: str) -> int:
     return len(_complete(_names(folder)))
 
 
+def has_spooled(folder: str) -> bool:
+    """Return whether the spool holds a record. Reads no more of a large folder than the first names."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(_complete([entry.name]) for entry in entries)
+    except FileNotFoundError:
+        return False
+
+
 # -- writing -------------------------------------------------------------------------------------------
 
 
@@ -109,7 +117,7 @@ def _raise_if_full(folder: str) -> None:
         if os.stat(folder).st_size <= _SMALL_FOLDER_BYTES:
             return
     except FileNotFoundError:
-        make_private_folder(folder)
+        make_private(folder)
         return
     names = _names(folder)
     size = _estimated_size(folder, names) if len(names) * MAX_LINE_BYTES > MAX_SPOOL_BYTES else 0
@@ -170,7 +178,7 @@ def _move_to_broken(folder: str, name: str) -> None:
     """Keep a file that is not a record for inspection; beyond the limit the oldest are removed."""
     broken = f"{folder}/broken"
     with suppress(OSError):
-        make_private_folder(broken)
+        make_private(broken)
         os.rename(f"{folder}/{name}", f"{broken}/{name}")
     for old in sorted(_names(broken))[:-MAX_BROKEN_FILES]:
         with suppress(OSError):

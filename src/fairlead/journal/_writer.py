@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from fairlead.journal._errors import JournalError
-from fairlead.journal._folder import make_private_folder
 from fairlead.journal._lines import encode
 from fairlead.journal._reader import BLOCK_SIZE, JournalReader, Position
+from fairlead.paths import make_private
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.journal._records import Record
 
@@ -109,7 +109,7 @@ class Journal(JournalReader):
             self._close()
         else:
             number = 0
-        make_private_folder(self.folder)
+        make_private(self.folder)
         number = max(number, *self.segments(), 1)
         self._open(number)
         end = os.fstat(self._file).st_size

@@ -204,6 +204,10 @@ class MessageService:
         """Return messages that the reader wrote or received with a text in subject or body, newest first."""
         return self._storage.search(replace_surrogates(text), _reader_id(reader), limit=_bounded(limit), before=before)
 
+    def index_messages(self, limit: int) -> bool:
+        """Prepare some messages for `search` that an earlier version wrote. Returns whether there are more."""
+        return self._storage.index_messages(limit)
+
     def unanswered_by(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
         """Return the requests that an agent has not answered, oldest first."""
         requests = self._storage.unanswered_by(agent.id, limit=_bounded(limit))
@@ -273,12 +277,15 @@ class MessageService:
                 self._cache.owing_reply.add(agent.id)
         return messages
 
-    def requeue(self, event_id: str) -> int:
-        """Queue again what was shown at an event whose reply never arrived, and return how many deliveries."""
+    def requeue(self, event_id: str, *, may_repeat: bool = False) -> int:
+        """Queue again what was shown at an event whose reply never arrived, and return how many deliveries.
+
+        With `may_repeat` it may have arrived: then the next showing says so.
+        """
         if not event_id:
             return 0
         with self._cache.locked():
-            requeued = self._storage.requeue(replace_surrogates(event_id), ENDED_REASON)
+            requeued = self._storage.requeue(replace_surrogates(event_id), ENDED_REASON, may_repeat=may_repeat)
             for number, size in requeued.items():
                 self._cache.enqueue(number, size)
         return sum(size.queued for size in requeued.values())

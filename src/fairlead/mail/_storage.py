@@ -148,6 +148,9 @@ class MailStorage(Protocol):
     def search(self, text: str, reader: int, *, limit: int, before: int) -> list[Message]:
         """Return messages with a text that a reader wrote or received, newest first; reader 0 sees all."""
 
+    def index_messages(self, limit: int) -> bool:
+        """Prepare some messages for `search` that an earlier version wrote. Returns whether there are more."""
+
     def inbox(
         self, recipient: int, stages: tuple[Stage, ...], *, limit: int, before: int
     ) -> list[tuple[Delivery, Message]]:
@@ -175,10 +178,11 @@ class MailStorage(Protocol):
         With `urgent_only`: the urgent ones, and what is queued before them in their threads.
         """
 
-    def requeue(self, event_id: str, bounce_reason: str) -> dict[int, QueueSize]:
+    def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
         """Queue again what was shown at an event and not read since, and return how much that is.
 
-        Deliveries to an agent that has ended bounce instead, for the given reason.
+        Deliveries to an agent that has ended bounce instead, for the given reason. With `may_repeat`, the next `show`
+        returns the messages with that mark.
         """
 
     def mark_read(self, recipient: int, message: int, at: float) -> Stage | None:

@@ -73,6 +73,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     deadline: float = 0.0
     """Unix time by which a request should be answered; 0 for none."""
     project: str = ""
+    may_repeat: bool = False
+    """It may have been shown before: whoever showed it was killed, and it is not known when."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -89,7 +91,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     answered: float = 0.0
     bounced: float = 0.0
     why: str = ""
-    """Why it bounced."""
+    """Why it bounced, or why it is queued again."""
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):

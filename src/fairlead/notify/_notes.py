@@ -43,7 +43,7 @@ class WaitingSession(msgspec.Struct, frozen=True):
     agent: str = ""
     """Type of the subagent that asks."""
     about: str = ""
-    """The file concerned."""
+    """The command or question, or the name of the file concerned."""
 
 
 def event_note(  # noqa: PLR0913 - one for each setting

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.notify._notes import Note
-from fairlead.paths import state_folder
+from fairlead.paths import make_private, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -122,7 +122,7 @@ def _open_log() -> int:
     try:
         if path is None:
             return os.open(os.devnull, os.O_WRONLY)
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(path))
         # Readable, because the sending process trims it. Non-blocking, because a pipe may be in its place.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = os.open(path, flags, 0o600)

@@ -5,12 +5,12 @@ Modules are imported on first use, because an event needs few of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.lazy import lazy_exports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, command_variables
+    from fairlead.policy.commands._pattern_search import NotInterruptible, PatternSearch
     from fairlead.policy.commands._plan import Plan, Step
     from fairlead.policy.commands._planner import check_patterns, plan_commands
     from fairlead.policy.commands._prompts import context_rule_applies
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         read_policy_text,
         user_wide_file,
     )
+    from fairlead.policy.config._memory_cache import shared_lookups
     from fairlead.policy.config._merge import merge_layers
     from fairlead.policy.config._messages import shorten
     from fairlead.policy.config._reader import read_document, read_policy
@@ -49,7 +50,16 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._gitignore import PatternList
     from fairlead.policy.paths._roots import SearchRoot
     from fairlead.policy.paths._translate import PatternError
-    from fairlead.policy.trust._beginnings import Beginning, SessionCaller, mark_told
+    from fairlead.policy.trust._beginnings import Beginning, SessionCaller, mark_told, was_told
+    from fairlead.policy.trust._hook_files import (
+        HookFile,
+        HookGroup,
+        find_hook_groups,
+        find_interpreter,
+        has_hook_files,
+        hook_path,
+        read_hook_file,
+    )
     from fairlead.policy.trust._report import FileTrust, changed_meanings, trust_states
     from fairlead.policy.trust._session_policy import load_session_policy
     from fairlead.policy.trust._store import TrustedFile, list_trusted, read_trusted, remove_trusted, write_trusted
@@ -69,13 +79,17 @@ __all__ = [
     "Diagnostic",
     "FileTrust",
     "Guards",
+    "HookFile",
+    "HookGroup",
     "Layer",
     "NotCached",
+    "NotInterruptible",
     "Notice",
     "Notifications",
     "PatternError",
     "PatternList",
     "PatternMatches",
+    "PatternSearch",
     "Plan",
     "Policy",
     "PolicyError",
@@ -99,9 +113,13 @@ __all__ = [
     "detect_checks",
     "detect_files",
     "find_hints",
+    "find_hook_groups",
+    "find_interpreter",
     "find_layers",
     "find_policy_files",
     "has_decided_events",
+    "has_hook_files",
+    "hook_path",
     "is_within_hours",
     "list_trusted",
     "load_policy",
@@ -113,6 +131,7 @@ __all__ = [
     "parse_layer",
     "plan_commands",
     "read_document",
+    "read_hook_file",
     "read_layer",
     "read_policy",
     "read_policy_text",
@@ -121,9 +140,11 @@ __all__ = [
     "remove_trusted",
     "render_policy",
     "schema_text",
+    "shared_lookups",
     "shorten",
     "trust_states",
     "user_wide_file",
+    "was_told",
     "with_schema_header",
     "withheld_settings",
     "write_trusted",
@@ -135,6 +156,7 @@ __getattr__ = lazy_exports(
         "commands._environment": ("ALL_VARIABLES", "command_environment", "command_variables"),
         "commands._plan": ("Plan", "Step"),
         "commands._planner": ("check_patterns", "plan_commands"),
+        "commands._pattern_search": ("NotInterruptible", "PatternSearch"),
         "commands._prompts": ("context_rule_applies",),
         "config._conclaude": ("conclaude_differences", "conclaude_sections"),
         "config._disk_cache": ("CachedPolicy",),
@@ -153,6 +175,7 @@ __getattr__ = lazy_exports(
             "read_policy_text",
             "user_wide_file",
         ),
+        "config._memory_cache": ("shared_lookups",),
         "config._merge": ("merge_layers",),
         "config._messages": ("shorten",),
         "config._reader": ("read_document", "read_policy"),
@@ -169,7 +192,16 @@ __getattr__ = lazy_exports(
         "init._template": ("render_policy", "with_schema_header"),
         "layers._matched_files": ("PatternMatches", "matched_files"),
         "paths._gitignore": ("PatternList",),
-        "trust._beginnings": ("Beginning", "SessionCaller", "mark_told"),
+        "trust._beginnings": ("Beginning", "SessionCaller", "mark_told", "was_told"),
+        "trust._hook_files": (
+            "HookFile",
+            "HookGroup",
+            "find_hook_groups",
+            "find_interpreter",
+            "has_hook_files",
+            "hook_path",
+            "read_hook_file",
+        ),
         "trust._report": ("FileTrust", "changed_meanings", "trust_states"),
         "trust._session_policy": ("load_session_policy",),
         "trust._store": ("TrustedFile", "list_trusted", "read_trusted", "remove_trusted", "write_trusted"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.lazy import lazy_exports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.process._alive import Process, dead_processes, is_alive, process_start_time
     from fairlead.process._cancellation import CancellationToken
     from fairlead.process._command_line import command_line
+    from fairlead.process._liveness import LivenessCache
     from fairlead.process._output import MAX_LINES, FirstAndLastLines
     from fairlead.process._run import CANCELLED, ProcessResult, run_process, start_error
     from fairlead.process._tree import Ancestry, ancestry_of
@@ -20,6 +20,7 @@ __all__ = [
     "Ancestry",
     "CancellationToken",
     "FirstAndLastLines",
+    "LivenessCache",
     "Process",
     "ProcessResult",
     "ancestry_of",
@@ -37,6 +38,7 @@ __getattr__ = lazy_exports(
         "_alive": ("Process", "dead_processes", "is_alive", "process_start_time"),
         "_cancellation": ("CancellationToken",),
         "_command_line": ("command_line",),
+        "_liveness": ("LivenessCache",),
         "_output": ("MAX_LINES", "FirstAndLastLines"),
         "_run": ("CANCELLED", "ProcessResult", "run_process", "start_error"),
         "_tree": ("Ancestry", "ancestry_of"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from threading import RLock
-from typing import TYPE_CHECKING
+from _thread import RLock
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -11,11 +11,10 @@ from threading import RLock
 from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING
 
-import msgspec
-
 from fairlead.errors import CommandFailed, HookCancelled
 from fairlead.process._cancellation import CancellationToken
 from fairlead.process._output import MAX_STDOUT, Capture, FirstAndLastLines, TruncatedOutput, WholeOutput
+from fairlead.structs import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ _GRACE_PERIOD = 0.25  # seconds between SIGTERM and SIGKILL
 _POLL_INTERVAL = 0.02  # seconds; only where the system does not report that a child has ended
 
 
-class ProcessResult(msgspec.Struct, frozen=True):
+class ProcessResult(Struct, frozen=True):
     """How a command ended, and its output."""
 
     exit_code: int | None
@@ -80,6 +79,8 @@ def run_process(  # noqa: PLR0913 - what a process needs
 
 
 def _start(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> Popen[bytes]:
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        raise CommandFailed(f"cannot run {argv[0]!r}: this process ignores SIGCHLD, so its exit code would be lost")
     try:
         return Popen(  # noqa: S603 - running the user's own command is the purpose
             argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=env, start_new_session=True

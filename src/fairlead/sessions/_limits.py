@@ -8,6 +8,8 @@ MAX_ID_LENGTH = 200
 MAX_TEXT_LENGTH = 200
 """Of a prompt, a description, a reason. The journal keeps at least as much of a usual payload."""
 MAX_PATH_LENGTH = 400
+MAX_QUESTION_LENGTH = 4000
+"""Of what the user is asked: a command, the change of a file."""
 
 MAX_CALLS = 64
 """Open tool calls of one agent."""

@@ -23,6 +23,8 @@ class OpenCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     path: str = ""
     asked: str = ""
     """What the user is asked about it; "" if nothing."""
+    question: str = ""
+    """What exactly is asked, as in `AttentionNeeded.about`."""
     about: str = ""
     """The description, if the call starts a subagent."""
     kind: str = ""

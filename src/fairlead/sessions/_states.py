@@ -26,11 +26,13 @@ class Working(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="wo
     """With what, in a word or two: a tool, a type of subagent, "Thinking"."""
 
 
-class AttentionNeeded(msgspec.Struct, frozen=True, gc=False, tag="attention", tag_field="is"):
+class AttentionNeeded(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="attention", tag_field="is"):
     """The session does not continue until the user acts."""
 
     reason: str
     """What is needed; never blank."""
+    about: str = ""
+    """What exactly is asked: the command, the file with what changes in it, the question. The first line says it."""
 
     def __post_init__(self) -> None:
         if not self.reason:

@@ -37,6 +37,9 @@ class Backend(Protocol):
 
     engine: Engine
 
+    is_damaged: bool
+    """Whether an error was due to damage since it was prepared."""
+
     def prepare(self) -> tuple[str, ...]:
         """Create or upgrade it to the newest revision, one process at a time. Return warnings for the user."""
 

@@ -52,6 +52,11 @@ class Database:
         """Close the database. What was stored stays."""
         self._backend.engine.dispose()
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether it broke while it was open. Opening it again salvages what can be read."""
+        return self._backend.is_damaged
+
     def health(self) -> Health:
         """Check every page, which is slow, and return the result."""
         backend = self._backend

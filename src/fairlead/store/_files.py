@@ -53,15 +53,33 @@ def create_if_missing(file: Path) -> bool:
         if not file.is_file():
             raise StoreUnwritable(f"{file} is not a file; move it away, or use another path for the store")
         return False
+    if salvaged_file(file).exists():  # left when the damaged one was set aside
+        salvaged_file(file).rename(file)
+        return False
     temporary = Path(f"{file}.new")
-    for suffix in SUFFIXES:
-        Path(f"{temporary}{suffix}").unlink(missing_ok=True)
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # set later, it would cost a rewrite
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    create(temporary)
     temporary.rename(file)
     return True
+
+
+def create(file: Path) -> None:
+    """Create an empty database in place of what is there."""
+    for suffix in SUFFIXES:
+        Path(f"{file}{suffix}").unlink(missing_ok=True)
+    os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # set later, it would cost a rewrite
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+
+
+def unfinished_file(file: Path) -> Path:
+    """Return the file to which a damaged database is copied."""
+    return Path(f"{file}.salvaging")
+
+
+def salvaged_file(file: Path) -> Path:
+    """Return the file that takes the place of a damaged database, complete."""
+    return Path(f"{file}.salvaged")
 
 
 def set_aside(file: Path, now: float) -> Path:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
     from sqlalchemy import Connection
 
-HEAD_REVISION = "0002"
+HEAD_REVISION = "0003"
 """The newest revision. It is repeated here to recognize a current database without Alembic: 11 MB and 0.2 s."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -59,6 +59,7 @@ def _create(connection: Connection) -> None:
     """Create all tables of an empty database at once. A test compares the result with that of the migrations."""
     import fairlead.store.mail._tables  # noqa: F401 - declares its tables
     from fairlead.store.events._tables import metadata
+    from fairlead.store.mail._search import create_index
 
     revisions = Table(REVISION_TABLE, MetaData(), Column("version_num", String(32), nullable=False))
     revisions.append_constraint(PrimaryKeyConstraint("version_num", name=f"{REVISION_TABLE}_pkc"))
@@ -67,6 +68,7 @@ def _create(connection: Connection) -> None:
         connection.execute(CreateTable(one))
     for name in _INDEXES:
         connection.execute(CreateIndex(indexes[name]))
+    create_index(connection)
     revisions.create(connection)
     connection.execute(revisions.insert(), {"version_num": HEAD_REVISION})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -16,13 +17,19 @@ from fairlead.store import _files
 from fairlead.store._backend import WRITES, translate_errors, write_transaction
 from fairlead.store._errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnwritable, StoreURLError
 from fairlead.store._revisions import HEAD_REVISION, known_revisions, revision_of, upgrade
+from fairlead.store._salvage import salvage
+from fairlead.store.mail._search import reset_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import URL, Connection
+    from sqlalchemy import URL, Connection, Engine
 
+    from fairlead.store._salvage import Salvage
+
+MAX_FULLY_CHECKED_BYTES = 16 * 1024 * 1024
+"""Up to this size the indexes are compared with their tables on opening: a row that an index lacks is not found."""
 MAX_CHECKED_BYTES = 256 * 1024 * 1024
 """Up to this size every page is checked on opening (about 0.1 s per 100 MB). A larger database is checked if it broke
 while it was open, and by the doctor."""
@@ -36,9 +43,10 @@ _PAGES_PER_STEP = 500
 _SETTINGS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",  # survives the end of the process; `durable` is for power failures
-    "PRAGMA journal_size_limit = 67108864",
+    "PRAGMA journal_size_limit = 16777216",
     "PRAGMA trusted_schema = OFF",
 )
+_decode = partial(str, encoding="utf-8", errors="replace")
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UNWRITABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -53,23 +61,44 @@ class SQLite:
         """Use the file of a URL; opens nothing yet."""
         if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
             raise StoreURLError(f"{url}: the store needs a file; use sqlite:///PATH")
+        self._url = url
+        self.is_damaged = False
         self.file = Path(url.database).absolute()
         self.location = str(self.file)
-        self.engine = create_engine(url.set(database=self.location), connect_args={"timeout": _LOCK_TIMEOUT})
-        event.listen(self.engine, "connect", _configure)
-        event.listen(self.engine, "begin", _begin)
+        self.engine = _create_engine(url.set(database=self.location))
 
     def prepare(self) -> tuple[str, ...]:
-        """Create or upgrade the file, one process at a time. A damaged one is set aside, once."""
+        """Create or upgrade the file, one process at a time. A damaged one is salvaged and set aside, once."""
         with _files.prepare_lock(self.file):
             try:
                 self._prepare()
             except StoreDamaged as damage:
                 self.engine.dispose()
+                saved = self._salvage()
                 aside = _files.set_aside(self.file, time.time())
                 self._prepare()
-                return (f"{damage}; it was set aside as {aside}, and a new one was created",)
+                self.is_damaged = False
+                place = f"; {saved.holes} places could not be read" if saved.holes else ""
+                new = f"a new one was created, with {saved.rows} rows of it{place}"
+                return (f"{damage}; it was set aside as {aside}, and {new}",)
         return ()
+
+    def _salvage(self) -> Salvage:
+        """Copy what can be read of a damaged database to a new one, which takes its place once it is set aside."""
+        new = _files.unfinished_file(self.file)
+        with translate_errors(self), _files.translate_os_errors(self.file):
+            _files.create(new)
+            engine = _create_engine(self._url.set(database=str(new)))
+            try:
+                with engine.connect() as connection:
+                    connection.execution_options(**{WRITES: True})
+                    with connection.begin():
+                        upgrade(connection, self.location)
+            finally:
+                engine.dispose()
+            saved = salvage(self.file, new)
+            new.rename(_files.salvaged_file(self.file))
+        return saved
 
     def hold_owner_lock(self) -> AbstractContextManager[None]:
         """Return a context that holds a lock beside the file."""
@@ -90,6 +119,7 @@ class SQLite:
         """Translate by SQLite's error code, never by its text."""
         code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
         if code in _DAMAGED:
+            self.is_damaged = True
             with suppress(OSError):
                 _files.suspect_marker(self.file).touch(mode=0o600)
             return StoreDamaged(f"{self.location} is damaged ({error})")
@@ -139,6 +169,8 @@ class SQLite:
                 self._check()
             with write_transaction(self) as connection:
                 upgrade(connection, self.location)
+                if _files.suspect_marker(self.file).exists():
+                    reset_index(connection)
         with _files.translate_os_errors(self.file):
             _files.suspect_marker(self.file).unlink(missing_ok=True)
 
@@ -152,9 +184,10 @@ class SQLite:
             revision = revision_of(connection, self.location)
             if revision != HEAD_REVISION and revision not in known_revisions():
                 return
-            if _files.suspect_marker(self.file).exists():
+            used = self.used_bytes(connection)
+            if _files.suspect_marker(self.file).exists() or used <= MAX_FULLY_CHECKED_BYTES:
                 problems = _run_check(connection, "PRAGMA integrity_check(1)")
-            elif self.used_bytes(connection) <= MAX_CHECKED_BYTES:
+            elif used <= MAX_CHECKED_BYTES:
                 problems = _run_check(connection, "PRAGMA quick_check(1)")
             else:
                 problems = ()
@@ -167,7 +200,15 @@ class SQLite:
         return sqlite3.connect(f"file:{quote(self.location)}?mode={mode}", uri=True, timeout=_LOCK_TIMEOUT)
 
 
+def _create_engine(url: URL) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": _LOCK_TIMEOUT})
+    event.listen(engine, "connect", _configure)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
 def _configure(connection: sqlite3.Connection, _: object) -> None:
+    connection.text_factory = _decode  # one bad byte in a text must not hide all messages beside it
     connection.isolation_level = None  # the driver would begin transactions on its own, but not around DDL
     try:
         for setting in _SETTINGS:

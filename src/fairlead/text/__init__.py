@@ -5,10 +5,9 @@ Nothing is imported before it is used; only the functions that measure text beyo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.lazy import lazy_exports
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.text._printable import (
         first_line,
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     )
     from fairlead.text._unicode import replace_surrogates
     from fairlead.text._units import ago, compact_number, duration, money
-    from fairlead.text._width import cell_width, fit, fit_end, table
+    from fairlead.text._width import cell_width, fit, fit_end, table, wrap_line
 
 __all__ = [
     "ago",
@@ -40,6 +39,7 @@ __all__ = [
     "replace_surrogates",
     "table",
     "truncate",
+    "wrap_line",
 ]
 
 __getattr__ = lazy_exports(
@@ -56,6 +56,6 @@ __getattr__ = lazy_exports(
         ),
         "_unicode": ("replace_surrogates",),
         "_units": ("ago", "compact_number", "duration", "money"),
-        "_width": ("cell_width", "fit", "fit_end", "table"),
+        "_width": ("cell_width", "fit", "fit_end", "table", "wrap_line"),
     },
 )

@@ -44,6 +44,22 @@ def fit_end(text: str, cells: int) -> str:
     return f"…{kept}" if cells > 0 else ""
 
 
+def wrap_line(text: str, cells: int) -> list[str]:
+    """Return a printable line in parts of at most `cells` cells; a part ends anywhere, as in a terminal."""
+    cells = max(2, cells)
+    if text.isascii():
+        return [text[start : start + cells] for start in range(0, len(text), cells)] or [""]
+    parts, width = [""], 0
+    for char in text:
+        char_width = cell_width(char)
+        if width + char_width > cells:
+            parts.append("")
+            width = 0
+        parts[-1] += char
+        width += char_width
+    return parts
+
+
 def table(
     rows: Sequence[Sequence[str]], *, width: int | None = None, style: Callable[[str], str] | None = None
 ) -> Iterator[str]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from textual.app import App
 from textual.containers import Container
 
-from fairlead.text import cell_width, fit
+from fairlead.text import cell_width, fit, wrap_line
 from fairlead.tui._actions import Actions
 from fairlead.tui._source import ConnectionStatus, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui.model._detail import detail_of
@@ -22,19 +22,19 @@ from fairlead.tui.model._projects import Location, ProjectLocator, find_location
 from fairlead.tui.model._tree import SessionTree
 from fairlead.tui.model._view import View
 from fairlead.tui.widgets._filter import FilterInput
-from fairlead.tui.widgets._lines import TextLine
+from fairlead.tui.widgets._lines import TextLine, TextLines
 from fairlead.tui.widgets._list import SessionList
 from fairlead.tui.widgets._panel import Panel
 from fairlead.tui.widgets._themes import THEMES, Palette
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from textual.app import ComposeResult
     from textual.events import Resize
 
     from fairlead.tui._source import SessionSource
-    from fairlead.tui.model._layout import StyledText
+    from fairlead.tui.model._layout import StyledText, StyleName
 
 DRAW_INTERVAL = 0.08
 """Seconds between two drawings, at least, so that a change is visible within a tenth of a second. The first change
@@ -96,10 +96,13 @@ class WatchApp(App[None]):
         self._is_draw_pending = False
         self._message = ""
         self._height = 0
+        self._question_height = 0
         self._locator = ProjectLocator(self._report_location, locate)
         self.text_lines = {name: TextLine(self.palette, id=name) for name in _TEXT_LINES}
         self.list = SessionList(self.palette)
         self.panel = Panel(self.palette)
+        self.question = TextLines(self.palette, follows_end=False)
+        self.question.display = False
         self.body = Container(id="body")
         self.filter_input = FilterInput(self.palette, id="filter")
         self.actions = Actions(self)
@@ -111,6 +114,7 @@ class WatchApp(App[None]):
             yield self.list
             yield self.panel
         yield from (self.text_lines[name] for name in ("name", "state", "place"))
+        yield self.question
         yield self.filter_input
         yield self.text_lines["hints"]
 
@@ -215,6 +219,20 @@ class WatchApp(App[None]):
         )
         self.text_lines["state"].show([(fit(f" {detail.state}", cells), "plain")])
         self.text_lines["place"].show([(fit(f" {detail.place}", cells), "dim")])
+        self._draw_question(detail.question, cells)
+
+    def _draw_question(self, lines: Sequence[str], cells: int) -> None:
+        """Show what the user is asked below the details, in at most a third of the screen; the wheel scrolls it."""
+        room = self._height // 3 if self._height >= _MIN_HEIGHT_FOR_DETAIL else 0
+        pieces = [[(f" {part}", _diff_style(line))] for line in lines for part in wrap_line(line, cells - 2)]
+        height = min(len(pieces), room)
+        if self.question.display != bool(height):
+            self.question.display = bool(height)
+        if height and height != self._question_height:
+            self._question_height = self.question.styles.height = height
+        if pieces != self.question.lines:
+            self.question.top = 0
+            self.question.show(pieces, is_new=True)
 
     def _draw_hints(self) -> None:
         cells, message = self.size.width, self._message
@@ -282,6 +300,10 @@ class WatchApp(App[None]):
         self._show_or_hide_hints()
         self.list.focus()
         self._draw_hints()
+
+
+def _diff_style(line: str) -> StyleName:
+    return "working" if line.startswith("+") else "tight" if line.startswith("-") else "plain"
 
 
 def _midnight_before(now: float) -> float:

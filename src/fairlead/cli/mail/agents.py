@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +9,9 @@ import msgspec
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.mail_client import SHOWN, Request, ask_mail, print_document
+from fairlead.cli.support.param_types import CallerPath
 from fairlead.cli.support.screen import Screen, stdout_screen
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _activity(fields: Document | None) -> str:
 
 
 @click.command("agents", cls=Command, examples=("fairlead agents", "fairlead agents --all --json"), exit_codes=SHOWN)
-@click.option("--project", metavar="DIR", type=click.Path(file_okay=False), help="List the agents of that project.")
+@click.option("--project", metavar="DIR", type=CallerPath(file_okay=False), help="List the agents of that project.")
 @click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, also those that have ended.")
 @caller_options
 def agents(caller: Caller, *, project: str | None, **given: Any) -> int:
@@ -81,6 +82,6 @@ def agents(caller: Caller, *, project: str | None, **given: Any) -> int:
     Shows each agent of this project: its name, whether it is there, what it does, and how much mail it has to read and
     to answer. `active` means at work, or seen within 5 minutes; `idle` is running and waiting; `offline` has ended.
     """
-    options = Options(project=os.path.abspath(project) if project else "", **given)
+    options = Options(project=current().absolute(project) if project else "", **given)
     document = ask_mail(to_request(options), caller)
     return print_document(document, caller, to_text(document, stdout_screen()))

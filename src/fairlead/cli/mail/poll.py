@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,10 @@ import msgspec
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.mail_client import Request, ask_mail
 from fairlead.cli.support.param_types import Duration, OneOf
+from fairlead.cli.support.screen import print_error, print_lines
 from fairlead.errors import FairleadError, UsageError
 from fairlead.ipc import ConnectionLost
 
@@ -41,7 +42,7 @@ class Options(msgspec.Struct, frozen=True):
 
 def to_request(options: Options, wait: float, poll_id: str) -> Request:
     """Return the request for new mail within `wait` seconds. By its id, what was not printed is given back."""
-    return Request("POST", "poll", {"wait": wait, "format": options.format, "id": poll_id})
+    return Request("POST", "poll", {"wait": wait, "format": options.format, "id": poll_id, "receipt": True})
 
 
 def to_text(document: Document, options: Options) -> Iterator[str]:
@@ -104,7 +105,7 @@ def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
 
 def _ask(options: Options, caller: Caller) -> Document:
     """Wait for mail. If the daemon stops meanwhile, wait with the next one for the rest of the time."""
-    deadline = monotonic() + options.wait
+    deadline = current().started_at + options.wait
     while True:
         left = max(0.0, deadline - monotonic())
         asked = to_request(options, left, f"poll-{os.urandom(16).hex()}")
@@ -122,9 +123,10 @@ def _ask(options: Options, caller: Caller) -> Document:
 def _print(document: Document, options: Options, caller: Caller) -> None:
     """Print the mail. What cannot be printed was not shown, and is given back."""
     try:
-        for line in to_text(document, options):
-            print(line)
-        sys.stdout.flush()
+        current().begin_printing(document["id"])
+        print_lines(to_text(document, options))
+        current().stdout.flush()
+        current().give_receipt(document["id"])
     except OSError as error:
         with suppress(FairleadError):
             ask_mail(Request("POST", "poll", {"undo": document["id"]}), caller)
@@ -135,8 +137,7 @@ def _print(document: Document, options: Options, caller: Caller) -> None:
 
 def _print_summary(document: Document) -> None:
     came = len(document["messages"])
-    print(
+    print_error(
         f"fairlead: for {document['you']}, known by {document['how']}; waited {document['waited']:.1f} s; "
-        f"{came} new, {document['left']} more waiting",
-        file=sys.stderr,
+        f"{came} new, {document['left']} more waiting"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +9,7 @@ import click
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_messages
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.mail_client import Request, ask_mail, print_document
 from fairlead.cli.support.param_types import MESSAGE
 from fairlead.errors import UsageError
@@ -55,7 +55,7 @@ def read(caller: Caller, *, number: int | None, body: bool) -> int:
     if number is None:
         raise UsageError("read: which message? Give its number; fairlead inbox lists them")
     document = ask_mail(to_request(number), caller)
-    if body and not caller.as_json and not sys.stdout.isatty():
-        sys.stdout.buffer.write(document["message"]["body"].encode(errors="replace"))
+    if body and not caller.as_json and not current().stdout_is_terminal():
+        current().stdout.buffer.write(document["message"]["body"].encode(errors="replace"))
         return 0
     return print_document(document, caller, to_text(document, body_only=body))

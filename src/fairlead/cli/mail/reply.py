@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from time import time
 from typing import Any
 
@@ -12,6 +11,7 @@ from fairlead.cli.mail.send import Draft, draft_options, to_text
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_messages
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.mail_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.param_types import MESSAGE
 from fairlead.errors import UsageError
@@ -46,5 +46,5 @@ def reply(caller: Caller, *, number: int | None, text: str, to_all: bool, **give
     draft = Draft(**given)
     body, file = draft.body_source(text)
     body = read_body(file) if file else body
-    document = ask_mail(to_request(number, body, draft, time(), os.urandom(16).hex(), to_all=to_all), caller)
+    document = ask_mail(to_request(number, body, draft, time(), current().message_key(), to_all=to_all), caller)
     return print_document(document, caller, to_text(document))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,9 @@ import msgspec
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_agents
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.mail_client import Request, ask_mail, print_document, read_body
-from fairlead.cli.support.param_types import Duration, OneOf
+from fairlead.cli.support.param_types import CallerPath, Duration, OneOf
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ _DRAFT_OPTIONS = (
     click.option("--subject", metavar="TEXT", default="", help="What it is about; without one, the text's first line."),
     click.option("--body", metavar="TEXT", help="The text, in place of the last word."),
     click.option(
-        "--file", metavar="FILE", type=click.Path(), help="Read the text from that file; a dash reads it from stdin."
+        "--file", metavar="FILE", type=CallerPath(), help="Read the text from that file; a dash reads it from stdin."
     ),
     click.option("--request", is_flag=True, help="Ask for an answer; it is owed until there is one."),
     click.option("--ack", is_flag=True, hidden=True),
@@ -180,5 +180,5 @@ def send(caller: Caller, *, words: tuple[str, ...], to: tuple[str, ...], **given
     names, word = split_words(words, to, draft)
     text, file = draft.body_source(word)
     body = read_body(file) if file else text
-    document = ask_mail(to_request(names, body, draft, time(), os.urandom(16).hex()), caller)
+    document = ask_mail(to_request(names, body, draft, time(), current().message_key()), caller)
     return print_document(document, caller, to_text(document))

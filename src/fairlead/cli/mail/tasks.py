@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.mail_client import Request, ask_mail, print_document
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def tasks(caller: Caller, *, show_all: bool) -> int:
     """
     from fairlead.clients import client_in
 
-    folder = client_in(os.environ).config_folder(os.environ, os.getcwd())
+    environ = current().environ
+    folder = client_in(environ).config_folder(environ, current().cwd())
     document = ask_mail(to_request(folder, show_all=show_all), caller)
     return print_document(document, caller, to_text(document, show_all=show_all))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +11,9 @@ import msgspec
 from fairlead.cli.policy.explanation import event_of
 from fairlead.cli.policy.explanation import explain as explain_event
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.param_types import Text
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.errors import UsageError
 from fairlead.events import MAX_PAYLOAD, decode_json, encode_json, parse
@@ -209,21 +209,22 @@ def explain(*, as_json: bool, every_rule: bool, **given: Any) -> int:
     """
     options = Options(**given)
     folder = options.cwd or "."
-    if not os.path.isdir(folder):
+    absolute = current().absolute(folder)
+    if not os.path.isdir(absolute):
         raise UsageError(f"--cwd {folder}: no such folder")
-    event = to_event(options, {} if options.names_call else _read_payload(), os.path.abspath(folder))
-    explanation = explain_event(event, find_layers(event.cwd or "."))
+    event = to_event(options, {} if options.names_call else _read_payload(), absolute)
+    explanation = explain_event(event, find_layers(current().absolute(event.cwd or ".")))
     if as_json:
-        print(encode_json(msgspec.to_builtins(explanation)).decode())
+        print_line(encode_json(msgspec.to_builtins(explanation)).decode())
     else:
         print_lines(to_text(explanation, every_rule=every_rule))
     return 0
 
 
 def _read_payload() -> dict[str, Any]:
-    if sys.stdin is None or sys.stdin.isatty():
+    if current().stdin_is_terminal():
         raise UsageError(_NOTHING)
-    data = sys.stdin.buffer.read(MAX_PAYLOAD + 1)
+    data = current().read_stdin(MAX_PAYLOAD + 1)
     if not data.strip():
         raise UsageError(_NOTHING)
     try:

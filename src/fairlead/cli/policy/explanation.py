@@ -11,6 +11,7 @@ from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy import (
     CallEffects,
     Guards,
+    PatternSearch,
     RuleCheck,
     call_effects,
     check_patterns,
@@ -143,7 +144,7 @@ def _sets_unparsable(layer: Layer) -> bool:
 def _check_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     for layer in layers:
         for at, rule in enumerate(layer.policy.user_prompt_submit.context_rules):
-            matched = context_rule_applies(rule, event.prompt)
+            matched = context_rule_applies(rule, PatternSearch(event.prompt))
             why = "found in the prompt" if matched else "not found in the prompt" if rule.enabled else "not enabled"
             yield RuleCheck(f"userPromptSubmit.contextRules[{at}]", rule.pattern, layer.file, matched=matched, why=why)
 

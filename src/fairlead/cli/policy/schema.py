@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.screen import print_line
 from fairlead.policy import schema_text
 
 
@@ -21,5 +22,5 @@ def schema() -> int:
 
     It is for editors and other programs.
     """
-    print(schema_text(), end="")
+    print_line(schema_text(), end="")
     return 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from fairlead.cli.policy.trust_hooks import TrustError, is_hook_file, trust_hook_file
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.person import require_person
 from fairlead.cli.support.screen import print_lines
@@ -17,6 +18,7 @@ from fairlead.policy import (
     find_policy_files,
     list_trusted,
     parse_layer,
+    read_hook_file,
     read_policy_text,
     read_trusted,
     remove_trusted,
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairlead.policy import TrustedFile
-
-
-class TrustError(FairleadError):
-    """The record of what is trusted cannot be changed."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -75,6 +73,8 @@ def list_files() -> tuple[Listed, ...]:
 
 
 def _state(entry: TrustedFile) -> str:
+    if is_hook_file(entry.file) and os.path.exists(entry.file):
+        return "changed" if read_hook_file(entry.file).problem else "trusted"
     try:
         return "trusted" if read_policy_text(entry.file) == entry.text else "changed"
     except FairleadError:
@@ -88,7 +88,7 @@ def _print_list(*, as_json: bool) -> int:
     else:
         print_lines(
             [f"{listed.state:8} {listed.file}" for listed in files]
-            or ["nobody has trusted a policy file with `fairlead trust` yet"]
+            or ["nobody has trusted a file with `fairlead trust` yet"]
         )
     return 0
 
@@ -99,7 +99,7 @@ def _print_list(*, as_json: bool) -> int:
 @click.command(
     "trust",
     cls=Command,
-    arguments=(("PATH", "a policy file, or a folder: its policy, or the nearest above it (default: the current one)"),),
+    arguments=(("PATH", "a policy, a Python file with hooks, or a folder with a policy in it or above (default: .)"),),
     examples=("fairlead trust", "fairlead trust vendor/tool/.fairlead.yaml", "fairlead trust --list --json"),
     exit_codes=((0, "trusted, or listed"), (1, "not confirmed, run by an agent, or there is no valid policy")),
 )
@@ -108,16 +108,22 @@ def _print_list(*, as_json: bool) -> int:
 @click.option("--list", "lists", is_flag=True, help="List the files that are trusted, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --list, print JSON.")
 def trust(*, path: str, assume_yes: bool, lists: bool, as_json: bool) -> int:
-    """Trust a policy file as it is now.
+    """Trust a policy file, or a file with hooks, as it is now.
 
     The rules of every policy file apply. Only a trusted one can loosen a rule, have a command run, grant a permission
     or add text to a prompt: the user-wide file, the policy of the folder in which you start a session, as it is then,
     and those that you trust here. A file that changes afterwards is not trusted any more. Only a person can trust.
+
+    A Python file that a policy lists under `hooks` is trusted together with the modules of the project that it imports.
+    Its hooks do not run, and events that they could block are denied, until it is.
     """
     if lists:
         return _print_list(as_json=as_json)
     if as_json:
         raise UsageError("--json is for --list alone")
+    if is_hook_file(path):
+        trust_hook_file(path, assume_yes=assume_yes)
+        return 0
     file = _policy_at(path)
     text = read_policy_text(file)
     layer, before = parse_layer(text, file), read_trusted(file)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.param_types import mark_texts, unmark
 from fairlead.cli.support.usage_errors import unknown_command
 from fairlead.errors import UsageError
@@ -58,6 +59,10 @@ class Command(click.Command):
             raise UsageError(f"{name}: unexpected argument {unmark(rest[0])!r}; see {ctx.command_path} --help")
         return []
 
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the option `--help`."""
+        return _printing_help(super().get_help_option(ctx))
+
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help."""
         self.format_usage(ctx, formatter)
@@ -106,6 +111,10 @@ class Group(click.Group):
         entry = self.entries.get(cmd_name)
         return None if entry is None else load(entry)
 
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the option `--help`."""
+        return _printing_help(super().get_help_option(ctx))
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the subcommand, also behind options. Without one, run the default, or print the help to stderr."""
         if ctx.resilient_parsing:
@@ -113,7 +122,7 @@ class Group(click.Group):
         if self.entry.default:
             args = self._with_subcommand_first(args)
         elif not args:
-            print(ctx.get_help(), file=sys.stderr)
+            print(ctx.get_help(), file=current().stderr)
             ctx.exit(1)
         return super().parse_args(ctx, args)
 
@@ -171,6 +180,19 @@ class Group(click.Group):
         return [self.entry.default, *args]
 
 
+def _printing_help(option: click.Option | None) -> click.Option | None:
+    """Make the option print to the stdout of the invocation; Click prints to that of the process."""
+    if option is not None:
+        option.callback = _print_help
+    return option
+
+
+def _print_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - as Click calls it
+    if value and not ctx.resilient_parsing:
+        print(ctx.get_help(), file=current().stdout)
+        ctx.exit()
+
+
 def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
     if examples:
         with formatter.section("Examples" if len(examples) > 1 else "Example"):
@@ -184,10 +206,11 @@ def load(entry: Entry) -> click.Command:
 
     if entry.subcommands:
         return Group(entry, (Section("Commands", entry.subcommands),), subcommand_metavar=_metavar(entry))
+    current().begin(entry)
     from importlib import import_module
 
     module, _, name = entry.target.partition(":")
-    with light_imports():
+    with nullcontext() if current().is_served else light_imports():  # it changes what other threads can import
         command: click.Command = getattr(import_module(f"fairlead.cli.{module}"), name)
     return command
 

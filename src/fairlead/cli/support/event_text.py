@@ -48,6 +48,7 @@ def _cells(record: Record, event: EventRecord | None) -> tuple[str, ...]:
     at = strftime("%m-%d %H:%M:%S", localtime(record.at))
     if isinstance(record, EventRecord):
         reason = record.reason or (_commands(record.steps) + " to run" if record.steps else "")
+        reason = f"{record.hook}: {reason}" if record.hook else reason
         took = _duration(record.seconds)
         return at, record.event, record.session[:8], record.tool or record.agent, record.verdict, took, reason
     if isinstance(record, CommandsRecord):

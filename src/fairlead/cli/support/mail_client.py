@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead import __version__
+from fairlead.cli.support.invocation import current
 from fairlead.cli.support.screen import print_lines
 from fairlead.cli.support.start_daemon import ensure_daemon
 from fairlead.clients import session_in
 from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.errors import FairleadError
-from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused, daemon_pid, request
+from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused, daemon_pid
 from fairlead.paths import runtime_folder
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def ask_mail(asked: Request, caller: Caller, *, timeout: float = _TIMEOUT) -> An
     try:
         return _request(asked.method, path, body, timeout)
     except DaemonUnavailable as error:
-        if (isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)) or os.environ.get(
+        if (isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)) or current().environ.get(
             NO_DAEMON_VARIABLE
         ):
             raise
@@ -102,7 +102,7 @@ def print_document(document: Document, caller: Caller, lines: Iterable[str]) -> 
 
 
 def _claims(caller: Caller) -> dict[str, str]:
-    variable = session_in(os.environ)
+    variable = session_in(current().environ)
     claims = {"as": caller.name, "session": caller.session, "variable": variable, "cwd": _cwd()}
     return {key: value for key, value in claims.items() if value}
 
@@ -116,14 +116,14 @@ def _as_text(value: object) -> object:
 
 def _cwd() -> str:
     try:
-        return os.getcwd()
+        return current().cwd()
     except OSError:
         return ""
 
 
 def _request(method: str, path: str, body: object, timeout: float) -> Any:
     try:
-        return request(method, path, body, timeout=timeout)
+        return current().request(method, path, body, timeout=timeout)
     except RequestRefused as error:
         _raise_refusal(error)
         raise
@@ -137,7 +137,7 @@ def _raise_refusal(error: RequestRefused) -> None:
     except (ValueError, KeyError, TypeError):
         pass
     if error.status == _NOT_FOUND:
-        raise _DaemonTooOld(request("GET", "/v1/status")["version"]) from None
+        raise _DaemonTooOld(current().request("GET", "/v1/status")["version"]) from None
 
 
 def _stop_older_daemon(error: _DaemonTooOld) -> None:
@@ -146,7 +146,7 @@ def _stop_older_daemon(error: _DaemonTooOld) -> None:
 
     if not is_newer(__version__, error.version):
         raise error
-    pid = request("POST", "/v1/stop")["pid"]
+    pid = current().request("POST", "/v1/stop")["pid"]
     deadline = monotonic() + _TIMEOUT
     while daemon_pid(runtime_folder()) == pid:
         if monotonic() > deadline:
@@ -159,8 +159,7 @@ def read_body(source: str) -> str:
     from fairlead.mail import MAX_BODY_BYTES
 
     try:
-        with open(0 if source == "-" else source, "rb", closefd=source != "-") as file:
-            content = file.read(MAX_BODY_BYTES + 1)
+        content = _read(source, MAX_BODY_BYTES + 1)
     except OSError as error:
         raise FairleadError(f"{source}: the text cannot be read: {error.strerror}") from None
     if len(content) > MAX_BODY_BYTES:
@@ -171,3 +170,10 @@ def read_body(source: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         raise FairleadError(f"{source}: not UTF-8 at byte {error.start}; a message contains only text") from None
+
+
+def _read(source: str, limit: int) -> bytes:
+    if source == "-":
+        return current().read_stdin(limit)
+    with open(current().absolute(source), "rb") as file:
+        return file.read(limit)

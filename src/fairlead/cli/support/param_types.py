@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.cli.support.durations import read_duration
+from fairlead.cli.support.invocation import current
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -100,6 +101,16 @@ class Text(_ParamType):
         """Return the text."""
         if not value:
             raise UsageError(f"{_label(param, ctx)} needs a value")
+        return unmark(value)
+
+
+class CallerPath(click.Path):
+    """A path as it is written. What is checked about it is checked in the working folder of the invocation."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if value != "-":
+            super().convert(current().absolute(unmark(value)), param, ctx)
         return unmark(value)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, NamedTuple
+
+from fairlead.cli.support.invocation import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,15 +24,26 @@ class Screen(NamedTuple):
 
 def stdout_screen() -> Screen:
     """Describe stdout. There are colours only at a terminal, and never under NO_COLOR."""
-    if not sys.stdout.isatty():
+    invocation = current()
+    if not invocation.stdout_is_terminal():
         return Screen()
-    from shutil import get_terminal_size
-
-    has_colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Screen(get_terminal_size().columns, has_colour)
+    environ = invocation.environ
+    has_colour = not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+    return Screen(invocation.columns(), has_colour)
 
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print each line to stdout."""
+    stdout = current().stdout
     for line in lines:
-        print(line)
+        print(line, file=stdout)
+
+
+def print_line(line: object, *, end: str = "\n") -> None:
+    """Print one line to stdout."""
+    print(line, end=end, file=current().stdout)
+
+
+def print_error(line: object) -> None:
+    """Print one line to stderr."""
+    print(line, file=current().stderr)

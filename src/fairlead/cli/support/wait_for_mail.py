@@ -12,7 +12,7 @@ from fairlead.events import HookOutput, Stop
 from fairlead.execute import StoppedAgent, try_request, wait_for_mail, write_answer
 
 if TYPE_CHECKING:
-    from fairlead.cli.event import Options
+    from fairlead.cli.event_process import Options
     from fairlead.events import Event
 
 DAEMON_TIMEOUT = 5.0

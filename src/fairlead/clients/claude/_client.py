@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.clients.claude import _render, _tools
 from fairlead.clients.claude._environment import PROGRAM, VARIABLES, config_folder, is_headless, own_files
 from fairlead.clients.protocol import Capabilities, Client
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from fairlead.clients._install_types import Installer
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
@@ -59,6 +59,12 @@ class ClaudeCode(Client):
     path_of = staticmethod(_tools.path_of)
     summary_of = staticmethod(_tools.summary_of)
     subagent_request = staticmethod(_tools.subagent_request)
+
+    def question_of(self, tool: str, tool_input: Mapping[str, Any]) -> str:
+        """Return the command, the file with its change, the plan, or the questions of a call."""
+        from fairlead.clients.claude._questions import question_of
+
+        return question_of(tool, tool_input)
 
     def may_run_commands(self, tool: str) -> bool:
         """Return whether calls of a tool can have a shell command."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from fairlead.clients.claude._environment import CONFIG_FOLDER, PROJECT_DIR, SETTINGS, own_files
 from fairlead.events import decode_json
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
 
 _OPTIONS = ("--hooks", "--rules")
 _MARKS = tuple(option.encode() for option in _OPTIONS)

@@ -6,23 +6,26 @@ a message in place of it.
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 from fairlead.clients.protocol import NO_REASON, Answer
 from fairlead.events import Event, HookEvent, HookOutput, encode_json
+from fairlead.structs import LIGHT
 
-_Form = Literal["permission", "request", "decision", "exit", "feedback", "context", "text", "none"]
-"""How a block of an event is written.
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Any, Literal
 
-permission  a decision on the tool call, and exit 2
-request     a decision on the permission request; exit 2 would not be honoured
-decision    `decision: block`, and exit 2
-exit        exit 2 alone: the client reads no decision here
-feedback    `decision: block` with exit 0: keeps the agent going, tells the model, or (PostToolBatch) ends the turn
-context     the reason goes to the model as context: nothing is left to block
-text        exit 2; the client reads stdout as plain text here, so JSON is never printed
-none        the client cannot block: the reason goes to the user as a message
-"""
+    _Form = Literal["permission", "request", "decision", "exit", "feedback", "context", "text", "none"]
+    """How a block of an event is written.
+
+    permission  a decision on the tool call, and exit 2
+    request     a decision on the permission request; exit 2 would not be honoured
+    decision    `decision: block`, and exit 2
+    exit        exit 2 alone: the client reads no decision here
+    feedback    `decision: block` with exit 0: keeps the agent going, tells the model, or (PostToolBatch) ends the turn
+    context     the reason goes to the model as context: nothing is left to block
+    text        exit 2; the client reads stdout as plain text here, so JSON is never printed
+    none        the client cannot block: the reason goes to the user as a message
+    """
 
 _FORMS: dict[str, _Form] = {
     "PreToolUse": "permission",

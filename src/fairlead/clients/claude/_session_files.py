@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from fairlead.clients._reports import ClientSessionFile
 from fairlead.clients._text import MAX_ID, MAX_PATH, clean
 from fairlead.clients.claude._environment import own_folder
 from fairlead.events import decode_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MAX_SIZE = 64 * 1024
 _MAX_TIME = 1e15

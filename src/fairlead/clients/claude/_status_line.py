@@ -6,14 +6,14 @@ line. So whatever is absent, null or of another shape is left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from fairlead.clients._reports import StatusLine, Usage
 from fairlead.clients._text import MAX_ID, MAX_PATH, clean
 from fairlead.events import decode_json
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 MAX_SIZE = 256 * 1024
 """Bytes: a hundred times what the client sends."""

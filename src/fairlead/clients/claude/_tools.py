@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from fairlead.clients._tool_calls import PathAccess, SubagentRequest, ToolCall, paths_in, shell_call
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
     from fairlead.clients._tool_calls import ToolKind
 

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any
 
 from fairlead.clients._reports import Usage
 from fairlead.clients._text import MAX_ID, clean
 from fairlead.clients.claude._environment import own_folder
 from fairlead.events import decode_json
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 BATCH_SIZE = 8 * 1024 * 1024
 """Bytes of one reading, of all files together. The rest is left for the next."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from secrets import token_urlsafe
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from fairlead.daemon.events._extension import NotThisDaemon
+from fairlead.daemon.events._extension import MustWait, NotThisDaemon
 from fairlead.daemon.events._messages import (
     NOT_THIS_DAEMON,
     UNAVAILABLE,
     UPGRADE_REQUIRED,
+    WAIT,
     HookReply,
     error_reply,
     home_of,
@@ -27,6 +30,8 @@ from fairlead.errors import FairleadError
 from fairlead.sessions import STATUS_LINE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon._metrics import Metrics
     from fairlead.daemon._shutdown import Shutdown
@@ -36,6 +41,12 @@ if TYPE_CHECKING:
     from fairlead.daemon.sessions._tracker import SessionTracker
 
 _THREADS = 4
+_WAITING_THREADS = 32
+"""Threads for events that wait for another process: those that wait for long must not keep others waiting."""
+_TOKEN_LIFETIME = 10.0
+"""Seconds within which a launcher asks for the reply that it was told to wait for."""
+_MAX_WAIT = 120_000
+"""Milliseconds that it then waits: longer than the hooks of several policies take to load and to answer."""
 
 
 class HookEndpoint:
@@ -60,6 +71,9 @@ class HookEndpoint:
         self._shutdown = shutdown
         self._home = home_of(os.environ, "/")
         self._threads = ThreadPoolExecutor(_THREADS, "events")
+        self._waiting_threads = ThreadPoolExecutor(_WAITING_THREADS, "waiting-events")
+        self._held: dict[str, tuple[asyncio.Task[HookReply], Callable[[str], None]]] = {}
+        """Replies by the token of the launcher that waits for them."""
         self._last_active = monotonic()
         self.in_progress = 0
 
@@ -84,8 +98,7 @@ class HookEndpoint:
     async def reply(self, request: HookRequest, payload: bytes) -> HookReply:
         """Return the reply of an event that is handled in a thread."""
         try:
-            handle = self._settler.settle if request.is_report else self._handler.handle
-            reply: HookReply = await self._in_thread(handle, request, payload)
+            reply = await self._reply(request, payload)
         except NotThisDaemon as error:
             self._metrics.elsewhere += 1
             return error_reply(NOT_THIS_DAEMON, str(error))
@@ -96,8 +109,58 @@ class HookEndpoint:
 
     async def reply_as_json(self, request: HookRequest, payload: bytes) -> dict[str, Any]:
         """Return the JSON answer for a client that calls over HTTP itself."""
-        document: dict[str, Any] = await self._in_thread(self._handler.handle_as_json, request, payload)
+        handle, threads = self._handler.handle_as_json, self._waiting_threads
+        document: dict[str, Any] = await self._in_thread(handle, request, payload, threads)
         return document
+
+    async def _reply(self, request: HookRequest, payload: bytes) -> HookReply:
+        reply: HookReply
+        if request.is_report:
+            reply = await self._in_thread(self._settler.settle, request, payload)
+            return reply
+        policy = None
+        if not self._handler.is_waiting(request):
+            try:
+                reply = await self._in_thread(self._handler.handle, request, payload)
+            except MustWait as wait:
+                policy = wait.policy
+            else:
+                return reply
+        handle = partial(self._handler.handle, may_wait=True, policy=policy)
+        reply = await self._in_thread(handle, request, payload, self._waiting_threads)
+        return reply
+
+    def may_hold(self, request: HookRequest) -> bool:
+        """Return whether a launcher may be told to wait for the reply: it depends on another process."""
+        return not request.is_report and self._handler.is_waiting(request)
+
+    def hold(self, reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> HookReply:
+        """Return the reply that makes a launcher wait for another one, which takes longer than launchers wait.
+
+        `undo` is called with the id of the event if the other one is not delivered.
+        """
+        token = token_urlsafe(16)
+        self._held[token] = reply, undo
+
+        def expire() -> None:
+            if self._held.pop(token, None) is not None:
+                _undo_later(reply, undo)
+
+        asyncio.get_running_loop().call_later(_TOKEN_LIFETIME, expire)
+        return HookReply(WAIT, token=token, milliseconds=_MAX_WAIT)
+
+    def holds(self, token: str) -> bool:
+        """Return whether a launcher was told to wait for a reply by this token."""
+        return token in self._held
+
+    async def wait(self, token: str, _is_gone: Callable[[], bool]) -> HookReply:
+        """Return the reply that a launcher was told to wait for."""
+        reply, undo = self._held.pop(token)
+        try:
+            return await asyncio.shield(reply)
+        except asyncio.CancelledError:  # the launcher has gone; the event is recorded nonetheless
+            _undo_later(reply, undo)
+            raise
 
     def idle_seconds(self) -> float:
         """Return for how long no event was handled."""
@@ -106,11 +169,14 @@ class HookEndpoint:
     def close(self) -> None:
         """Wait for the events in progress."""
         self._threads.shutdown()
+        self._waiting_threads.shutdown(cancel_futures=True)
 
-    async def _in_thread(self, handle: Any, request: HookRequest, payload: bytes) -> Any:
+    async def _in_thread(
+        self, handle: Any, request: HookRequest, payload: bytes, threads: ThreadPoolExecutor | None = None
+    ) -> Any:
         self.in_progress += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, handle, request, payload)
+            return await asyncio.get_running_loop().run_in_executor(threads or self._threads, handle, request, payload)
         finally:
             self.in_progress -= 1
             self._last_active = monotonic()
@@ -123,3 +189,13 @@ class HookEndpoint:
             self._metrics.elsewhere += 1
             return error_reply(NOT_THIS_DAEMON, "this daemon serves another home")
         return None
+
+
+def _undo_later(reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> None:
+    """Undo what an event has marked as shown, once it is handled."""
+
+    def on_done(done: asyncio.Task[HookReply]) -> None:
+        if not done.cancelled() and done.exception() is None and done.result().undo_id:
+            undo(done.result().undo_id)
+
+    reply.add_done_callback(on_done)

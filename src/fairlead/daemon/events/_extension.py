@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
     from fairlead.journal import Record
+    from fairlead.policy import Guards
 
     StartWait = Callable[[HookReply], HookReply]
 
@@ -40,18 +41,58 @@ class NotThisDaemon(FairleadError):
     """Only the caller's own process can decide this event."""
 
 
+class MustWait(Exception):
+    """An extension has to wait for another process, and this thread may not."""
+
+    policy: PolicyContext | None = None
+    """The policy that was found. It must not be looked up again: what the user is told of it is told once."""
+
+
 class EventContext:
     """What is looked up once for an event and shared by all extensions."""
 
-    __slots__ = ("_policy", "client", "event", "inline", "request")
+    __slots__ = (
+        "_policy",
+        "client",
+        "event",
+        "guards",
+        "has_waited",
+        "inline",
+        "is_blocked",
+        "may_wait",
+        "payload",
+        "request",
+        "unchanged",
+    )
 
-    def __init__(self, event: Event, request: HookRequest, client: Client, *, inline: bool) -> None:
+    def __init__(  # noqa: PLR0913 - what is known of the event
+        self,
+        event: Event,
+        request: HookRequest,
+        client: Client,
+        *,
+        inline: bool,
+        payload: bytes = b"",
+        may_wait: bool = False,
+        policy: PolicyContext | None = None,
+    ) -> None:
         self.event = event
         self.request = request
         self.client = client
         self.inline = inline
         """Whether the event loop waits: then nothing may block, and a policy that is not cached raises `NotCached`."""
-        self._policy: PolicyContext | None = None
+        self.payload = payload
+        self.may_wait = may_wait
+        """Whether this thread may wait for another process. Else an extension that has to raises `MustWait`."""
+        self.has_waited = False
+        """Whether an extension has waited for another process."""
+        self.is_blocked = False
+        """Whether a gate that was asked earlier has blocked the event."""
+        self.guards: Guards | None = None
+        """The compiled guards of the policy, once its gate was asked."""
+        self._policy = policy
+        self.unchanged: object = None
+        """The project whose protected files were just found unchanged."""
 
     @property
     def cwd(self) -> str:
@@ -85,6 +126,8 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True):
     """Called if the reply lets the agent stop; returns the reply that makes it wait instead."""
     undoable: bool = False
     """The output must be undone if the reply is not delivered."""
+    decided_by: str = ""
+    """The hook of the user's own that has decided, for the journal."""
 
     def merge(self, other: Reaction) -> Reaction:
         """Return both reactions as one."""
@@ -96,6 +139,7 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True):
             notifications=self.notifications or other.notifications,
             start_wait=self.start_wait or other.start_wait,
             undoable=self.undoable or other.undoable,
+            decided_by=other.decided_by or self.decided_by,
         )
 
 

@@ -14,12 +14,15 @@ import os
 import socket
 import struct
 from contextlib import suppress
+from socket import AF_UNIX, SOCK_STREAM, SocketType
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from fairlead.daemon.commands._messages import PREFIX, parse_command_request
 from fairlead.daemon.events._messages import PLAN
 from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply, parse_wait_request
+from fairlead.policy import shared_lookups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
     from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.commands._messages import CommandRequest
     from fairlead.daemon.events._messages import HookReply, HookRequest
 
 _READ_SIZE = 256 * 1024
@@ -35,6 +39,8 @@ _ACCEPT_BATCH = 16
 """Connections that are accepted before the loop serves others."""
 _ACCEPT_PAUSE = 0.1
 """Seconds, if no connection can be accepted: there are too many open files."""
+_MAX_REPLY = 1.0
+"""Seconds after which a launcher is told to wait: it takes a daemon that says nothing for two for a dead one."""
 _DONTWAIT = socket.MSG_DONTWAIT
 _ALLOWED_UIDS = {os.getuid(), None}
 _SOL_SOCKET = socket.SOL_SOCKET
@@ -50,6 +56,7 @@ class UnixListener:
         self.server = server
         self.endpoint = daemon.endpoint
         self.idle = daemon.idle
+        self.commands = daemon.commands
         self.extensions = daemon.extensions
         self.reader = RequestReader()
         self.loop = asyncio.get_running_loop()
@@ -77,19 +84,37 @@ class UnixListener:
             self.loop.add_reader(self._listener.fileno(), self._accept)
 
     def _accept(self) -> None:
+        """Accept what waits, and serve the requests that have arrived.
+
+        All of them were sent before the first is served, so what was looked up for one is current for the others.
+        """
+        ready: list[HookConnection] = []
         for _ in range(_ACCEPT_BATCH):
             try:
-                connection, _ = self._listener.accept()
+                descriptor, _ = self._listener._accept()  # type: ignore[attr-defined] # noqa: SLF001 - of the C type; `accept` is slower
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
-                return None
+                break
             except OSError as error:
-                return self._pause(error)
+                self._pause(error)
+                break
             self._is_failing = False
-            if peer_uid(connection) in _ALLOWED_UIDS:
-                HookConnection(self, connection).read()
-            else:
+            connection = SocketType(AF_UNIX, SOCK_STREAM, 0, descriptor)
+            if peer_uid(connection) not in _ALLOWED_UIDS:
                 connection.close()
-        return None
+            elif (accepted := HookConnection(self, connection)).receive():
+                ready.append(accepted)
+        if len(ready) > 1:
+            with shared_lookups():
+                self._serve(ready)
+        else:
+            self._serve(ready)
+
+    def _serve(self, ready: list[HookConnection]) -> None:
+        for connection in ready:
+            try:
+                connection.serve()
+            except Exception as error:  # noqa: BLE001 - it must not keep the others from their reply
+                self.loop.call_exception_handler({"message": "an event could not be served", "exception": error})
 
     def _pause(self, error: OSError) -> None:
         if not self._is_failing:
@@ -105,9 +130,10 @@ class UnixListener:
         task.add_done_callback(self.server.tasks.discard)
         return task
 
-    async def hand_over(self, connection: socket.socket, data: bytes) -> None:
+    async def hand_over(self, accepted: SocketType, data: bytes) -> None:
         """Hand a connection to uvicorn, with what was read from it."""
-        state = {"peer": peer_pid(connection)}
+        state = {"peer": peer_pid(accepted)}
+        connection = socket.socket(fileno=accepted.detach())
         connection.settimeout(0)
         try:
             await self.loop.connect_accepted_socket(
@@ -132,10 +158,11 @@ class ResumedHttpProtocol(HttpToolsProtocol):
 class HookConnection:
     """One accepted connection."""
 
-    def __init__(self, listener: UnixListener, connection: socket.socket) -> None:
+    def __init__(self, listener: UnixListener, connection: SocketType) -> None:
         self._listener = listener
         self._connection = connection
         self._data = b""
+        self._request: tuple[HookRequest, bytes] | None = None
         self._on_data: Callable[[], None] | None = None
         """Called when there is something to read, while that is watched."""
         self._may_close = True
@@ -145,20 +172,29 @@ class HookConnection:
 
     def read(self) -> None:
         """Read; answer once the request is complete."""
+        if self.receive():
+            self.serve()
+
+    def receive(self) -> bool:
+        """Read; return whether there is a complete request of a hook now. Everything else is handled here."""
         try:
             data = self._receive()
             if data is None:
-                return self._watch(self.read)
-            if not data:
-                return self._close()
-            self._data = data = self._data + data if self._data else data
-            read = self._listener.reader.read(data)
-            return self._watch(self.read) if read is None else self._serve(*read)
+                self._watch(self.read)
+            elif not data:
+                self._close()
+            else:
+                self._data = data = self._data + data if self._data else data
+                self._request = self._listener.reader.read(data)
+                if self._request is not None:
+                    return True
+                self._watch(self.read)
         except NotHookRequest:
-            return self._other_request()
+            self._other_request()
         except BaseException:
             self._close()  # without a reply the launcher decides without a daemon
             raise
+        return False
 
     def _receive(self) -> bytes | None:
         """Return what was sent; nothing if the other side has closed, and `None` if it has sent nothing yet."""
@@ -192,25 +228,61 @@ class HookConnection:
             self._close()
 
     def _other_request(self) -> None:
+        if self._data.startswith(PREFIX):
+            return self._read_command()
         self._unwatch()
         if wait := parse_wait_request(self._data):
             self._wait(*wait)
         else:
             self._listener.start_task(self._listener.hand_over(self._connection, self._data))
+        return None
+
+    def _read_command(self) -> None:
+        try:
+            request = parse_command_request(self._data)
+        except ValueError:
+            return self._close()  # the launcher runs the command itself
+        if request is None:
+            return self._watch(self.read)
+        self._unwatch()
+        self._may_close = False
+        self._listener.start_task(self._run_command(request))
+        return None
 
     # -- replying --------------------------------------------------------------------------------------
 
-    def _serve(self, request: HookRequest, payload: bytes) -> None:
-        reply = self._listener.endpoint.reply_now(request, payload)
-        if reply is not None:
-            self._send(reply, acks=request.acks)
-        else:
-            self._unwatch()
-            self._listener.start_task(self._serve_slowly(request, payload))
+    def serve(self) -> None:
+        """Answer the request that was received."""
+        if self._request is None:
+            return
+        request, payload = self._request
+        try:
+            reply = self._listener.endpoint.reply_now(request, payload)
+            if reply is not None:
+                self._send(reply, acks=request.acks)
+            else:
+                self._unwatch()
+                self._listener.start_task(self._serve_slowly(request, payload))
+        except BaseException:
+            self._close()  # without a reply the launcher decides without a daemon
+            raise
 
     async def _serve_slowly(self, request: HookRequest, payload: bytes) -> None:
+        endpoint = self._listener.endpoint
         try:
-            self._send(await self._listener.endpoint.reply(request, payload), acks=request.acks)
+            reply = self._listener.loop.create_task(endpoint.reply(request, payload))
+            done, _ = await asyncio.wait((reply,), timeout=_MAX_REPLY if request.launched else None)
+            if done or not endpoint.may_hold(request):
+                self._send(await reply, acks=request.acks)
+            else:
+                self._send(endpoint.hold(reply, self._listener.extensions.undo), acks=False)
+        except BaseException:
+            self._close()
+            raise
+
+    async def _run_command(self, request: CommandRequest) -> None:
+        try:
+            self._send(await self._listener.commands.reply(request, peer_pid(self._connection)), acks=True)
         except BaseException:
             self._close()
             raise
@@ -235,9 +307,10 @@ class HookConnection:
     async def _send_rest(self, data: bytes, reply: HookReply, *, acks: bool) -> None:
         """Send what did not fit into the socket's buffer."""
         self._unwatch()
-        self._connection.settimeout(0)
+        self._connection = connection = socket.socket(fileno=self._connection.detach())
+        connection.settimeout(0)
         try:
-            await self._listener.loop.sock_sendall(self._connection, data)
+            await self._listener.loop.sock_sendall(connection, data)
         except OSError:
             self._undelivered(reply)
         else:
@@ -267,7 +340,9 @@ class HookConnection:
 
     def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as `parse_wait_request` returns it
         """Reply when a wait ends. A launcher that closes the connection waits no more, and has seen nothing."""
-        task = self._listener.loop.create_task(self._listener.idle.wait(token, lambda: self._is_closed))
+        sources = self._listener.commands, self._listener.endpoint
+        source = next((one for one in sources if one.holds(token)), self._listener.idle)
+        task = self._listener.loop.create_task(source.wait(token, lambda: self._is_closed))
         self._may_close = False  # shutdown ends the wait, which sends the reply
 
         def on_reply(task: asyncio.Task[HookReply]) -> None:
@@ -289,7 +364,7 @@ class HookConnection:
 # -- the process at the other end ------------------------------------------------------------------------
 
 
-def peer_pid(connection: socket.socket) -> int:
+def peer_pid(connection: SocketType) -> int:
     """Return the pid of the process that connected; 0 if the system does not tell."""
     if connection.family != socket.AF_UNIX:
         return 0
@@ -300,7 +375,7 @@ def peer_pid(connection: socket.socket) -> int:
     return 0
 
 
-def peer_uid(connection: socket.socket) -> int | None:
+def peer_uid(connection: SocketType) -> int | None:
     """Return the user of the process that connected; `None` if the system does not tell."""
     if _PEERCRED is not None:
         return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[1])

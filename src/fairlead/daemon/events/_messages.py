@@ -28,6 +28,7 @@ UPGRADE_REQUIRED = 426
 UNAVAILABLE = 503
 
 _MAX_DIGITS = 15
+_MAX_ID_LENGTH = 40
 _numbers = count()
 
 
@@ -44,11 +45,15 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A launcher sent it, which always passes its variables on."""
     acks: bool = False
     """The launcher acknowledges the reply when it is printed."""
+    receipts: bool = False
+    """It does so by a receipt (`ipc.give_receipt`), which reaches also the next daemon."""
     runs_steps: bool = False
     """The launcher can run the steps of a plan itself."""
     is_report: bool = False
     """It is the report of a plan's results, not an event."""
     caller: Caller = Caller()
+    home: tuple[str, ...] = ()
+    """The variables that determine the folders of a process, in the order of `FOLDER_VARIABLES`."""
 
 
 class HookReply(msgspec.Struct, frozen=True):
@@ -56,13 +61,16 @@ class HookReply(msgspec.Struct, frozen=True):
 
     status: int
     exit: int = 0
+    """In a 202, the exit code if the plan cannot be carried out."""
     stdout: bytes = b""
     """In a 202, the steps for the launcher, if it runs them itself, and the decision as JSON."""
     stderr: bytes = b""
     verdict: Verdict = "none"
     reason: str = ""
     undo_id: str = ""
-    """The event's id, if an extension must know that the reply was not delivered."""
+    """The showing's id, if an extension must know that the reply was not delivered."""
+    receipt: str = ""
+    """The name of the receipt that the launcher gives when the reply is printed."""
     token: str = ""
     """In a 303, what to ask for."""
     milliseconds: int = 0
@@ -77,12 +85,18 @@ class HookReply(msgspec.Struct, frozen=True):
             (b"fairlead-stdout", b"%d" % len(self.stdout)),
             (b"content-length", b"%d" % (len(self.stdout) + len(self.stderr))),
         ]
+        if self.receipt:
+            headers.append((b"fairlead-ack", self.receipt.encode()))
         if self.steps_size:
             headers.append((b"fairlead-steps", b"%d" % self.steps_size))
         if self.token:
             headers.append((b"location", b"/v1/waits/%b" % self.token.encode()))
             headers.append((b"fairlead-wait", b"%d" % self.milliseconds))
         return headers
+
+
+SILENCE = HookReply(OK)
+"""The reply to nearly every event: there is nothing to print."""
 
 
 def error_reply(status: int, text: str) -> HookReply:
@@ -116,10 +130,12 @@ def read_request(
         cwd=cwd,
         env=env,
         launched=b"fairlead-env" in fields,
-        acks=fields.get(b"fairlead-acks") == "1",
+        acks=fields.get(b"fairlead-acks") in {"1", "2"},
+        receipts=fields.get(b"fairlead-acks") == "2" and is_receipt_name(event_id),
         is_report=is_report,
         runs_steps=fields.get(b"fairlead-steps") == "1",
         caller=caller,
+        home=tuple([env.get(name, "") for name in FOLDER_VARIABLES]),
     )
 
 
@@ -138,10 +154,7 @@ def read_env(text: str) -> dict[str, str]:
 
 def is_same_home(request: HookRequest, own: Mapping[str, str]) -> bool:
     """Return whether the caller has the same folders as this daemon: else another user-wide policy applies to it."""
-    for name, value in own.items():
-        if request.env.get(name, "") != value:
-            return own == home_of(request.env, request.cwd)
-    return True
+    return request.home == (*own.values(),) or own == home_of(request.env, request.cwd)
 
 
 def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
@@ -159,6 +172,11 @@ def is_newer(theirs: str, ours: str) -> bool:
 
 def _parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def is_receipt_name(event_id: str) -> bool:
+    """Return whether an id can be the name of a receipt, which is a file."""
+    return len(event_id) < _MAX_ID_LENGTH and event_id.isascii() and event_id.replace("-", "").isalnum()
 
 
 def _number(text: str | None) -> int:

@@ -13,7 +13,8 @@ import msgspec
 
 from fairlead.clients import client_named
 from fairlead.daemon.events._messages import OK, PLAN, HookReply
-from fairlead.decide import settle, verdict_of
+from fairlead.decide import begin_unchecked_stop, settle, verdict_of, would_block
+from fairlead.errors import BLOCKED
 from fairlead.execute import FileChanges, commands_record, encode_steps, read_report
 from fairlead.policy import NotCached
 from fairlead.process import CANCELLED, CancellationToken
@@ -42,8 +43,17 @@ def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_i
         if context.inline and any(step.when for step in plan.steps):
             raise NotCached
         steps = encode_steps(plan, payload, context.client.command_payload(context.event, payload), _condition(plan))
+    if plan is not None and not steps and plan.event_name == "Stop" and would_block(plan):
+        output = begin_unchecked_stop(plan)
+        if output is not None:
+            answer = context.client.render(context.event, decision.output.merge(output))
+            return HookReply(OK, answer.exit_code, answer.stdout, verdict="said", undo_id=undo_id)
     verdict, steps = verdict_of(decision.output), steps or b""
-    return HookReply(PLAN, stdout=steps + document, verdict=verdict, undo_id=undo_id, steps_size=len(steps))
+    code = BLOCKED if plan is not None and would_block(plan) else 0
+    receipt = undo_id if request.receipts else ""
+    return HookReply(
+        PLAN, code, steps + document, verdict=verdict, undo_id=undo_id, receipt=receipt, steps_size=len(steps)
+    )
 
 
 def _condition(plan: Plan) -> Callable[[Step], bool]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from threading import Lock
+from time import sleep
 from typing import TYPE_CHECKING
 
-from fairlead.journal import EventRecord, count_spooled, read_spool, record_key, remove_spooled, spool_folder
+from fairlead.daemon.store._messages import StoreUnavailable
+from fairlead.journal import EventRecord, has_spooled, read_spool, record_key, remove_spooled, spool_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon._metrics import Metrics
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 
 _MAX_RECENT = 20_000
 """Ids that are remembered. A launcher gives up after two seconds, so what comes twice comes soon."""
+_FIRST_RECENT = 1000
+"""Ids that are loaded before the first event: those of the requests that a killed daemon left without a reply."""
+_RECORDS_AT_ONCE = 20
+_PAUSE = 0.002
+"""Seconds after so many records of the spool, in which the event loop has the interpreter to itself."""
 
 
 class EventRecorder:
@@ -30,11 +37,21 @@ class EventRecorder:
         self._metrics = metrics
         self._errors = errors
         self._recent = _RecentIds()
+        self._is_loaded = False
+        """Whether all ids are remembered that the spool may have again, not only those that a launcher may."""
         self._lock = Lock()
 
     def open(self) -> None:
-        """Remember the last ids of the journal: what an earlier daemon has recorded may still be in the spool."""
-        self._recent.load(self._journal.recent_keys(_MAX_RECENT))
+        """Remember the last ids of the journal: an earlier daemon may have recorded an event and not answered it."""
+        self._recent.load(self._journal.recent_keys(_FIRST_RECENT), _FIRST_RECENT)
+
+    def _load_all(self) -> None:
+        """Remember more ids: what an earlier daemon has recorded may still be in the spool."""
+        recent = _RecentIds()
+        recent.load(self._journal.recent_keys(_MAX_RECENT), _MAX_RECENT)
+        with self._lock:
+            recent.add(self._recent)  # of what was recorded meanwhile
+            self._recent, self._is_loaded = recent, True
 
     def write(self, record: Record, event: Event | None = None) -> bool:
         """Write a record unless the journal has it already. Returns whether it was written.
@@ -58,7 +75,7 @@ class EventRecorder:
     @staticmethod
     def is_spooled() -> bool:
         """Return whether there are records in the spool."""
-        return count_spooled(spool_folder()) > 0
+        return has_spooled(spool_folder())
 
     def take_spool(self, is_stored: Callable[[str], bool]) -> None:
         """Record the events that reached no daemon, in their order. Raises nothing: what cannot be taken stays.
@@ -66,7 +83,11 @@ class EventRecorder:
         `is_stored` tells whether the store has an event whose id is no longer remembered here.
         """
         try:
-            for name, record in read_spool(spool_folder()):
+            if not self._is_loaded:
+                self._load_all()
+            for number, (name, record) in enumerate(read_spool(spool_folder()), 1):
+                if number % _RECORDS_AT_ONCE == 0:
+                    sleep(_PAUSE)
                 is_known = (
                     isinstance(record, EventRecord)
                     and self._recent.may_have_dropped(record.id)
@@ -75,6 +96,8 @@ class EventRecorder:
                 if not is_known and self.write(record):
                     self._metrics.spooled += 1
                 remove_spooled(spool_folder(), name)
+        except StoreUnavailable:
+            return  # it is started in a moment, and the spool is read again
         except Exception as error:  # noqa: BLE001 - the daemon goes on; the records stay where they are
             self._errors.report(f"the spool cannot be read: {error}")
 
@@ -88,15 +111,18 @@ class _RecentIds:
         self._newest_dropped = ""
         """A launcher's id begins with the time, so that older ones compare as less."""
 
-    def load(self, ids: list[str]) -> None:
-        """Remember what the journal ends with."""
+    def load(self, ids: list[str], limit: int) -> None:
+        """Remember what the journal ends with. If these are `limit` ids, there may be others before them."""
         self.add(ids)
-        if len(ids) >= _MAX_RECENT:
+        if len(ids) >= limit:
             self._newest_dropped = ids[0]
 
     def may_have_dropped(self, name: str) -> bool:
         """Return whether an id may have been remembered once and was dropped since."""
         return name <= self._newest_dropped and name not in self._ids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._order)
 
     def __contains__(self, name: str) -> bool:
         return name in self._ids

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from fairlead.daemon.events._messages import read_request, read_target
+from fairlead.daemon.events._messages import SILENCE, read_request, read_target
 
 if TYPE_CHECKING:
     from fairlead.daemon.events._messages import HookReply, HookRequest
@@ -24,7 +24,7 @@ _SHARED_HEADERS = re.compile(rb"(?:\r\n[a-z-]+: [^\r\n]*)+")
 _OWN_HEADERS = re.compile(rb"\r\nfairlead-id: ([^\r\n]+)\r\ncontent-length: ([0-9]{1,9})")
 """Headers of one call, which stand behind them."""
 _WAIT = re.compile(rb"GET /v1/waits/([A-Za-z0-9_-]{1,64}) HTTP/1\.1\r\n((?:[A-Za-z-]+: *[^\r\n]*\r\n)*)\r\n")
-_ACKS = b"fairlead-acks: 1\r\n"
+_ACKS = (b"fairlead-acks: 2\r\n", b"fairlead-acks: 1\r\n")
 _MAX_HEAD = 64 * 1024
 _MAX_PAYLOAD = 256 * 1024
 """Bytes of a payload that arrives in few pieces."""
@@ -92,11 +92,20 @@ class RequestReader:
 def parse_wait_request(data: bytes) -> tuple[str, bool] | None:
     """Parse the request of a launcher that waits: the token, and whether it acknowledges the reply."""
     match = _WAIT.fullmatch(data)
-    return None if match is None else (match[1].decode(), _ACKS in match[2])
+    return None if match is None else (match[1].decode(), any(line in match[2] for line in _ACKS))
 
 
 def encode_reply(reply: HookReply, *, acks: bool = False) -> bytes:
     """Return a reply in HTTP. With `acks`, the launcher is asked to acknowledge it."""
+    if reply is SILENCE:
+        return _SILENT_REPLY
+    return _encode(reply, acks=acks)
+
+
+def _encode(reply: HookReply, *, acks: bool) -> bytes:
     head = b"".join(b"%b: %b\r\n" % header for header in reply.headers())
-    more = b"fairlead-ack: 1\r\n" if acks else b""
+    more = b"fairlead-ack: 1\r\n" if acks and not reply.receipt else b""
     return b"%b%b%bconnection: close\r\n\r\n%b%b" % (STATUS_LINE[reply.status], head, more, reply.stdout, reply.stderr)
+
+
+_SILENT_REPLY = _encode(SILENCE, acks=False)

@@ -48,6 +48,7 @@ class App:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._starlette = _starlette(daemon)
+        daemon.commands.app = self._starlette
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

@@ -73,6 +73,8 @@ class Poll(MailRequest, frozen=True, kw_only=True):
     format: Literal["text", "json", "hook", "context"] = "json"
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = msgspec.field(default_factory=lambda: uuid4().hex)
     """Identifies the poll, so that it can be undone."""
+    receipt: bool = False
+    """The caller gives a receipt when it has printed the mail (`ipc.give_receipt`)."""
     undo: str = ""
     """The id of a poll whose mail was not printed: it is queued again."""
 

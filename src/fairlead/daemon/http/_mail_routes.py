@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fairlead.daemon.events._messages import is_receipt_name
 from fairlead.daemon.http import _mail_requests as requests
 from fairlead.daemon.mail import _operations as operations
 from fairlead.daemon.mail._caller_identity import Observation, identify
@@ -116,13 +117,19 @@ class _MailApi:
             poll = await self._read(request, requests.Poll)
             call = await self._identify(request, poll)
             if poll.undo:
-                return _json(await mail.run(_run, operations.undo_poll, call, poll))
+                return _json(
+                    msgspec.json.encode({"undone": await mail.run(mail.take_back_all, call.service, poll.undo)})
+                )
+            if mail.has_pending_undo:
+                await mail.run(mail.retry_undo, call.service)
             started = monotonic()
             if not await self._wait(request, call, poll.wait):
                 return Response()
-            document = await mail.run(_run, partial(operations.poll, started=started), call, poll)
+            gives_receipt = poll.receipt and is_receipt_name(poll.id)
+            take = partial(mail.take, pid=request.scope["state"].get("peer", 0) if gives_receipt else None)
+            document = await mail.run(_run, partial(operations.poll, started=started, take=take), call, poll)
             if await request.is_disconnected():
-                await mail.run(call.service.requeue, poll.id)
+                await mail.run(mail.take_back, call.service, poll.id)
             return _json(document)
         except MailError as error:
             return _error(error)
@@ -155,6 +162,7 @@ class _MailApi:
     async def _identify(self, request: Request, mail_request: requests.MailRequest) -> operations.MailCall:
         """Find out who calls: the process table is read in a thread, the sessions are known here."""
         mail, tracker = self._mail, self._tracker
+        await tracker.replayed()
         service = await mail.service()
         claim = mail_request.claim()
         ancestry, own_ancestry = await mail.run(_ancestries, request.scope["state"].get("peer", 0))

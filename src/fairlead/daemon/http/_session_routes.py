@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from fairlead.daemon._runtime import Daemon
-    from fairlead.store import StoredEvent
+    from fairlead.daemon.store._messages import SessionEvent
 
 _MAX_EVENTS = 1000
 _NOT_FOUND = 404
@@ -30,10 +30,12 @@ def session_routes(daemon: Daemon) -> list[Route]:
     tracker = daemon.tracker
 
     async def all_sessions(_: Request) -> Response:
+        await tracker.replayed()
         await daemon.token_usage.refresh()
         return _json({"revision": tracker.revision, "now": time(), "sessions": tracker.sessions()})
 
     async def one(request: Request) -> Response:
+        await tracker.replayed()
         await daemon.token_usage.refresh()
         session = tracker.get(request.path_params["id"])
         return _json(session) if session else PlainTextResponse("no such session", _NOT_FOUND)
@@ -83,7 +85,7 @@ def _event(revision: int, kind: str, data: object) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (revision, kind.encode(), msgspec.json.encode(data))
 
 
-def _row(event: StoredEvent) -> dict[str, Any]:
+def _row(event: SessionEvent) -> dict[str, Any]:
     recorded, commands = event.event, event.commands
     return {
         "at": recorded.at,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from fairlead.process import is_alive
+from fairlead.process import LivenessCache
 from fairlead.text import one_line
 
 if TYPE_CHECKING:
@@ -34,24 +35,31 @@ class RunningCall:
         self.process = request.caller.pid, request.caller.start
         self.project = project
         """The project whose files are looked at when it ends; `None` for a tool whose files are known."""
-        self.summary = describe_call(event, client)
+        self._event, self._client = event, client
         self.beside: list[str] = []
         """Other calls that ran at some time since it began."""
         self.is_checked = False
         """The files were looked at right before it began."""
         self.is_approved = False
         """The user was asked about it."""
-        self.is_stale = False
-        """A prompt has come since: perhaps it was interrupted, which no event says."""
         self.task = ""
         """The id of the background task that it has become."""
         self.has_ended = False
 
+    @cached_property
+    def summary(self) -> str:
+        """The call in a few words."""
+        return describe_call(self._event, self._client)
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """The folders that it concerns: it runs in or below them, or under a policy for them."""
+        above = _at_or_above(self.cwd)
+        return above.union(self.project.folders) if self.project else above
+
     def concerns(self, folders: Iterable[str]) -> bool:
         """Return whether it ran in or below one of some folders, or under a policy for one of them."""
-        place = f"{self.cwd.rstrip('/')}/"
-        own = self.project.folders if self.project else ()
-        return any(folder in own or place.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+        return not self.folders.isdisjoint(folders)
 
 
 class RunningCalls:
@@ -60,6 +68,10 @@ class RunningCalls:
     def __init__(self) -> None:
         self._lock = Lock()
         self._running: dict[str, RunningCall] = {}
+        self._by_folder: dict[str, dict[str, RunningCall]] = {}
+        self._stale: dict[str, RunningCall] = {}
+        """A prompt has come since they began: perhaps they were interrupted, which no event says."""
+        self._liveness = LivenessCache()
         self._left: list[RunningCall] = []
         """Background commands, and calls of which no end was seen."""
 
@@ -67,20 +79,23 @@ class RunningCalls:
         """Add a call and return those that run beside it below the folders."""
         with self._lock:
             self._drop_stale(call, folders)
-            others = [one for one in self._running.values() if one.concerns(folders)]
+            others = list(self._concerned(folders).values())
             left = [one for one in self._left if one.concerns(folders) and not one.has_ended]
             call.beside += [one.summary for one in (*others, *left)][:_MAX_BESIDE]
             for one in others:
                 one.beside[_MAX_BESIDE - 1 :] = [call.summary]
             if len(self._running) >= _MAX_CALLS:
-                del self._running[next(iter(self._running))]
+                self._remove(next(iter(self._running)))
+            self._remove(call.key)
             self._running[call.key] = call
+            for folder in call.folders:
+                self._by_folder.setdefault(folder, {})[call.key] = call
             return others
 
     def end(self, event: ToolEvent, task: str = "") -> RunningCall | None:
         """Remove a call that has ended; one that became a background task may still change files."""
         with self._lock:
-            call = self._running.pop(call_key(event), None)
+            call = self._remove(call_key(event))
             if call is not None and task:
                 call.task = task
                 self._leave(call)
@@ -88,6 +103,8 @@ class RunningCalls:
 
     def take_left(self, folders: Iterable[str]) -> list[RunningCall]:
         """Return the calls that may have changed a file since the last look; those that have ended are forgotten."""
+        if not self._left:
+            return []
         with self._lock:
             left = [call for call in self._left if call.concerns(folders)]
             self._left = [call for call in self._left if call not in left or not call.has_ended]
@@ -97,7 +114,7 @@ class RunningCalls:
         """Forget a call that was denied."""
         with self._lock:
             for key in [key for key, call in self._running.items() if call.event_id == event_id]:
-                del self._running[key]
+                self._remove(key)
 
     def approved(self, event_id: str) -> None:
         """Note that the user is asked about a call: if it runs, they have agreed."""
@@ -108,8 +125,9 @@ class RunningCalls:
     def prompted(self, session: str) -> None:
         """Note that a prompt has come: a call that still seems to run may have been interrupted."""
         with self._lock:
-            for call in self._running.values():
-                call.is_stale = call.is_stale or (call.session == session and not call.agent_id)
+            self._stale.update(
+                (key, call) for key, call in self._running.items() if call.session == session and not call.agent_id
+            )
 
     def agent_is_done(self, event: Event) -> None:
         """Note that no call of an agent runs any more. Of those whose end was not seen, nobody knows what they did."""
@@ -133,25 +151,49 @@ class RunningCalls:
 
     def _drop_stale(self, new: RunningCall, folders: Iterable[str]) -> None:
         """End calls that a newer one of the same agent shows to be over, and those of clients that are gone."""
-        over = []
-        for call in self._running.values():
-            if call.session == new.session:
-                is_over = call.is_stale and call.agent_id == new.agent_id
-            else:
-                is_over = call.concerns(folders) and not is_alive(*call.process)
-            if is_over:
-                over.append(call)
+        agent = new.session, new.agent_id
+        over = [call for call in self._stale.values() if (call.session, call.agent_id) == agent]
+        over += [
+            call
+            for call in self._concerned(folders).values()
+            if call.session != new.session and not self._liveness.is_alive(call.process)
+        ]
         self._give_up(over)
+
+    def _concerned(self, folders: Iterable[str]) -> dict[str, RunningCall]:
+        """Return the running calls that concern one of some folders."""
+        concerned: dict[str, RunningCall] = {}
+        for folder in folders:
+            concerned.update(self._by_folder.get(folder, ()))
+        return concerned
+
+    def _remove(self, key: str) -> RunningCall | None:
+        call = self._running.pop(key, None)
+        if call is not None:
+            self._stale.pop(key, None)
+            for folder in call.folders:
+                below = self._by_folder[folder]
+                del below[key]
+                if not below:
+                    del self._by_folder[folder]
+        return call
 
     def _give_up(self, calls: list[RunningCall]) -> None:
         for call in calls:
-            self._running.pop(call.key, None)
+            self._remove(call.key)
             call.has_ended = True
             if call.project is not None:
                 self._leave(call)
 
     def _leave(self, call: RunningCall) -> None:
         self._left = [*self._left[-_MAX_CALLS:], call]
+
+
+@lru_cache(1024)
+def _at_or_above(folder: str) -> frozenset[str]:
+    """Return a folder and all folders above it."""
+    names = folder.rstrip("/").split("/")
+    return frozenset(("/".join(names[:count]) or "/") for count in range(1, len(names) + 1))
 
 
 def call_key(event: ToolEvent) -> str:

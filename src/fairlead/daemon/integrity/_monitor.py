@@ -43,7 +43,13 @@ class IntegrityMonitor:
         known = self._by_layers.get(tuple(map(id, layers)))
         if known is None:
             return bool(layers) and merge_layers(layers).pre_tool_use.integrity != "off"
-        return known[1] is not None and not known[1].is_unchanged()
+        project = known[1]
+        if project is None:
+            return False
+        if not project.is_unchanged():
+            return True
+        context.unchanged = project
+        return False
 
     def project(self, context: EventContext) -> Project | None:
         """Return the protected files of the policy of an event; the first call starts to look for them."""
@@ -65,11 +71,11 @@ class IntegrityMonitor:
         """Note that a call begins, and look at the files before it, so that it is not blamed for older changes."""
         project = self.project(context) if is_checked else None
         call = RunningCall(event, context.request, context.client, project)
-        folders = project.folders if project else (call.cwd,)
+        folders = project.folders if project else (call.cwd.rstrip("/") or "/",)
         others = self.calls.begin(call, folders)
         if project is None:
             return
-        changes = self._look(project)
+        changes = self._look(project, context)
         call.is_checked = changes is not None
         by = tuple(one.summary for one in (*others, *self.calls.take_left(folders)))
         cause: Cause = "shared" if by else "outside"
@@ -83,7 +89,11 @@ class IntegrityMonitor:
         """Note that a file tool has ended: what it wrote, it was allowed to."""
         self.calls.end(event)
         for path in paths:
-            self._expect(os.path.realpath(os.path.join(cwd, path)))
+            written, real = os.path.join(cwd, path), ""
+            for project in list(self._projects.values()):
+                if project is not None and not project.expect_written(written):
+                    real = real or os.path.realpath(written)
+                    project.expect(real)
 
     def call_ended(
         self, context: EventContext, event: PostToolUse | PostToolUseFailure, task: str
@@ -94,7 +104,7 @@ class IntegrityMonitor:
         if project is None:
             return None
         findings = project.take_pending()
-        changes = self._look(project)
+        changes = self._look(project, context)
         if changes:
             agent = event.agent_type or _MAIN_AGENT
             cause, by = self._cause(project, call, describe_call(event, context.client))
@@ -110,8 +120,10 @@ class IntegrityMonitor:
         """Return the state for people and programs."""
         return [project.status() for project in list(self._projects.values()) if project is not None]
 
-    def _look(self, project: Project) -> list[Change] | None:
+    def _look(self, project: Project, context: EventContext) -> list[Change] | None:
         """Look at a project's files. Other policies may protect the same ones: what is found here is found once."""
+        if context.unchanged is project:
+            return project.looked()
         changes = project.look()
         for change in changes or ():
             self._expect(change.path, but_not=project)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.integrity._report import Finding
     from fairlead.policy import ProtectedFiles
 
+_MAX_WRITTEN = 256
 FIRST_LOOK_TIMEOUT = 1.0
 """Seconds that a tool call waits for the first look. A launcher waits two for the daemon."""
 
@@ -28,6 +30,8 @@ class Project:
         self._lock = Lock()
         self._is_ready = Event()
         self._expected: set[str] = set()
+        self._written: dict[str, None] = {}
+        """Paths that file tools have written, with their links: they are resolved only if something has changed."""
         self.pending: list[Finding] = []
         """What was found when no call had ended, for the next answer."""
         self.problem = ""
@@ -43,8 +47,16 @@ class Project:
             return None
         with self._lock:
             changes = self._snapshot.look()
+            written, self._written = self._written, {}
+            for path in list(written) if changes else ():
+                self.expect(os.path.realpath(path))
             expected, self._expected = self._expected, set()
         return [change for change in changes if change.path not in expected] if expected else changes
+
+    def looked(self) -> list[Change]:
+        """Return what `look` does right after `is_unchanged` was true: nothing."""
+        self._expected, self._written = set(), {}
+        return []
 
     def is_unchanged(self) -> bool:
         """Return whether a look would find nothing, if that is known without waiting."""
@@ -59,6 +71,13 @@ class Project:
         """Take the next change of a file for one that is known already, or that was allowed."""
         if any(path.startswith(folder) for folder in self.folders) or path in self.protected.files:
             self._expected.add(path)
+
+    def expect_written(self, path: str) -> bool:
+        """Note a path, which may have links, for the next look; return `False` if there are too many already."""
+        if len(self._written) >= _MAX_WRITTEN:
+            return False
+        self._written[path] = None
+        return True
 
     def take_pending(self) -> list[Finding]:
         """Return what is pending, once."""

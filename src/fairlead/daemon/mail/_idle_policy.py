@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from fairlead.clients import client_named
 from fairlead.daemon.events._extension import EventContext
 from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
+from fairlead.daemon.mail._receipts import unique_showing
 from fairlead.decide import idle_settings
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
@@ -80,11 +81,13 @@ class IdlePolicy:
 
     # -- at the end of a turn, in a thread -------------------------------------------------------------
 
-    def show_mail(self, service: MessageService, event: Stop, context: EventContext) -> HookOutput | None:
+    def show_mail(
+        self, service: MessageService, event: Stop, context: EventContext, showing: str = ""
+    ) -> HookOutput | None:
         """Show the mail that has come, which keeps the agent going."""
         agent = self._mail.agent_of(service, event, context.request)
         self._mail.set_stay(agent, self.settings(context).stay)
-        messages, left = self._mail.show(service, agent, event, context.request)
+        messages, left = self._mail.show(service, agent, event, context.request, showing=showing)
         return HookOutput.block(render.stop_reason(messages, left)) if messages else None
 
     def wait_for(self, event: Stop, context: EventContext) -> StartWait | None:
@@ -101,14 +104,16 @@ class IdlePolicy:
             return error_reply(NOT_FOUND, _ONLY_AT_STOP)
         context = EventContext(event, request, client, inline=False)
         service, output = self._mail.service_within(_OPEN_TIMEOUT), None
+        showing = _showing(request)
         try:
             if service is not None:
-                service.requeue(request.id)
-                output = None if wakes else self.show_mail(service, event, context)
+                self._mail.take_back_all(service, request.id)
+                output = None if wakes else self.show_mail(service, event, context, showing)
         except MailError as error:
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
         if output is not None:
-            return _blocked(event, request, output.reason or "", stdout)
+            reply = _blocked(event, request, output.reason or "", stdout)
+            return replace(reply, undo_id=showing, receipt=showing) if request.receipts else reply
         return self.wake(payload, request) if wakes else self._start(event, context, stdout)
 
     def wake(self, payload: bytes, request: HookRequest) -> HookReply:
@@ -210,8 +215,9 @@ class IdlePolicy:
         self, service: MessageService, agent: Agent, wait: WaitToken, is_disconnected: Callable[[], bool]
     ) -> HookReply | None:
         """Show the mail that has come; `None` if another event has shown it meanwhile."""
-        showing = asyncio.ensure_future(self._mail.run(self._show, service, agent, wait))
-        undo = partial(self._mail.undo_delivery, wait.request.id)
+        name = _showing(wait.request)
+        showing = asyncio.ensure_future(self._mail.run(self._show, service, agent, wait, name))
+        undo = partial(self._mail.undo_delivery, name)
         try:
             reply = await asyncio.shield(showing)
         except asyncio.CancelledError:
@@ -221,17 +227,19 @@ class IdlePolicy:
             undo()
         return reply
 
-    def _show(self, service: MessageService, agent: Agent, wait: WaitToken) -> HookReply | None:
+    def _show(self, service: MessageService, agent: Agent, wait: WaitToken, showing: str) -> HookReply | None:
         self._mail.retry_undo(service)
         event, request = wait.event, wait.request
-        messages, left = self._mail.show(service, agent, event, request)
+        messages, left = self._mail.show(service, agent, event, request, showing=showing)
         if not messages:
             return None
         reason = render.stop_reason(messages, left)
         self._record(wait, reason)
         if wait.mode == "wake":
-            return HookReply(OK, 2, stderr=f"{reason}\n".encode(errors="replace"), undo_id=request.id)
-        return replace(_blocked(event, request, reason, wait.stdout), undo_id=request.id)
+            reply = HookReply(OK, 2, stderr=f"{reason}\n".encode(errors="replace"))
+        else:
+            reply = _blocked(event, request, reason, wait.stdout)
+        return replace(reply, undo_id=showing, receipt=showing if request.receipts else "")
 
     async def _time_is_up(self, wait: WaitToken) -> HookReply:
         """Return the heartbeat that keeps an agent alive; a hook that only wakes goes on waiting."""
@@ -253,6 +261,11 @@ class IdlePolicy:
             self._recorder.write(record)
         except Exception as error:  # noqa: BLE001 - a full disk
             self._errors.report(f"the end of a wait is not recorded: {error}")
+
+
+def _showing(request: HookRequest) -> str:
+    """Return the id for mail that is shown after the reply to the event itself."""
+    return unique_showing(request.id) if request.receipts else request.id
 
 
 def _blocked(event: Stop, request: HookRequest, reason: str, stdout: bytes) -> HookReply:

@@ -20,7 +20,6 @@ from fairlead.daemon.http._mail_documents import (
     session_of,
 )
 from fairlead.mail import (
-    MAX_SHOWN_MESSAGES,
     STAGES,
     USER,
     Draft,
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
     from fairlead.daemon.mail._caller_identity import Caller
     from fairlead.mail import Agent, Message, MessageService, Stage, TaskLists
     from fairlead.sessions import Session
+
+    Take = Callable[[MessageService, Agent, str, str], tuple[list[Message], int]]
+    """Marks the mail of an agent as shown by a showing of that event and id. Returns it, and how much is left."""
 
 _PAGE = 200
 _MAX_THREAD = 100
@@ -146,10 +148,9 @@ def _searched(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
     return [message_document(message, whole=False) for message in messages]
 
 
-def poll(call: MailCall, request: requests.Poll, started: float) -> dict[str, Any]:
+def poll(call: MailCall, request: requests.Poll, started: float, take: Take) -> dict[str, Any]:
     """Return the mail that was not shown yet, and mark it as shown."""
-    messages = call.service.show(call.agent, "poll", request.id, limit=MAX_SHOWN_MESSAGES)
-    left = call.service.queued_count(call.agent)
+    messages, left = take(call.service, call.agent, "poll", request.id)
     text = session_context if request.format == "context" else stop_reason
     return {
         "how": call.caller.how,
@@ -159,11 +160,6 @@ def poll(call: MailCall, request: requests.Poll, started: float) -> dict[str, An
         "text": text(messages, left) if messages else "",
         "waited": round(monotonic() - started, 3),
     }
-
-
-def undo_poll(call: MailCall, request: requests.Poll) -> dict[str, Any]:
-    """Queue the mail of a poll again that was not printed."""
-    return {"undone": call.service.requeue(request.undo)}
 
 
 def read(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from threading import Event as Flag
 from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
-from fairlead.daemon._store_writer import OPENING
+from fairlead.daemon.mail._receipts import Receipts, reader_pid
 from fairlead.daemon.mail._waiters import WaiterRegistry
 from fairlead.mail import MAX_SHOWN_MESSAGES, MailError, MailUnreachable, MessageService, TaskLists
 
@@ -43,6 +43,8 @@ _OPEN_TIMEOUT = 3.0
 _RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
 """Seconds before the next attempt, after one and more failures in a row."""
 _TICK = 0.25
+_INDEXED_AT_ONCE = 100
+_INDEX_PAUSE = 0.02
 _DEADLINE_INTERVAL = 1.0
 _FLUSH_INTERVAL = 30.0
 _PRUNE_INTERVAL = 3600.0
@@ -83,6 +85,7 @@ class MailService:
         self._last_flush = self._last_prune = self._last_deadlines = monotonic()
         self.tasks = TaskLists()
         self.waiters = WaiterRegistry()
+        self.receipts = Receipts()
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
@@ -93,9 +96,27 @@ class MailService:
         with suppress(TimeoutError):  # loading the store takes time from events that arrive right after the start
             await asyncio.wait_for(self._wanted.wait(), _TICK)
         await self._open()
+        await asyncio.gather(self._index(), self._synchronize_forever())
+
+    async def _index(self) -> None:
+        """Prepare the messages of an earlier version for the search, a few at a time."""
+        try:
+            has_more = True
+            while has_more:
+                has_more = await self.run(self._index_some)
+                await asyncio.sleep(_INDEX_PAUSE)
+        except Exception as error:  # noqa: BLE001 - the search reads every message instead
+            self._errors.report(f"old messages are not indexed, and a search takes longer: {error}")
+
+    def _index_some(self) -> bool:
+        return self._service is not None and self._service.index_messages(_INDEXED_AT_ONCE)
+
+    async def _synchronize_forever(self) -> None:
         failures = 0
         while True:
             await asyncio.sleep(_TICK)
+            if self._store is not None and self._store.is_damaged:
+                await self._reopen(self._store)
             try:
                 await self._synchronize()
                 failures = 0
@@ -124,6 +145,15 @@ class MailService:
                 self._errors.report(f"when agents were last active is not stored: {error}")
             self._store.close()
 
+    async def _reopen(self, store: MailStore) -> None:
+        """Open a store again that broke while it was open: what can be read of it is salvaged."""
+        self._service, self._store = None, None
+        for flag in (self._is_open, self._tried, self._opened):
+            flag.clear()
+        self._why_unavailable, self._revision = "it is damaged, and is being salvaged", -1
+        await self.run(store.close)
+        await self._open()
+
     async def _open(self) -> None:
         failures = 0
         while self._service is None:
@@ -141,13 +171,13 @@ class MailService:
         self._opened.set()
 
     def _open_store(self) -> None:
-        with OPENING:
-            from fairlead.store import MailStore
+        from fairlead.store import MailStore
 
-            self._store = MailStore.open()
+        self._store = MailStore.open()
         for warning in self._store.warnings:
             self._errors.report(warning)
         service = MessageService(self._store)
+        self._requeue_abandoned(service)
         service.on_mail(lambda agent: self.waiters.notify(agent.id))
         self._service = service
         self._is_open.set()
@@ -214,7 +244,7 @@ class MailService:
             agent_type = event.agent_type if event is not None else None
             self._new[key] = (agent_type or "", record.caller.project or record.cwd)
 
-    def show(
+    def show(  # noqa: PLR0913 - what is shown, to whom, at what
         self,
         service: MessageService,
         agent: Agent,
@@ -222,9 +252,33 @@ class MailService:
         request: HookRequest,
         *,
         urgent_only: bool = False,
+        showing: str = "",
     ) -> tuple[list[Message], int]:
-        """Mark the mail of an agent as shown at this event. Returns it, and how much is left."""
-        messages = service.show(agent, event.event_name, request.id, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
+        """Mark the mail of an agent as shown at this event. Returns it, and how much is left.
+
+        Where there is more than one showing at an event, each has an id of its own.
+        """
+        pid = reader_pid(request.id) if request.receipts else None
+        return self.take(service, agent, event.event_name, showing or request.id, pid, urgent_only=urgent_only)
+
+    def take(  # noqa: PLR0913 - one parameter a field
+        self,
+        service: MessageService,
+        agent: Agent,
+        event_name: str,
+        showing: str,
+        pid: int | None,
+        *,
+        urgent_only: bool = False,
+    ) -> tuple[list[Message], int]:
+        """Mark mail as shown, for the reader with that pid, who gives a receipt; `None` is one who gives none."""
+        if not service.queued_count(agent, urgent_only=urgent_only):
+            return [], 0
+        if pid is not None:
+            self.receipts.open(showing, pid)
+        messages = service.show(agent, event_name, showing, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
+        if not messages and pid is not None:
+            self.receipts.close(showing)
         return messages, service.queued_count(agent, urgent_only=urgent_only)
 
     def undo_delivery(self, event_id: str) -> None:
@@ -244,10 +298,30 @@ class MailService:
             except IndexError:  # another thread was faster
                 return
             try:
-                service.requeue(event_id)
+                self.take_back(service, event_id)
             except MailError:
                 self._undone.appendleft(event_id)
                 raise
+
+    def take_back(self, service: MessageService, showing: str) -> int:
+        """Queue again what was shown to a reader that has gone, unless it was printed; return how much that is."""
+        state = self.receipts.state(showing)
+        requeued = 0 if state == "printed" else service.requeue(showing, may_repeat=state == "printing")
+        self.receipts.close(showing)
+        return requeued
+
+    def take_back_all(self, service: MessageService, event_id: str) -> int:
+        """Queue again whatever was shown at an event: its reader says that it has printed nothing."""
+        requeued = 0
+        for showing in {event_id, *self.receipts.of_event(event_id)}:
+            requeued += service.requeue(showing)
+            self.receipts.close(showing)
+        return requeued
+
+    def _requeue_abandoned(self, service: MessageService) -> None:
+        """Queue again what was shown to readers that are dead and have given no receipt."""
+        for showing in self.receipts.abandoned():
+            self.take_back(service, showing)
 
     def agent_of(self, service: MessageService, event: Event, request: HookRequest) -> Agent:
         """Return the agent of an event; makes one if there is none."""
@@ -279,6 +353,7 @@ class MailService:
         if service is None:
             return
         self._catch_up(service)
+        self._requeue_abandoned(service)
         self._follow(service, sessions)
         service.process_deadlines(time())
         if monotonic() - self._last_flush > _FLUSH_INTERVAL:

@@ -20,7 +20,15 @@ from fairlead.errors import FairleadError
 from fairlead.notify import NO_DESKTOP, WaitingSession, attention_note, has_desktop, send
 from fairlead.paths import state_folder
 from fairlead.policy import Attention, is_within_hours, load_user_wide
-from fairlead.sessions import AttentionLog, AttentionRequest, AttentionSettings, TmuxClients, decide_notification
+from fairlead.sessions import (
+    AttentionLog,
+    AttentionNeeded,
+    AttentionRequest,
+    AttentionSettings,
+    TmuxClients,
+    decide_notification,
+)
+from fairlead.text import first_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -192,11 +200,17 @@ def _decide(due: Sequence[_Item], wanted: Attention, can_notify: bool) -> list[A
 
 
 def _waiting(item: _Item) -> WaitingSession:
-    session, root, evidence = item.session, item.root, item.session.evidence
+    session, root = item.session, item.root
     folder = (root.project or root.cwd).rstrip("/").rpartition("/")[2]
-    path = evidence.path.rpartition("/")[2] if evidence else ""
     agent = (session.agent_type or "subagent") if session.is_child else ""
-    return WaitingSession(folder or root.title or root.id[:8], item.request.reason, agent, path)
+    return WaitingSession(folder or root.title or root.id[:8], item.request.reason, agent, _subject(session))
+
+
+def _subject(session: Session) -> str:
+    """Return the command or question that the user is asked about, or the name of the file."""
+    about = first_line(session.state.about) if isinstance(session.state, AttentionNeeded) else ""
+    path = session.evidence.path if session.evidence else ""
+    return about if about and about != path else path.rpartition("/")[2]
 
 
 def _file() -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
+from contextlib import suppress
+from threading import get_ident
 from time import time
 from typing import TYPE_CHECKING
 
@@ -43,8 +45,15 @@ if TYPE_CHECKING:
 
 _NO_MEMORY = SessionMemory()
 _MAX_REPLAYED = 20_000
+"""Records that are applied at the start if no snapshot tells where to begin."""
+_REPLAYED_AT_ONCE = 64 * 1024
+"""Bytes of the journal that are applied before the first event is answered; more of them wait until after it."""
+_CHUNK_SIZE = 40
+"""Records that are applied between two turns of the event loop."""
 _APPLY_DELAY = 0.01
 """Seconds: events are applied after the reply, many at once."""
+_MAX_WAIT = 10.0
+"""Seconds that a question about the sessions waits for those of the last daemon."""
 _KEEPALIVE = 15.0
 """Seconds after which a stream without changes yields an empty list."""
 
@@ -63,8 +72,13 @@ class SessionTracker(EventExtension):
         self._journal = journal
         self._errors = errors
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop_thread = 0
         self._queue: deque[tuple[EventRecord, Event | None]] = deque()
         self._registry = Registry(_first_revision())
+        self._replay_from: Position | None = None
+        self._replay_to: Position | None = None
+        """Where the journal ended at the start, while what is before it is still being applied."""
+        self._replayed = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_closing = False
         self._is_scheduled = False
@@ -76,7 +90,7 @@ class SessionTracker(EventExtension):
     # -- lifecycle -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Restore the state of the last daemon, and apply what the journal has since then."""
+        """Restore the state of the last daemon, and apply what the journal has since then, if that is little."""
         position: Position | None = None
         try:
             with open(_file(), "rb") as file:
@@ -86,17 +100,61 @@ class SessionTracker(EventExtension):
             pass
         except (OSError, ValueError, SnapshotError) as error:
             self._errors.report(f"the sessions are rebuilt from the journal: {error}")
-        records = self._journal.read(position) if position else self._journal.tail(_MAX_REPLAYED)
-        for _, record in records:
+        self._replay_from = position
+        self._replay_to = self._journal.end()
+        if self._journal.size_after(position or Position(0, 0)) <= _REPLAYED_AT_ONCE:
+            for records in self._unseen():
+                self._apply(records)
+            self._finish_replay()
+
+    async def replay(self) -> None:
+        """Apply what the journal has since the last state, a few records at a time, while events are answered."""
+        chunks, loop = self._unseen(), asyncio.get_running_loop()
+        while self._replay_to is not None:
+            records = await loop.run_in_executor(None, next, chunks, None)
+            if records is None:
+                self._finish_replay()
+                self._notify()
+                return
+            self._apply(records)
+
+    async def replayed(self) -> None:
+        """Wait until all sessions of the last daemon are known, but not for ever."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._replayed.wait(), _MAX_WAIT)
+
+    def _unseen(self) -> Iterator[list[EventRecord]]:
+        """Yield the events between the last state and the start of this daemon, in small lists."""
+        after = self._replay_from or self._journal.start_of_tail(_MAX_REPLAYED)
+        records: list[EventRecord] = []
+        for position, record in self._journal.read(after):
+            if self._replay_to is None or position > self._replay_to:
+                break
             if isinstance(record, EventRecord):
-                apply_record(self._registry, record)
+                records.append(record)
+            if len(records) == _CHUNK_SIZE:
+                yield records
+                records = []
+        yield records
+
+    def _apply(self, records: list[EventRecord]) -> None:
+        for record in records:
+            apply_record(self._registry, record)
+
+    def _finish_replay(self) -> None:
+        self._replay_to = None
+        self._replayed.set()
+        self.apply_queued()
 
     def start(self) -> None:
         """Apply queued events in the running event loop from now on."""
         self._loop = asyncio.get_running_loop()
+        self._loop_thread = get_ident()
 
     def save(self) -> None:
         """Save the state for the next daemon. Raises nothing: the journal has it too."""
+        if self._replay_to is not None:
+            return  # the last state is still the better one to start from
         self.apply_queued()
         saved = _SavedState(self._journal.end(), msgspec.Raw(snapshot(self._registry)))
         beside = f"{_file()}.{os.getpid()}"
@@ -122,10 +180,15 @@ class SessionTracker(EventExtension):
         self._queue.append((record, event))
         if not self._is_scheduled and self._loop is not None:
             self._is_scheduled = True
-            self._loop.call_soon_threadsafe(self._loop.call_later, _APPLY_DELAY, self._apply_scheduled)
+            if get_ident() == self._loop_thread:  # the loop is awake
+                self._loop.call_later(_APPLY_DELAY, self._apply_scheduled)
+            else:
+                self._loop.call_soon_threadsafe(self._loop.call_later, _APPLY_DELAY, self._apply_scheduled)
 
     def apply_queued(self) -> None:
-        """Apply the queued events."""
+        """Apply the queued events, after those of the journal that were before them."""
+        if self._replay_to is not None:
+            return
         before = self._registry.revision
         while self._queue:
             apply_record(self._registry, *self._queue.popleft())

@@ -29,9 +29,9 @@ def check_state(facts: Facts) -> Iterator[Finding]:
     yield from _check_folder(state)
     yield from _check_spool(state, facts.daemon)
     if state.store is not None:
-        yield from _check_database("store", state.store, "a new one is filled from the journal")
+        yield from _check_database("store", state.store, state)
     if state.mail is not None:
-        yield from _check_database("mail", state.mail, "a new one starts empty")
+        yield from _check_database("mail", state.mail, state)
     if state.last_log_line:
         yield warning("state.log", f"the daemon's log ends with: {state.last_log_line}", f"see {state.log}")
 
@@ -76,13 +76,18 @@ def _check_spool(state: State, daemon: Daemon) -> Iterator[Finding]:
         )
 
 
-def _check_database(name: str, database: Database, consequence: str) -> Iterator[Finding]:
-    file = database.file
+def _has_no_space(state: State) -> bool:
+    return bool(state.write_error) or (state.free_bytes is not None and state.free_bytes < NO_SPACE)
+
+
+def _check_database(name: str, database: Database, state: State) -> Iterator[Finding]:
+    file, has_no_space = database.file, _has_no_space(state)
     if database.problem:
+        fix = "fairlead daemon stop, then fairlead daemon start: what can be read is copied to a new one; it is kept"
         yield wrong(
             f"{name}.damaged",
             f"{file} cannot be read: {database.problem}",
-            f"fairlead daemon stop, then fairlead daemon start: it is set aside, and {consequence}",
+            "free some disk space first, then run fairlead doctor again: it may be intact" if has_no_space else fix,
         )
     elif not database.is_known_revision:
         yield wrong(
@@ -91,7 +96,7 @@ def _check_database(name: str, database: Database, consequence: str) -> Iterator
             "upgrade Fairlead, or move the file away",
         )
     elif not database.was_checked:
-        yield skipped(name, f"{file} is too large to check in a moment")
+        yield skipped(name, f"{file} could not be checked in a moment: it is large, or in use")
     elif database.is_there:
         yield ok(name, f"{file}: intact, revision {database.revision or 'none yet'}")
     else:
@@ -100,7 +105,7 @@ def _check_database(name: str, database: Database, consequence: str) -> Iterator
         yield warning(
             f"{name}.set_aside",
             f"a damaged database was set aside: {database.set_aside[-1]}",
-            "recover what you need with sqlite3 FILE .recover, then delete it",
+            "what could be read is in the new one; keep it until you have checked that nothing is missing",
         )
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _DaemonState: TypeAlias = Literal["running", "down", "refused", "silent", "odd"]
 
-_TIMEOUT = 1.0
-"""Seconds for an answer that takes a millisecond."""
+_TIMEOUT = 3.0
+"""Seconds for an answer that takes a millisecond: a daemon that has just started on a busy machine is not stuck."""
 
 _LISTENING = "00010000"
 """A flag in /proc/net/unix."""

@@ -23,6 +23,10 @@ from fairlead.paths import state_folder
 _CHECK_TIMEOUT = 5.0
 """Seconds for the check of all pages of a database, which takes about 0.1 s per 100 MB."""
 _STEPS = 10_000
+_NOT_CHECKED = {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+"""Out of time, or locked by a daemon that creates or upgrades it: no damage."""
+_PRIMARY_CODE = 0xFF
+"""The lower byte of an extended error code is the primary one."""
 _LOG_TAIL = 4096
 _STARTED = "fairlead: listening at "
 
@@ -127,7 +131,7 @@ def _check_database(file: str) -> tuple[str, str, bool]:
             row = connection.execute(f"SELECT version_num FROM {REVISION_TABLE}").fetchone()  # noqa: S608 - our own name
             problems = [str(line) for (line,) in connection.execute("PRAGMA quick_check(1)")]
     except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
+        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _NOT_CHECKED:
             return "", "", False
         return "", str(error), True
     except (OSError, sqlite3.Error) as error:

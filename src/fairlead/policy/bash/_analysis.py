@@ -37,7 +37,7 @@ def analyse(command: str, context: AnalysisContext | None = None) -> Analysis:
     if cached is not None and _is_current(cached[0]):
         return cached[1]
     analysis = interpret(command, context)
-    if context.versions:
+    if not context.has_searched and (context.versions or not context.has_looked):
         _cached[key] = context.versions, analysis
         while len(_cached) > _MAX_CACHED:
             _cached.popitem(last=False)

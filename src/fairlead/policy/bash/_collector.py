@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-import msgspec
-
 from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
 from fairlead.policy.bash._words import DEEP, MAYBE, as_pattern, is_glob, is_unknown, plain
 from fairlead.policy.bash.programs._calls import Access
 from fairlead.policy.paths._selection import Selection
+from fairlead.structs import Struct, replace
 
 if TYPE_CHECKING:
     from fairlead.policy.bash._context import AnalysisContext
@@ -29,7 +28,7 @@ COPIES: Final = frozenset({"cp", "mv", "ln", "install"})
 """Programs that put a file, as it is, under another name."""
 
 
-class WorkingFolder(msgspec.Struct, frozen=True):
+class WorkingFolder(Struct, frozen=True):
     """A folder in which a command may run; `None` if it is not known."""
 
     path: str | None = "."
@@ -158,7 +157,7 @@ class Collector:
             collected[self._of_script(file) if self.running else file] = None
 
     def _of_script(self, file: FileAccess) -> FileAccess:
-        return msgspec.structs.replace(file, script=self.running, tracked=self.tracked)
+        return replace(file, script=self.running, tracked=self.tracked)
 
     def add_mention(self, mention: Mention, program: str, folders: Folders) -> None:
         """Add a file that is given to a program of which is not known what it does with it."""
@@ -178,7 +177,7 @@ class Collector:
     def add_git(self, command: GitCommand, folders: Folders) -> None:
         """Add a call of git, once for each folder in which it may run."""
         tracked = self.tracked
-        self.git += [msgspec.structs.replace(command, folder=folder.path, tracked=tracked) for folder in folders]
+        self.git += [replace(command, folder=folder.path, tracked=tracked) for folder in folders]
 
     def result(self) -> Analysis:
         """Return the result."""
@@ -202,7 +201,7 @@ class Collector:
         created = {file.path for file in self.files if file.mode == "create"}
         removed = {file.path for file in self.files if file.mode in {"delete", "move"}}
         return tuple(
-            msgspec.structs.replace(
+            replace(
                 file,
                 if_folder=None if file.if_folder in created else file.if_folder,
                 unless_folder=None if file.unless_folder in removed else file.unless_folder,

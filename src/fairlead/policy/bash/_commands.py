@@ -6,8 +6,6 @@ import re
 from shlex import quote as shell_quote
 from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
-
 from fairlead.policy.bash._builtins import BUILTINS, NO_INPUT, BuiltinAnalyser, Input
 from fairlead.policy.bash._collector import change_folder
 from fairlead.policy.bash._expansion import WORDS, Scope
@@ -30,6 +28,7 @@ from fairlead.policy.bash.programs._calls import (
 from fairlead.policy.bash.programs._outputs import PRODUCERS, Output, output_of
 from fairlead.policy.bash.programs._table import PROGRAMS
 from fairlead.policy.bash.programs._unknown_programs import any_program, is_unknown_program, mentions
+from fairlead.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -178,7 +177,7 @@ class CommandAnalyser(BuiltinAnalyser):
     def _known(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
         """Collect the effects of a call, and what is known of its output."""
         if stdin.file is not None and call.program in _RUN_INPUT:
-            call = structs.replace(call, stdin=self.file_text(stdin.file))
+            call = replace(call, stdin=self.file_text(stdin.file))
         effects = handler(call)
         if effects:
             self.apply_effects(effects, call.program, stdin)

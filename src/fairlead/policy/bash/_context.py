@@ -30,7 +30,7 @@ class FileContents(NamedTuple):
 class AnalysisContext:
     """The disk, as far as the analysis of one command may look at it."""
 
-    __slots__ = ("_files_left", "_left", "cwd", "may_block", "versions")
+    __slots__ = ("_files_left", "_left", "cwd", "has_looked", "has_searched", "may_block", "versions")
 
     def __init__(self, cwd: str, *, may_block: bool = True) -> None:
         self.cwd = cwd
@@ -38,6 +38,10 @@ class AnalysisContext:
         """Whether much may be read. If not, `NotCached` is raised rather than more than a small file."""
         self.versions: dict[str, Version] = {}
         """The files that were looked at."""
+        self.has_looked = False
+        """Whether anything on the disk was looked at."""
+        self.has_searched = False
+        """Whether folders were searched, so that a new file could change the result."""
         self._files_left, self._left = _MAX_FILES, _MAX_TOTAL_BYTES
 
     def absolute(self, path: str) -> str:
@@ -46,15 +50,16 @@ class AnalysisContext:
 
     def read_file(self, path: str, limit: int = MAX_FILE_BYTES) -> FileContents | None:
         """Read a regular file; `None` if there is none."""
+        self.has_looked = True
         path = self.absolute(path)
         try:
             status = os.stat(path)
         except (OSError, ValueError):
             self.versions[path] = None
             return None
+        self.versions[path] = _version(status)
         if not S_ISREG(status.st_mode):
             return None
-        self.versions[path] = _version(status)
         self._files_left -= 1
         self._left -= status.st_size
         self._refuse_to_block(_MAX_TOTAL_BYTES - self._left)
@@ -68,6 +73,7 @@ class AnalysisContext:
 
     def size_of(self, path: str) -> int | None:
         """Return the size of a regular file, which something else than `read_file` reads; `None` if there is none."""
+        self.has_looked = True
         path = self.absolute(path)
         try:
             status = os.stat(path)
@@ -88,6 +94,7 @@ class AnalysisContext:
         """Return the folder of the repository in which a folder is; `None` if there is none."""
         from fairlead.policy.paths._git_index import find_index
 
+        self.has_looked = True
         index = find_index(f"{self.absolute(folder)}/.")
         return None if index is None else index.root
 
@@ -95,6 +102,7 @@ class AnalysisContext:
         """Return whether git's index has the file as it is on the disk."""
         from fairlead.policy.paths._git_index import find_index, is_unchanged
 
+        self.has_looked = True
         index = find_index(path)
         if index is None:
             return False

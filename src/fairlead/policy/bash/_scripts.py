@@ -133,6 +133,7 @@ class ScriptAnalyser(RedirectAnalyser):
         from fairlead.policy.paths._resolve import PathResolver
         from fairlead.policy.paths._search import TooManyFiles, expand
 
+        context.has_searched = True
         for pattern in self._paths(run.word):
             try:
                 paths = [context.absolute(found.given) for found in expand(pattern, PathResolver(context.cwd))]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from fairlead.policy.bash.programs._calls import GitCommand, Mode  # msgspec reads the annotations
 from fairlead.policy.paths._selection import ALL_FILES, Selection
+from fairlead.structs import Struct
 
 
-class SimpleCommand(msgspec.Struct, frozen=True):
+class SimpleCommand(Struct, frozen=True):
     """A simple command: a program and its arguments, without quotes, redirections and assignments."""
 
     words: tuple[str, ...]
@@ -28,7 +27,7 @@ class SimpleCommand(msgspec.Struct, frozen=True):
         return " ".join(self.words)
 
 
-class FileAccess(msgspec.Struct, frozen=True):
+class FileAccess(Struct, frozen=True):
     """A file that the command accesses, as far as is known without looking at the disk."""
 
     path: str
@@ -67,7 +66,7 @@ class FileAccess(msgspec.Struct, frozen=True):
         return self.folder is not None or self.path.startswith(("/", "~"))
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(Struct, frozen=True):
     """What a shell command runs and accesses, and what is not known before it runs."""
 
     commands: tuple[SimpleCommand, ...] = ()

@@ -7,7 +7,10 @@ Unicode; a part that is only known when the command runs is between `OPEN` and `
 from __future__ import annotations
 
 import re
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 PLANE: Final = 0x100000
 OPEN: Final = chr(PLANE + 0xF000)

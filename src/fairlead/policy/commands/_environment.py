@@ -6,13 +6,13 @@ whole payload is on the command's stdin.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from fairlead.clients import client_or_default
 from fairlead.events import Event, PostToolBatch, PostToolUse, SubagentStart, ToolEvent, encode_json
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 PREFIXES = ("FAIRLEAD_", "CONCLAUDE_")
 MAX_VALUE_BYTES = 32 * 1024

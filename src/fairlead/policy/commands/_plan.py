@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from fairlead.structs import LIGHT, Struct
 
-import msgspec
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Literal, TypeAlias
 
-OnFailure: TypeAlias = Literal["block-first", "never", "block-on-2"]
-"""What a failing command does.
+    OnFailure: TypeAlias = Literal["block-first", "never", "block-on-2"]
+    """What a failing command does.
 
-block-first  the first failure of any kind blocks, and the remaining commands do not run
-block-on-2   exit code 2 blocks, and the remaining commands do not run; any other failure is logged
-never        all commands run; a failure is logged
-"""
+    block-first  the first failure of any kind blocks, and the remaining commands do not run
+    block-on-2   exit code 2 blocks, and the remaining commands do not run; any other failure is logged
+    never        all commands run; a failure is logged
 
-Shown: TypeAlias = Literal["model", "person", "log"]
-"""Where the output of commands is shown: to the model as context, to the user as a message, or on stderr alone.
+    With the first two, a command that could not be run blocks too, unless its step says otherwise.
+    """
+    Shown: TypeAlias = Literal["model", "person", "log"]
+    """Where the output of commands is shown: to the model as context, to the user as a message, or on stderr alone.
 
-On stderr because at `Stop` context would keep the agent going, and at `PreCompact` it would change the summary."""
+    On stderr because at `Stop` context would keep the agent going, and at `PreCompact` it would change the summary."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One command to run."""
 
     run: str
@@ -42,9 +45,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In `when`, `*` also matches slashes, as in conclaude."""
     observes: bool = False
     """It never blocks, whatever `on_failure` is."""
+    passes_unchecked: bool = False
+    """It does not block if it could not be run: `onFailure: pass`."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be done for an event; nothing, if it is empty."""
 
     event_name: str

@@ -7,27 +7,30 @@ from __future__ import annotations
 
 import os
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import msgspec
 
 from fairlead.events import ConfigChange, Event, MessageDisplay, Stop, SubagentStart, SubagentStop, UserPromptSubmit
 from fairlead.policy.commands import _prompts
 from fairlead.policy.commands._environment import event_variables
-from fairlead.policy.commands._plan import OnFailure, Plan, Shown, Step
+from fairlead.policy.commands._pattern_search import PatternSearch
+from fairlead.policy.commands._plan import Plan, Step
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.config._types import Command, ListSection, PatternSection, Policy
+from fairlead.structs import LIGHT, Struct
 
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Any, TypeAlias  # msgspec reads the annotations
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fairlead.policy.config._types import ByPattern, Layer
+    from fairlead.policy.commands._plan import OnFailure, Shown
+    from fairlead.policy.config._types import Layer
 
 WORKTREE_TIMEOUT = 60.0
 DEFAULT_INFINITE_MESSAGE = "continue working on the task"
 
 
-class _EventKind(msgspec.Struct, frozen=True):
+class _EventKind(Struct, frozen=True):
     """How an event is planned: its section, the field that patterns match, and what a failure does."""
 
     section: str
@@ -116,7 +119,7 @@ def matching_patterns(commands: Iterable[str], subjects: tuple[str, ...]) -> Ite
             yield pattern
 
 
-class PatternCheck(msgspec.Struct, frozen=True):
+class PatternCheck(Struct, frozen=True):
     """A pattern, and whether it matched the subjects of an event."""
 
     file: str
@@ -168,7 +171,7 @@ def _section_commands(
         yield from _by_pattern(policy.skill_start.commands, (event.agent_type,))
 
 
-def _by_pattern(commands: ByPattern, subjects: tuple[str, ...]) -> Iterator[tuple[str, Command]]:
+def _by_pattern(commands: dict[str, list[Command]], subjects: tuple[str, ...]) -> Iterator[tuple[str, Command]]:
     return ((pattern, command) for pattern in matching_patterns(commands, subjects) for command in commands[pattern])
 
 
@@ -207,6 +210,7 @@ def _step(layer: Layer, pattern: str | None, command: Command, *, observes: bool
         when=(when,) if isinstance(when, str) else tuple(when),
         loose_when=bool(when) and layer.is_conclaude,
         observes=observes,
+        passes_unchecked=command.on_failure == "pass",
     )
 
 
@@ -240,13 +244,12 @@ def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _promp
     """Plan a prompt: its commands never block; those for its slash command may."""
     if not event.prompt.strip():
         return Plan(event_name=event.event_name, session_id=event.session_id)
-    slash = _prompts.slash_command(event.prompt)
+    slash, search = _prompts.slash_command(event.prompt), PatternSearch(event.prompt)
     steps = [
         _step(layer, command.pattern, command, observes=True)
         for layer in layers
         for command in layer.policy.user_prompt_submit.commands
-        if command.pattern is None
-        or _prompts.matches(command.pattern, event.prompt, case_insensitive=command.case_insensitive)
+        if command.pattern is None or search.finds(command.pattern, case_insensitive=command.case_insensitive)
     ]
     steps += [_step(*command) for command in (_for_slash(slash.name, layers) if slash else ())]
     return _plan(
@@ -254,7 +257,7 @@ def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _promp
         tuple(steps),
         on_failure="block-on-2",
         shown="model",
-        context=_prompts.context(event.prompt, layers, read),
+        context=_prompts.context(event.prompt, layers, read, search),
         log=(_processing(event),) if steps else (),
         more_env={"SLASH_COMMAND": slash.name, "SLASH_COMMAND_ARGS": slash.args} if slash else {},
     )

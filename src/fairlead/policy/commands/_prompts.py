@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-from contextlib import contextmanager
-from functools import lru_cache
 from stat import S_ISREG
-from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from fairlead.policy.commands._pattern_search import PatternSearch
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from types import FrameType
+    from collections.abc import Callable, Iterable
 
     from fairlead.policy.config._types import ContextRule, Layer
 
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 64 * 1024
 """A larger file is not put into a prompt."""
-_MAX_SEARCH_SECONDS = 0.5
-"""A pattern that takes longer (it backtracks) counts as not found."""
 
 _FILE = re.compile(r"(?<![\w.+-])@(?P<path>[\w\-./]+)")
 _SLASH = re.compile(r"/(?P<name>[A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)(?:\s+(?P<args>.*))?")
@@ -50,29 +45,21 @@ def slash_command(prompt: str) -> SlashCommand | None:
     return None
 
 
-def context(prompt: str, layers: Iterable[Layer], read: ReadFile) -> str | None:
+def context(prompt: str, layers: Iterable[Layer], read: ReadFile, search: PatternSearch | None = None) -> str | None:
     """Return the texts of all rules that match, nearest file first, separated by blank lines."""
+    search = search or PatternSearch(prompt)
     texts = [
         _with_files(rule.prompt, layer.folder, read)
         for layer in layers
         for rule in layer.policy.user_prompt_submit.context_rules
-        if context_rule_applies(rule, prompt)
+        if context_rule_applies(rule, search)
     ]
     return "\n\n".join(texts) or None
 
 
-def context_rule_applies(rule: ContextRule, prompt: str) -> bool:
+def context_rule_applies(rule: ContextRule, search: PatternSearch) -> bool:
     """Return whether a rule adds its text to a prompt."""
-    return rule.enabled and matches(rule.pattern, prompt, case_insensitive=rule.case_insensitive)
-
-
-def matches(pattern: str, text: str, *, case_insensitive: bool = False) -> bool:
-    """Return whether a regular expression is found in a text; an invalid or too slow one is not."""
-    try:
-        with _time_limit(_MAX_SEARCH_SECONDS):
-            return _compiled(pattern, case_insensitive).search(text) is not None
-    except (re.error, RecursionError, OverflowError, TimeoutError):
-        return False
+    return rule.enabled and search.finds(rule.pattern, case_insensitive=rule.case_insensitive)
 
 
 def read_inside(folder: str, path: str) -> str | None:
@@ -109,27 +96,3 @@ def _with_files(text: str, folder: str, read: ReadFile) -> str:
         return match[0]
 
     return _FILE.sub(replace, text)
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str, case_insensitive: bool) -> re.Pattern[str]:  # noqa: FBT001 - the cache needs positional arguments
-    return re.compile(pattern, re.IGNORECASE if case_insensitive else 0)
-
-
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` after some seconds. Only the main thread can be interrupted during a search."""
-    if current_thread() is not main_thread() or any(signal.getitimer(signal.ITIMER_REAL)):
-        yield
-        return
-
-    def expire(_number: int, _frame: FrameType | None) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

@@ -6,10 +6,14 @@ import os
 import stat
 import sys
 from binascii import crc32
-from contextlib import suppress
-from typing import Any
 
-import msgspec
+from fairlead.lazy import suppress
+from fairlead.paths import make_private
+from fairlead.structs import LIGHT, Struct, decode_msgpack, encode_msgpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:  # msgspec reads the annotations
+    from typing import Any
 
 Stamp = tuple[int, ...]
 
@@ -18,12 +22,12 @@ MIN_AGE = 100_000_000
 """In nanoseconds. Two changes within one tick of the disk's clock leave the same stamp, so a younger file has none."""
 
 
-class CachedPolicy(msgspec.Struct, frozen=True, array_like=True):
+class CachedPolicy(Struct, frozen=True, array_like=True):
     """One cached file."""
 
     version: str
     file: str
-    stamp: Stamp
+    stamp: tuple[int, ...]
     document: dict[str, Any]
     only_validated: bool = False
     """No event was decided by it, so it does not apply once the file is deleted."""
@@ -31,7 +35,7 @@ class CachedPolicy(msgspec.Struct, frozen=True, array_like=True):
     """SHA-256 of the file's bytes; empty in an entry of an earlier version."""
 
 
-class FileContents(msgspec.Struct, frozen=True):
+class FileContents(Struct, frozen=True):
     """A policy file as it was read."""
 
     document: dict[str, Any]
@@ -48,8 +52,8 @@ def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
     """Read a cached file. An entry of another user or version counts as missing."""
     try:
         data = read_private_file(cache_path(folder, file))
-        entry = msgspec.msgpack.decode(data, type=CachedPolicy)
-    except (OSError, ValueError, msgspec.DecodeError):
+        entry = decode_msgpack(data, type=CachedPolicy)
+    except (OSError, ValueError):
         return None
     return entry if entry.version == _VERSION and entry.file == os.path.realpath(file) else None
 
@@ -60,8 +64,8 @@ def write_cached_policy(
     """Cache a file. Raises `OSError` if that fails."""
     stamp = stamp_of(contents.status) if now - contents.status.st_ctime_ns > MIN_AGE else ()
     entry = CachedPolicy(_VERSION, os.path.realpath(file), stamp, contents.document, only_validated, contents.digest)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    write_private_file(cache_path(folder, file), msgspec.msgpack.encode(entry))
+    make_private(folder)
+    write_private_file(cache_path(folder, file), encode_msgpack(entry))
 
 
 def cache_path(folder: str, file: str) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from fairlead.errors import FairleadError
+from fairlead.structs import Struct
 
 MAX_MISTAKES = 100
 """The most mistakes that are reported for one file."""
 
 
-class Diagnostic(msgspec.Struct, frozen=True, order=True):
+class Diagnostic(Struct, frozen=True, order=True):
     """A mistake or a hint, with its position. Lines and columns count from 1; 0 is the file as a whole."""
 
     file: str

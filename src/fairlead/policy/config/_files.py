@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from time import time_ns
-from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from fairlead.paths import config_folder, state_folder
 from fairlead.policy.config import _memory_cache
@@ -21,7 +18,11 @@ from fairlead.policy.config._disk_cache import (
 from fairlead.policy.config._errors import Diagnostic, PolicyError
 from fairlead.policy.config._lookup import FolderSearch, PolicyFile, exists, unreadable_error
 from fairlead.policy.config._types import USER_WIDE, Layer, Policy
+from fairlead.structs import LIGHT, Struct, ValidationError, convert, replace, require_msgspec
 
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Any  # msgspec reads the annotations
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_LAYERS = 256
 
 
-class Notice(msgspec.Struct, frozen=True):
+class Notice(Struct, frozen=True):
     """Something about a file that the person is told once in a session."""
 
     digest: str
@@ -38,7 +39,7 @@ class Notice(msgspec.Struct, frozen=True):
     text: str
 
 
-class LoadedPolicy(msgspec.Struct, frozen=True):
+class LoadedPolicy(Struct, frozen=True):
     """The layers that apply, nearest first, and warnings about them for the user."""
 
     layers: tuple[Layer, ...] = ()
@@ -140,7 +141,7 @@ def load_policy(
     loaded = load_files(files, clock=clock, validating=validating, cached_only=cached_only)
     if cached_only:
         others = policy_cache_folder(), user_wide_file(config_home)
-        _memory_cache.remember(cwd, loaded, (*others, *search.visited))
+        _memory_cache.remember(cwd, loaded, others, search.visited)
     return loaded
 
 
@@ -242,7 +243,7 @@ def _load(
         return _load_changed(file, folder, cached, clock, validating=validating)
     try:
         layer = layer_of(file, folder, cached.document, cached.digest)
-    except msgspec.ValidationError:
+    except ValidationError:
         return _load_changed(file, folder, None, clock, validating=validating)
     if len(_layers) >= _MAX_LAYERS:
         _layers.clear()
@@ -260,7 +261,7 @@ def _load_deleted(file: str, folder: str) -> tuple[Layer, list[str]]:
         raise error
     try:
         return layer_of(file, folder, cached.document, cached.digest), [str(error)]
-    except msgspec.ValidationError:
+    except ValidationError:
         raise error from None
 
 
@@ -292,7 +293,7 @@ def _fall_back(file: str, folder: str, cached: CachedPolicy | None, error: Polic
         raise error
     try:
         layer = layer_of(file, folder, cached.document, cached.digest)
-    except msgspec.ValidationError:
+    except ValidationError:
         raise error from None
     first, others = str(error.mistakes[0]), len(error.mistakes) - 1
     more = f" There {'is 1 more mistake' if others == 1 else f'are {others} more mistakes'}." if others else ""
@@ -306,8 +307,8 @@ def _cannot_cache(cache: str, error: OSError) -> str:
 
 
 def layer_of(file: str, folder: str, document: dict[str, Any], digest: str = "") -> Layer:
-    """Return the layer of a file's document. Raises `msgspec.ValidationError` if it is not one of a policy."""
-    return Layer(file, folder, msgspec.convert(document, Policy), document, digest=digest)
+    """Return the layer of a file's document. Raises `ValidationError` if it is not one of a policy."""
+    return Layer(file, folder, convert(document, Policy), document, digest=digest)
 
 
 _variants: dict[tuple[str, str, bool, bool], tuple[Layer, Layer]] = {}
@@ -325,7 +326,7 @@ def variant_of(layer: Layer, *, trusted: bool | None = None, runs_commands: bool
     key = layer.file, layer.folder, trusted, runs_commands
     source, variant = _variants.get(key, (None, None))
     if variant is None or source is not layer:
-        variant = msgspec.structs.replace(layer, trusted=trusted, runs_commands=runs_commands)
+        variant = replace(layer, trusted=trusted, runs_commands=runs_commands)
         if len(_variants) >= _MAX_LAYERS:
             _variants.clear()
         _variants[key] = layer, variant
@@ -333,6 +334,7 @@ def variant_of(layer: Layer, *, trusted: bool | None = None, runs_commands: bool
 
 
 def _read(file: str) -> FileContents:
+    require_msgspec()
     from fairlead.policy.config._reader import MAX_POLICY_BYTES, read_document
 
     text, status = _read_bytes(file, MAX_POLICY_BYTES + 1)

@@ -8,13 +8,14 @@ it back.
 from __future__ import annotations
 
 import os
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from time import time_ns
-from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.policy.config._disk_cache import MIN_AGE, read_cached_policy
 from fairlead.policy.config._errors import Diagnostic, PolicyError
+from fairlead.structs import Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -28,7 +29,7 @@ _MISSING = 0
 _UNKNOWN = -1
 
 
-class PolicyFile(NamedTuple):
+class PolicyFile(Struct, frozen=True):
     """A policy file, and the folder that its patterns are relative to."""
 
     file: str
@@ -37,7 +38,7 @@ class PolicyFile(NamedTuple):
     """It is the file of a main checkout, applied to a worktree of it."""
 
 
-class _Contents(NamedTuple):
+class FolderContents(Struct, frozen=True):
     """What a folder has that matters for the lookup."""
 
     policy: str | None = None
@@ -46,8 +47,32 @@ class _Contents(NamedTuple):
     main_checkout: str | None = None
     """The root of the main checkout, if the folder is the root of a worktree."""
 
+    def is_current(self, folder: str) -> bool:
+        """Return whether a folder that has changed still has just that; `False` if it would have to be searched."""
+        if self.main_checkout is not None:
+            return False
+        try:
+            for name in NAMES:
+                file = f"{folder}/{name}"
+                if exists(file):
+                    return file == self.policy and self._is_repository(folder)
+        except PolicyError:
+            return False
+        return self.policy is None and self._is_repository(folder)
 
-class PoliciesAbove(NamedTuple):
+    def _is_repository(self, folder: str) -> bool:
+        """Return whether the folder still has a `.git`, or still has none. A file may have come to name a worktree."""
+        try:
+            return S_ISDIR(os.lstat(f"{folder}/.git").st_mode) and self.is_repository
+        except OSError:
+            return not self.is_repository
+
+
+_CHANGING = FolderContents(main_checkout="")
+"""Of a folder in which two searches did not find the same."""
+
+
+class PoliciesAbove(Struct, frozen=True):
     """The policy files of a folder and of all folders above it, nearest first."""
 
     files: tuple[PolicyFile, ...] = ()
@@ -61,8 +86,8 @@ class FolderSearch:
     def __init__(self, cache: str = "") -> None:
         self._cache = cache
         self._cache_changed = _change_time(cache) if cache else _MISSING
-        self.visited: dict[str, None] = {}
-        """The folders that were searched, in order."""
+        self.visited: dict[str, FolderContents] = {}
+        """The folders that were searched, in order, and what was found in each."""
 
     def above(self, folder: str, *, below: str = "") -> PoliciesAbove:
         """Search a folder and all above it; with `below`, only those that are not `below` or above it."""
@@ -91,8 +116,13 @@ class FolderSearch:
             if step == main:
                 return
 
-    def _contents(self, folder: str) -> _Contents:
-        self.visited[folder] = None
+    def _contents(self, folder: str) -> FolderContents:
+        contents = self._find_contents(folder)
+        if self.visited.setdefault(folder, contents) != contents:
+            self.visited[folder] = _CHANGING
+        return contents
+
+    def _find_contents(self, folder: str) -> FolderContents:
         changed = _change_time(folder)
         key, times = (folder, self._cache), (changed, self._cache_changed)
         cached = _cached.get(key)
@@ -105,21 +135,21 @@ class FolderSearch:
             _cached[key] = times, contents
         return contents
 
-    def _look_up(self, folder: str) -> _Contents:
+    def _look_up(self, folder: str) -> FolderContents:
         files = [os.path.join(folder, name) for name in NAMES]
         policy = next(filter(exists, files), None)
         if policy is None and self._cache_changed > _MISSING:
             policy = next(filter(self._has_decided_events, files), None)
         git = os.path.join(folder, ".git")
         is_repository = os.path.lexists(git)
-        return _Contents(policy, is_repository, _main_checkout(git, folder) if is_repository else None)
+        return FolderContents(policy, is_repository, _main_checkout(git, folder) if is_repository else None)
 
     def _has_decided_events(self, file: str) -> bool:
         entry = read_cached_policy(self._cache, file)
         return entry is not None and not entry.only_validated
 
 
-_cached: dict[tuple[str, str], tuple[tuple[int, int], _Contents]] = {}
+_cached: dict[tuple[str, str], tuple[tuple[int, int], FolderContents]] = {}
 """Folder and disk cache → the change times of the two, and what the folder has."""
 
 

@@ -2,28 +2,77 @@
 
 A folder's change time changes when a file is created, renamed or deleted in it, and nobody can set it back. So an entry
 is valid while the change times of all folders above, of the policies, of the user-wide policy and of the disk cache
-are the same.
+are the same. A folder above may change for many reasons (a home, `/tmp`): then it is enough that it is the same folder,
+and has the same policy and repository as before.
 """
 
 from __future__ import annotations
 
 import os
 from time import time_ns
-from typing import TYPE_CHECKING
 
 from fairlead.policy.config._disk_cache import MIN_AGE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
     from fairlead.policy.config._files import LoadedPolicy
+    from fairlead.policy.config._lookup import FolderContents
 
     Stamp = tuple[int, int] | None
     """Change time and inode, which differ once a file or folder has changed; `None` if it does not exist."""
 
 _MAX_ENTRIES = 1024
 _NOTHING: Mapping[str, object] = {}
-_entries: dict[Hashable, tuple[tuple[tuple[str, Stamp], ...], LoadedPolicy]] = {}
+_UNSTABLE = 0
+"""In place of the change time of a folder that had just changed: a further change could leave the same one."""
+
+
+class _Dependency:
+    """A file or folder that a policy depends on, as it was."""
+
+    __slots__ = ("contents", "path", "stamp")
+
+    def __init__(self, path: str, stamp: Stamp, contents: FolderContents | None = None) -> None:
+        self.path = path
+        self.stamp = stamp
+        self.contents = contents
+        """Of a folder that was searched: what matters of it."""
+
+    def is_current(self) -> bool:
+        """Return whether the same is in a folder that has changed, as a home folder does all the time."""
+        if self.stamp is None or self.contents is None:
+            return False
+        stamp = _stamp(self.path)
+        if stamp is None or stamp[1] != self.stamp[1] or not self.contents.is_current(self.path):
+            return False
+        if time_ns() - stamp[0] > MIN_AGE:
+            self.stamp = stamp
+        return True
+
+
+_lookups: dict[str, Stamp] | None = None
+"""What was looked up within `shared_lookups`."""
+
+
+class shared_lookups:  # noqa: N801 - reads as a statement
+    """Looks up each file and folder once, for several events that had all arrived before.
+
+    A change that was made before an event arrived was made before the lookup, so each event sees it. The event loop
+    handles such events in one go. What a thread decides meanwhile has arrived before, too.
+    """
+
+    def __enter__(self) -> None:
+        global _lookups  # noqa: PLW0603 - of the one event loop
+        _lookups = {}
+
+    def __exit__(self, *_: object) -> None:
+        global _lookups  # noqa: PLW0603 - of the one event loop
+        _lookups = None
+
+
+_entries: dict[Hashable, tuple[tuple[_Dependency, ...], LoadedPolicy]] = {}
 
 
 def recall(key: Hashable, known: Mapping[str, object] = _NOTHING) -> LoadedPolicy | None:
@@ -34,31 +83,46 @@ def recall(key: Hashable, known: Mapping[str, object] = _NOTHING) -> LoadedPolic
     entry = _entries.get(key)
     if entry is None:
         return None
-    for path, stamp in entry[0]:
-        status = known.get(path, False)
-        if status is not None and not isinstance(status, os.stat_result):
-            try:
-                status = os.stat(path)
-            except (OSError, ValueError):
-                status = None
-        if (status and (status.st_ctime_ns, status.st_ino)) != stamp:
+    lookups = {} if _lookups is None else _lookups
+    for dependency in entry[0]:
+        path = dependency.path
+        stamp = lookups.get(path, False)
+        if stamp is False:
+            stamp = lookups[path] = _known_stamp(path, known) if known else _stamp(path)
+        if stamp != dependency.stamp and not dependency.is_current():
             _entries.pop(key, None)
             return None
     return entry[1]
 
 
-def remember(key: Hashable, loaded: LoadedPolicy, others: Iterable[str]) -> None:
+def _known_stamp(path: str, known: Mapping[str, object]) -> Stamp:
+    status = known.get(path, False)
+    if isinstance(status, os.stat_result):
+        return status.st_ctime_ns, status.st_ino
+    return None if status is None else _stamp(path)
+
+
+def remember(key: Hashable, loaded: LoadedPolicy, others: Iterable[str], folders: Mapping[str, FolderContents]) -> None:
     """Cache a policy, unless a file that it depends on has just changed: a second change could leave the same stamp.
 
-    `others` are the files and folders that it depends on beside its own files.
+    `others` are the files and folders that it depends on beside its own files, `folders` those that were searched.
     """
     paths = dict.fromkeys((*others, *(layer.file for layer in loaded.layers)))
-    stamps = tuple((path, _stamp(path)) for path in paths)
-    newest = max((stamp[0] for _, stamp in stamps if stamp is not None), default=0)
-    if time_ns() - newest > MIN_AGE:
-        if len(_entries) >= _MAX_ENTRIES:
-            _entries.clear()
-        _entries[key] = stamps, loaded
+    dependencies = [_Dependency(path, _stamp(path)) for path in paths]
+    newest = max((one.stamp[0] for one in dependencies if one.stamp is not None), default=0)
+    now = time_ns()
+    if now - newest <= MIN_AGE:
+        return
+    for folder, contents in folders.items():
+        if folder in paths:
+            continue
+        stamp = _stamp(folder)
+        if stamp is not None and now - stamp[0] <= MIN_AGE:
+            stamp = _UNSTABLE, stamp[1]
+        dependencies.append(_Dependency(folder, stamp, contents))
+    if len(_entries) >= _MAX_ENTRIES:
+        _entries.clear()
+    _entries[key] = tuple(dependencies), loaded
 
 
 def _stamp(path: str) -> Stamp:

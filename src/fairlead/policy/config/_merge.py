@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import msgspec
-
 from fairlead.policy.config._types import Policy
+from fairlead.structs import convert, to_builtins
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from fairlead.policy.config._types import Layer
 
@@ -36,7 +35,7 @@ def merge_layers(layers: Sequence[Layer]) -> Policy:
     for layer in layers:
         if not layer.trusted:
             document = _tightened(document, given_values(layer))
-    return msgspec.convert(document, Policy)
+    return convert(document, Policy)
 
 
 def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
@@ -52,7 +51,7 @@ def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
 
 
 def _loosens(layer: Layer, before: Policy, name: str) -> bool:
-    in_force = msgspec.to_builtins(before.pre_tool_use)[name]
+    in_force = to_builtins(before.pre_tool_use)[name]
     return in_force is True and _pre_tool_use(given_values(layer)).get(name) is False
 
 
@@ -97,7 +96,7 @@ def given_values(layer: Layer) -> Mapping[str, Any]:
     """Return the values that a file sets."""
     if layer.given is not None:
         return layer.given
-    return _difference(msgspec.to_builtins(layer.policy), msgspec.to_builtins(Policy()))
+    return _difference(to_builtins(layer.policy), to_builtins(Policy()))
 
 
 def _difference(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,6 +119,8 @@ def _for_collection(node: Node, kind: inspect.Type, path: Path) -> str:
         example = _by_pattern(kind, path)
         return f", so write {example}" if example else ""
     if isinstance(kind, inspect.ListType) and node.kind == "mapping":
+        if path == (None, "hooks"):  # as in the client's settings
+            return ": Python files. Hooks by event belong in the client's settings (see fairlead hooks)"
         lists = node.value and all(value.kind == "list" for _, value in node.value)
         return ", so write the list alone, without a pattern before it" if lists else ", so begin each with `- `"
     return ""
@@ -157,8 +159,6 @@ _MOVED_KEYS: dict[type, dict[str, str]] = {
     },
     t.Policy: {
         "rules": "its keys are in `preToolUse` now",
-        "hooks": "hooks belong in the client's settings (see fairlead hooks); a policy has a section for each event, "
-        "such as `stop`",
     },
 }
 """Keys of earlier versions of conclaude, or of another file."""

@@ -6,26 +6,31 @@ new. The JSON Schema, the reference and the error messages are generated from th
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from fairlead.structs import LIGHT, Struct, field
 
-import msgspec
-from msgspec import Meta
+TYPE_CHECKING = False
 
 USER_WIDE = "config.yaml"
 """The name of the user-wide file, in the user's config folder."""
 
 MAX_SECONDS = 3600
-Seconds = Annotated[int, Meta(ge=1, le=MAX_SECONDS)]
-Lines = Annotated[int, Meta(ge=1, le=10000)]
-Pattern = Annotated[str, Meta(min_length=1)]
-Action = Literal["block", "warn"]
-StayMode = Literal["always", "wake", "no"]
-IntegrityMode = Literal["restore", "report", "off"]
 MAX_WAIT = 3000
 """Seconds. The client ends a Stop hook after an hour, and the policy's commands need some of it."""
 
+if TYPE_CHECKING or not LIGHT:  # the light structs do not read annotations
+    from typing import Annotated, Any, Literal
 
-class Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    from msgspec import Meta
+
+    Seconds = Annotated[int, Meta(ge=1, le=MAX_SECONDS)]
+    Lines = Annotated[int, Meta(ge=1, le=10000)]
+    Pattern = Annotated[str, Meta(min_length=1)]
+    Action = Literal["block", "warn"]
+    StayMode = Literal["always", "wake", "no"]
+    IntegrityMode = Literal["restore", "report", "off"]
+
+
+class Section(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Base of all types of the file: camelCase names, and no unknown ones."""
 
 
@@ -52,23 +57,22 @@ class Command(Section, frozen=True, kw_only=True):
     """New. `bash` by default."""
     when: Pattern | list[Pattern] | None = None
     """New. Run only if a file that matches has changed, according to git. gitignore patterns."""
-
-
-Commands = list[Command]
-ByPattern = dict[Pattern, Commands]
-"""Glob on the event's subject → commands. Those of `*` run first, then the others in the order of the file."""
+    on_failure: Literal["block", "pass"] | None = None
+    """New. What a check does that could not be made: it was not found, not started, killed, or timed out. `block` by
+    default, where the event can be blocked; `pass` only reports it."""
 
 
 class PatternSection(Section, frozen=True, kw_only=True):
     """Commands for an event, by a glob on its subject."""
 
-    commands: ByPattern = {}
+    commands: dict[Pattern, list[Command]] = {}
+    """Those of `*` run first, then the others in the order of the file."""
 
 
 class ListSection(Section, frozen=True, kw_only=True):
     """Commands for an event that has no subject."""
 
-    commands: Commands = []
+    commands: list[Command] = []
 
 
 # -- the end of a turn ---------------------------------------------------------------------------------
@@ -167,7 +171,7 @@ class PreToolUse(Section, frozen=True, kw_only=True):
     """New. What to do if a tool has changed a file of `uneditableFiles` after all. Needs the daemon.
 
     `report`: tell the agent and the user. `restore`: also put the file back. `off`: do not look."""
-    bash: Bash = msgspec.field(default_factory=Bash)
+    bash: Bash = field(default_factory=Bash)
 
 
 class PermissionRequest(Section, frozen=True, kw_only=True):
@@ -202,7 +206,7 @@ class PromptCommand(Command, frozen=True, kw_only=True):
 class SlashCommands(Section, frozen=True, kw_only=True):
     """Commands by the slash command in a prompt."""
 
-    commands: ByPattern = {}
+    commands: dict[Pattern, list[Command]] = {}
 
 
 class UserPromptSubmit(Section, frozen=True, kw_only=True):
@@ -261,6 +265,15 @@ class Mail(Section, frozen=True, kw_only=True):
     """Seconds that `always` waits before it reports that there is no mail, and waits again; 570 by default."""
 
 
+class Journal(Section, frozen=True, kw_only=True):
+    """New. What the journal keeps of the payloads of events. Only in the user-wide file."""
+
+    payloads: Literal["full", "redacted", "none"] = "redacted"
+    """`redacted`: all but what looks like a secret. `none`: ids and names alone. `full`: everything."""
+    redact: list[Pattern] = []
+    """Regular expressions for more secrets, such as `corp-[0-9a-f]{32}`; what they match is replaced."""
+
+
 class PolicyTest(Section, frozen=True, kw_only=True):
     """New. A test of the policy: a payload and the expected answer."""
 
@@ -274,45 +287,50 @@ class PolicyTest(Section, frozen=True, kw_only=True):
 class Policy(Section, frozen=True, kw_only=True):
     """A policy file. Every section is optional."""
 
-    stop: Stop = msgspec.field(default_factory=Stop)
-    stop_failure: ListSection = msgspec.field(default_factory=ListSection)
-    subagent_start: SubagentStart = msgspec.field(default_factory=SubagentStart)
-    subagent_stop: PatternSection = msgspec.field(default_factory=PatternSection)
-    skill_start: PatternSection = msgspec.field(default_factory=PatternSection)
-    pre_tool_use: PreToolUse = msgspec.field(default_factory=PreToolUse)
-    post_tool_use: PatternSection = msgspec.field(default_factory=PatternSection)
-    post_tool_use_failure: PatternSection = msgspec.field(default_factory=PatternSection)
+    stop: Stop = field(default_factory=Stop)
+    stop_failure: ListSection = field(default_factory=ListSection)
+    subagent_start: SubagentStart = field(default_factory=SubagentStart)
+    subagent_stop: PatternSection = field(default_factory=PatternSection)
+    skill_start: PatternSection = field(default_factory=PatternSection)
+    pre_tool_use: PreToolUse = field(default_factory=PreToolUse)
+    post_tool_use: PatternSection = field(default_factory=PatternSection)
+    post_tool_use_failure: PatternSection = field(default_factory=PatternSection)
     permission_request: PermissionRequest | None = None
-    permission_denied: PatternSection = msgspec.field(default_factory=PatternSection)
-    user_prompt_submit: UserPromptSubmit = msgspec.field(default_factory=UserPromptSubmit)
-    user_prompt_expansion: PatternSection = msgspec.field(default_factory=PatternSection)
-    session_start: PatternSection = msgspec.field(default_factory=PatternSection)
-    session_end: PatternSection = msgspec.field(default_factory=PatternSection)
-    setup: PatternSection = msgspec.field(default_factory=PatternSection)
-    notification: PatternSection = msgspec.field(default_factory=PatternSection)
-    teammate_idle: PatternSection = msgspec.field(default_factory=PatternSection)
-    task_created: PatternSection = msgspec.field(default_factory=PatternSection)
-    task_completed: PatternSection = msgspec.field(default_factory=PatternSection)
-    pre_compact: PatternSection = msgspec.field(default_factory=PatternSection)
-    post_compact: PatternSection = msgspec.field(default_factory=PatternSection)
-    config_change: PatternSection = msgspec.field(default_factory=PatternSection)
-    cwd_changed: PatternSection = msgspec.field(default_factory=PatternSection)
-    file_changed: PatternSection = msgspec.field(default_factory=PatternSection)
-    instructions_loaded: PatternSection = msgspec.field(default_factory=PatternSection)
-    elicitation: PatternSection = msgspec.field(default_factory=PatternSection)
-    elicitation_result: PatternSection = msgspec.field(default_factory=PatternSection)
-    worktree_create: WorktreeCreate = msgspec.field(default_factory=WorktreeCreate)
-    worktree_remove: PatternSection = msgspec.field(default_factory=PatternSection)
-    post_tool_batch: ListSection = msgspec.field(default_factory=ListSection)
-    message_display: MessageDisplay = msgspec.field(default_factory=MessageDisplay)
-    notifications: Notifications = msgspec.field(default_factory=Notifications)
-    attention: Attention = msgspec.field(default_factory=Attention)
-    mail: Mail = msgspec.field(default_factory=Mail)
+    permission_denied: PatternSection = field(default_factory=PatternSection)
+    user_prompt_submit: UserPromptSubmit = field(default_factory=UserPromptSubmit)
+    user_prompt_expansion: PatternSection = field(default_factory=PatternSection)
+    session_start: PatternSection = field(default_factory=PatternSection)
+    session_end: PatternSection = field(default_factory=PatternSection)
+    setup: PatternSection = field(default_factory=PatternSection)
+    notification: PatternSection = field(default_factory=PatternSection)
+    teammate_idle: PatternSection = field(default_factory=PatternSection)
+    task_created: PatternSection = field(default_factory=PatternSection)
+    task_completed: PatternSection = field(default_factory=PatternSection)
+    pre_compact: PatternSection = field(default_factory=PatternSection)
+    post_compact: PatternSection = field(default_factory=PatternSection)
+    config_change: PatternSection = field(default_factory=PatternSection)
+    cwd_changed: PatternSection = field(default_factory=PatternSection)
+    file_changed: PatternSection = field(default_factory=PatternSection)
+    instructions_loaded: PatternSection = field(default_factory=PatternSection)
+    elicitation: PatternSection = field(default_factory=PatternSection)
+    elicitation_result: PatternSection = field(default_factory=PatternSection)
+    worktree_create: WorktreeCreate = field(default_factory=WorktreeCreate)
+    worktree_remove: PatternSection = field(default_factory=PatternSection)
+    post_tool_batch: ListSection = field(default_factory=ListSection)
+    message_display: MessageDisplay = field(default_factory=MessageDisplay)
+    notifications: Notifications = field(default_factory=Notifications)
+    attention: Attention = field(default_factory=Attention)
+    mail: Mail = field(default_factory=Mail)
+    journal: Journal = field(default_factory=Journal)
+    hooks: list[Pattern] = []
+    """New. Python files with hooks of your own, relative to the policy file. `fairlead hooks add` adds one.
+
+    Each must be trusted: `fairlead trust FILE`."""
     tests: list[PolicyTest] = []
     """New. Tests that `fairlead test` runs."""
 
 
-class Layer(msgspec.Struct, frozen=True):
+class Layer(Struct, frozen=True):
     """The policy of one file. Its patterns and working folders are relative to `folder`."""
 
     file: str

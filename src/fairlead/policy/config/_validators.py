@@ -117,6 +117,11 @@ def permission(text: str) -> str | None:
     return None if text.lower() in {"allow", "deny"} else f"is {text!r}; expected `allow` or `deny`"
 
 
+def hook_file(text: str) -> str | None:
+    """Check the name of a Python file."""
+    return None if text.endswith(".py") else f"is {text!r}, which is not a Python file; its name ends with `.py`"
+
+
 def event_name(text: str) -> str | None:
     """Check the name of an event, or `*`."""
     from fairlead.events import HookEvent
@@ -186,6 +191,8 @@ CHECKS: dict[type, dict[str, Check]] = {
     t.PromptCommand: {"pattern": regex},
     t.Notifications: {"hooks": event_name, "channels": channel},
     t.Attention: {"channels": channel, "quiet_hours": time_span},
+    t.Journal: {"redact": regex},
+    t.Policy: {"hooks": hook_file},
 }
 """Type → field → the check of its texts; of a mapping, the check of its keys."""
 
@@ -245,5 +252,12 @@ def attention(section: dict[str, Any], file: str) -> str | None:
     return f"uses `${{{missing}}}`, which a daemon that an event starts does not have; rename it to {kept}"
 
 
-HINTS: dict[type, Hint] = {t.ToolRule: tool_rule, t.Attention: attention}
+def journal(_section: dict[str, Any], file: str) -> str | None:
+    """Hint at a section in a project's file, where it has no effect."""
+    if file.rpartition("/")[2] != t.USER_WIDE:
+        return f"has no effect in a project's policy; write it in the user-wide policy, {t.USER_WIDE}"
+    return None
+
+
+HINTS: dict[type, Hint] = {t.ToolRule: tool_rule, t.Attention: attention, t.Journal: journal}
 """Type → the hint on a valid entry; it takes the entry and the name of its file."""

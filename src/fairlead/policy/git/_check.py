@@ -10,8 +10,6 @@ import re
 from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from msgspec import structs
-
 from fairlead.policy.bash._analysis import Analysis, analyse
 from fairlead.policy.bash.programs._git_arguments import OWN_COMMANDS
 from fairlead.policy.config._files import NotCached
@@ -23,6 +21,7 @@ from fairlead.policy.git._reads import READS, shown_files
 from fairlead.policy.git._repository import Cache, has_repository, open_repository
 from fairlead.policy.git._sequence import Sequence
 from fairlead.policy.paths._resolve import resolve
+from fairlead.structs import asdict, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -191,7 +190,7 @@ def expand(evaluation: Evaluation, analysis: Analysis) -> Analysis:
         if (named := named_files(command)) and not _is_in_repository(evaluation, command)
         for access in named
     ]
-    return structs.replace(analysis, files=(*analysis.files, *files)) if files else analysis
+    return replace(analysis, files=(*analysis.files, *files)) if files else analysis
 
 
 def _is_in_repository(evaluation: Evaluation, command: GitCommand) -> bool:
@@ -222,7 +221,7 @@ def _alias(evaluation: Evaluation, command: GitCommand) -> str | None:
 
 def _without_program(analysis: Analysis, program: str) -> Analysis:
     """Return an analysis without a program that was taken for unknown, and is an alias."""
-    return structs.replace(
+    return replace(
         analysis,
         mentions=tuple(mention for mention in analysis.mentions if mention.program != program),
         programs=tuple(name for name in analysis.programs if name != program),
@@ -231,5 +230,5 @@ def _without_program(analysis: Analysis, program: str) -> Analysis:
 
 def _joined(outer: Analysis, inner: Analysis) -> Analysis:
     """Return both analyses as one."""
-    fields = structs.asdict(outer)
+    fields = asdict(outer)
     return Analysis(**{name: value + getattr(inner, name) for name, value in fields.items()})

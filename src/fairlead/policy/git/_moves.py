@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
-
 from fairlead.policy.bash.programs._git_arguments import GitArguments, parse_git
 from fairlead.policy.bash.programs._outputs import HASH, NAME, NUMBER
 from fairlead.policy.git._process import NotKnown
+from fairlead.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,7 +61,7 @@ class Move:
             return
         for commit in dict.fromkeys(self.sequence.printed):
             filled = tuple(arg.replace(HASH, commit).replace(NAME, commit) for arg in args)
-            yield Move(structs.replace(self.command, args=filled), self.repository, self.sequence)
+            yield Move(replace(self.command, args=filled), self.repository, self.sequence)
         if not self.sequence.printed:
             yield self
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from msgspec import structs
-
 from fairlead.policy.bash.programs._calls import basename
 from fairlead.policy.bash.programs._everyday import FORMATTERS
 from fairlead.policy.guards._command_text import CommandText
-from fairlead.policy.guards._git_guard import GitGuard
 from fairlead.policy.guards._mentions import add_mentions
 from fairlead.policy.paths._search import TooManyFiles, expand
+from fairlead.structs import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.policy.bash._analysis import Analysis, FileAccess
     from fairlead.policy.guards._file_rules import FileRules
+    from fairlead.policy.guards._git_guard import GitGuard
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._files import OwnFiles
@@ -42,12 +40,14 @@ _SETS_VARIABLES = frozenset({"source", "."})
 class BashGuard:
     """Analyses a command, and applies the other rules to its parts."""
 
-    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, *, has_policy: bool) -> None:
+    def __init__(
+        self, tools: ToolRules, files: FileRules, own: OwnFiles | None, git: GitGuard, *, has_policy: bool
+    ) -> None:
         self._has_policy = has_policy
         self._tools = tools
         self._files = files
         self._own = own
-        self.git = GitGuard(files, own)
+        self.git = git
 
     def check(self, evaluation: Evaluation, command: str) -> str | None:
         """Check a command; what is not known before it runs is added to the evaluation."""
@@ -112,6 +112,12 @@ class BashGuard:
         by_file = self._tools.apply_to_files(evaluation)
         reads_matter = by_file or bool(self._files.unreadable)
         for access in analysis.files:
+            if (
+                self._own is not None
+                and access.mode in {"read", "move"}
+                and (blocked := self._own.check_read(evaluation, access.path, below=access.below or access.glob))
+            ):
+                return blocked
             if (not reads_matter and access.mode == "read") or (not by_file and access.mode == "list"):
                 evaluation.paths.touch(access.path, whole=access.below and access.mode == "read")
                 continue
@@ -135,7 +141,7 @@ class BashGuard:
     def _add_unlocated(self, evaluation: Evaluation, access: FileAccess) -> None:
         """Add a question about a file in a folder that is not known; in a script of the project, if it is protected."""
         if access.tracked:
-            mention = structs.replace(access, mode="any", below=False)
+            mention = replace(access, mode="any", below=False)
             add_mentions(evaluation, [mention], self._files, self._own)
         else:
             evaluation.unknowns.append(f"in which folder {access.path} is")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Final
-
-import msgspec
 
 from fairlead.policy.guards._verdict import Evaluation
 from fairlead.policy.paths._search import TooManyFiles, expand
 from fairlead.policy.paths._selection import Selection
+from fairlead.structs import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
     from fairlead.clients import InlineCode, PathAccess, ToolCall
-    from fairlead.policy.guards._bash_guard import BashGuard
     from fairlead.policy.guards._file_rules import FileRules
+    from fairlead.policy.guards._shell_guards import ShellGuards
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards.own._files import OwnFiles
     from fairlead.policy.paths._resolve import ResolvedPath
@@ -37,8 +37,8 @@ _INTERPRETERS: Final = {
 """Language → a command that runs its code, to which the analysis of commands is applied."""
 _MENTIONING: Final = frozenset({"", "sql"})
 """Languages whose code is only searched for paths."""
-_LITERAL: Final = re.compile(r"'([^'\n]{1,4096})'|\"([^\"\n]{1,4096})\"")
-_VARIABLE: Final = re.compile(r"\$\{?(HOME|PWD|\w*PROJECT_DIR)\b\}?|\$")
+_LITERAL: Final = r"'([^'\n]{1,4096})'|\"([^\"\n]{1,4096})\""
+_VARIABLE: Final = r"\$\{?(HOME|PWD|\w*PROJECT_DIR)\b\}?|\$"
 _MAX_SOURCES: Final = 100
 _CHANGES: Final = frozenset({"write", "make_folder", "delete", "move"})
 
@@ -46,11 +46,11 @@ _CHANGES: Final = frozenset({"write", "make_folder", "delete", "move"})
 class CallGuard:
     """Applies the rules to the parts of a tool call."""
 
-    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, bash: BashGuard) -> None:
+    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, shell: ShellGuards) -> None:
         self._tools = tools
         self._files = files
         self._own = own
-        self._bash = bash
+        self._shell = shell
 
     def check(self, evaluation: Evaluation, call: ToolCall) -> str | None:
         """Return why a call is blocked; what is not known is added to the evaluation."""
@@ -69,13 +69,13 @@ class CallGuard:
 
     def _check_command(self, evaluation: Evaluation, command: str, folder: str) -> str | None:
         if not folder:
-            return self._bash.check(evaluation, command)
+            return self._shell.bash.check(evaluation, command)
         with evaluation.in_folder(folder):
-            return self._bash.check(evaluation, command)
+            return self._shell.bash.check(evaluation, command)
 
     def _check_code(self, evaluation: Evaluation, code: InlineCode) -> str | None:
         if code.language in _MENTIONING:
-            texts = (first or second for first, second in _LITERAL.findall(code.text))
+            texts = (first or second for first, second in re.findall(_LITERAL, code.text))
             for text in texts:
                 if not re.search(r"\s", text):
                     self._ask_about(evaluation, evaluation.paths.resolve(text))
@@ -83,7 +83,7 @@ class CallGuard:
             return None
         from shlex import quote
 
-        return self._bash.check(evaluation, f"{_INTERPRETERS[code.language]} {quote(code.text)}")
+        return self._shell.bash.check(evaluation, f"{_INTERPRETERS[code.language]} {quote(code.text)}")
 
     # -- paths -----------------------------------------------------------------------------------------
 
@@ -95,6 +95,10 @@ class CallGuard:
             for access, target in accesses:
                 whole = access.mode != "make_folder" and not access.below
                 if access.mode in _CHANGES and (blocked := self._own.check(evaluation, target, whole=whole)):
+                    return blocked
+                if access.mode in {"read", "move"} and (
+                    blocked := self._own.check_read(evaluation, target.given, below=access.below)
+                ):
                     return blocked
         targets = [target for _, target in accesses]
         if blocked := self._tools.check_files(evaluation, targets, is_command=call.command is not None):
@@ -138,7 +142,7 @@ class CallGuard:
         if target.is_folder:
             evaluation.changed_folders[target.real] = None
         if writes or moves:
-            self._bash.git.check_written(evaluation, target)
+            self._shell.git.check_written(evaluation, target)
         blocked = self._files.check_edit(evaluation, target, adds=writes and not access.below, writes=writes)
         if blocked is None and target.is_folder and (moves or access.mode == "delete"):
             blocked = self._files.uneditable.check_below(evaluation, target)
@@ -186,8 +190,8 @@ def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPat
     """Return the file of an access, and those that its pattern matches."""
     target = evaluation.paths.resolve(access.path)
     if "$" in access.path:
-        expanded = _VARIABLE.sub(lambda name: _variable(name[1] or "", evaluation.cwd), access.path)
-        return (target, *_targets(evaluation, msgspec.structs.replace(access, path=expanded)))
+        expanded = re.sub(_VARIABLE, lambda name: _variable(name[1] or "", evaluation.cwd), access.path)
+        return (target, *_targets(evaluation, replace(access, path=expanded)))
     if not access.glob:
         return (target,)
     try:
@@ -217,11 +221,11 @@ def _with_destinations(evaluation: Evaluation, accesses: list[_Access]) -> list[
             found += [_inside(evaluation, access, source) for source in sources[:_MAX_SOURCES]]
         else:
             is_folder = any(source.is_folder for source in sources)
-            found.append((msgspec.structs.replace(access, mode="make_folder") if is_folder else access, target))
+            found.append((replace(access, mode="make_folder") if is_folder else access, target))
     return found
 
 
 def _inside(evaluation: Evaluation, folder: PathAccess, source: ResolvedPath) -> _Access:
     path = f"{folder.path.rstrip('/')}/{source.real.rpartition('/')[2]}"
     mode = "make_folder" if source.is_folder else "write"
-    return msgspec.structs.replace(folder, path=path, mode=mode), evaluation.paths.resolve(path)
+    return replace(folder, path=path, mode=mode), evaluation.paths.resolve(path)

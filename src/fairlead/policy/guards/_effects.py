@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from fairlead.clients import client_named
 from fairlead.policy.paths._resolve import PathResolver
+from fairlead.structs import Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -28,7 +27,7 @@ _VERBS = {
 }
 
 
-class CallEffects(msgspec.Struct, frozen=True):
+class CallEffects(Struct, frozen=True):
     """What a call does, each entry as text. Empty: nothing that matters to a rule."""
 
     writes: tuple[str, ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from fairlead.policy._globs import glob_test
 from fairlead.policy.config._types import FileRule
@@ -16,6 +15,7 @@ from fairlead.policy.paths._roots import search_roots
 from fairlead.policy.paths._search import TooManyFiles, files_below, other_hard_links
 from fairlead.policy.paths._selection import ALL_FILES, SelectedFiles
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -38,7 +38,7 @@ _MARKERS = (
 _MARKERS_IN_BYTES = tuple((marker.lower().encode(), marker) for marker in _MARKERS)
 _HEAD_LINES, _HEAD_BYTES = 100, 65536
 _MAX_CACHED = 1024
-_NO_GLOB = re.compile(r"[\s\\]|^[!~]|^//|\.\./|^[^{]*,")
+_NO_GLOB = r"[\s\\]|^[!~]|^//|\.\./|^[^{]*,"
 """Patterns that cannot be given to a search tool as one glob."""
 
 
@@ -213,7 +213,7 @@ class RuleList:
     def globs_below(self, evaluation: Evaluation, folder: ResolvedPath) -> list[str] | None:
         """Return globs of all files below a folder that a rule blocks, as ripgrep has them; `None` if it has none."""
         patterns = [rule.pattern for rule in self._near(evaluation, folder) if rule.action == "block"]
-        if any(pattern.loose or _NO_GLOB.search(pattern.text) for pattern in patterns):
+        if any(pattern.loose or re.search(_NO_GLOB, pattern.text) for pattern in patterns):
             return None
         return [f"**/{pattern.text.removeprefix('./').lstrip('/')}" for pattern in patterns]
 

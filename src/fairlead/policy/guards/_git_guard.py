@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from stat import S_IFREG
-from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.paths._resolve import ResolvedPath
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from fairlead.policy.bash._analysis import Analysis
     from fairlead.policy.git._check import Questions
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._files import OwnFiles
 
-_RUN_BY_GIT: Final = re.compile(
+_RUN_BY_GIT: Final = (
     r"/\.git/(?:.*/)?(?:hooks/[^/]+|config|config\.worktree|info/attributes|rebase-(?:merge|apply)/[^/]+)$"
 )
 """Files from which git takes commands to run."""
@@ -45,7 +47,7 @@ class GitGuard:
 
     def check_written(self, evaluation: Evaluation, target: ResolvedPath) -> None:
         """Add a question if a file is changed from which git takes commands to run."""
-        if self.files.uneditable and any(_RUN_BY_GIT.search(name) for name in target.names):
+        if self.files.uneditable and any("/.git/" in name and re.search(_RUN_BY_GIT, name) for name in target.names):
             evaluation.unknowns.append(f"what git runs by {target.given} in later commands")
 
     # -- the files of interest -------------------------------------------------------------------------

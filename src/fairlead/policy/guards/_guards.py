@@ -6,9 +6,6 @@ Fails closed: `answer` denies if a guard raises, and so does the hook manager.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
-
-from msgspec import structs
 
 from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
@@ -16,21 +13,23 @@ from fairlead.policy.config._errors import PolicyError
 from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
-from fairlead.policy.guards._bash_guard import BashGuard
 from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
+from fairlead.policy.guards._shell_guards import ShellGuards
 from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
 from fairlead.policy.guards.own._files import OwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
-from fairlead.policy.layers._permissions import Permissions
 from fairlead.policy.layers._tool_groups import tool_rules
+from fairlead.structs import LIGHT, NeedsMsgspec, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fairlead.events import Event
     from fairlead.policy.config._errors import Diagnostic
     from fairlead.policy.config._types import Layer
+    from fairlead.policy.layers._permissions import Permissions
 
 __all__ = ["GUARD_NAME", "PERMISSION_NAME", "Guards", "RuleCheck", "Verdict"]
 
@@ -63,7 +62,7 @@ class Guards:
         self._paths = PathPolicies(self._layers) if by_path else None
         self._checks = _Checks(self._layers, (), self._environ)
         self._with_more: dict[tuple[int, ...], _Checks] = {}
-        self._permissions = Permissions(layers)
+        self._permissions: Permissions | None = None
 
     def check(self, event: PreToolUse, *, cached_only: bool = False) -> Verdict:
         """Check a tool call. With `cached_only`, raises `NotCached` rather than read a policy file or ask git."""
@@ -102,13 +101,19 @@ class Guards:
             raise
         except PolicyError as error:
             return HookOutput.deny(f"A policy above the files of this call cannot be read, so it is denied: {error}")
-        except Exception as error:  # noqa: BLE001 - a gate fails closed, whatever went wrong
+        except Exception as error:
+            if LIGHT:
+                raise NeedsMsgspec from error
             name = GUARD_NAME if isinstance(event, PreToolUse) else PERMISSION_NAME
             return HookOutput.deny(f"hook {name!r} failed, so this is denied: {type(error).__name__}: {error}")
         return HookOutput()
 
     def check_permission(self, event: PermissionRequest) -> Verdict:
         """Answer a permission request."""
+        from fairlead.policy.layers._permissions import Permissions
+
+        if self._permissions is None:
+            self._permissions = Permissions(self._layers)
         return self._permissions.check(event.tool_name)
 
 
@@ -125,8 +130,8 @@ class _Checks:
         self._tools = tool_rules(layers, more)
         self._agents = AgentRules(every)
         self._files = FileRules(layers, more)
-        bash = BashGuard(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, every)))
-        self._calls = CallGuard(self._tools, self._files, self._own, bash)
+        shell = ShellGuards(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, every)))
+        self._calls = CallGuard(self._tools, self._files, self._own, shell)
 
     def check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
@@ -143,7 +148,7 @@ class _Checks:
         if passed.output.blocked or passed.output.permission is not None:
             return evaluation, verdict
         output = passed.output.with_updated_input(dict(narrowed.tool_input))
-        return again, structs.replace(passed, output=output.with_context(_left_out(evaluation.may_leave_out)))
+        return again, replace(passed, output=output.with_context(_left_out(evaluation.may_leave_out)))
 
     def _check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
@@ -166,7 +171,7 @@ class _Checks:
         if evaluation.leaves_out and not verdict.output.blocked:
             narrowed = client.without_files(tool, event.tool_input, [*evaluation.leaves_out])
             output = verdict.output.with_updated_input(narrowed or {}).with_context(_left_out(evaluation.leaves_out))
-            verdict = structs.replace(verdict, output=output)
+            verdict = replace(verdict, output=output)
         return evaluation, verdict
 
 
@@ -178,7 +183,7 @@ def _without_files(event: PreToolUse, evaluation: Evaluation) -> PreToolUse | No
         command = event.tool_input.get(key)
         narrowed = narrowed_command(command, evaluation.may_leave_out) if isinstance(command, str) else None
         if narrowed is not None:
-            return structs.replace(event, tool_input={**event.tool_input, key: narrowed})
+            return replace(event, tool_input={**event.tool_input, key: narrowed})
     return None
 
 
@@ -190,9 +195,9 @@ def _left_out(globs: Iterable[str]) -> str:
 def _with_warnings(verdict: Verdict, warnings: tuple[str, ...]) -> Verdict:
     """Return a verdict that also tells the user what is wrong with the policies above the files of the call."""
     messages = filter(None, (verdict.output.system_message, *warnings))
-    return structs.replace(verdict, output=verdict.output.with_system_message("\n".join(messages)))
+    return replace(verdict, output=verdict.output.with_system_message("\n".join(messages)))
 
 
 def _restricts_agents(layer: Layer) -> bool:
     """Return whether a file sets anything but how the user is notified."""
-    return layer.given is None or layer.given.keys() != {"attention"}
+    return not layer.given or not layer.given.keys() <= {"attention", "journal"}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.hooks import Hook, HookManager
 from fairlead.policy.guards._guards import GUARD_NAME, PERMISSION_NAME, Guards
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.policy.guards._verdict import Evaluation
 from fairlead.policy.paths._search import TooManyFiles, expand
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Final
 
 _SEARCH: Final = re.compile(r"(?:^|(?<=[;&|(\n]))[ \t]*rg(?=[ \t])")
 """The name of the program, where a command begins."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from stat import S_IFREG
-from typing import TYPE_CHECKING
 
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._file_rules import FileRules
@@ -14,6 +13,7 @@ from fairlead.policy.paths._resolve import ResolvedPath
 from fairlead.policy.paths._roots import search_roots
 from fairlead.policy.paths._spelling import is_case_insensitive, nfc
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

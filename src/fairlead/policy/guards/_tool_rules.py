@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.policy._globs import any_glob_test, glob_test
 from fairlead.policy.guards._command_text import CommandText
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.paths._gitignore import Pattern
 from fairlead.policy.paths._resolve import BaseFolder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 

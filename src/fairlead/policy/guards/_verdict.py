@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
-
 from fairlead.events import HookOutput
 from fairlead.policy.paths._resolve import PathResolver
+from fairlead.structs import LIGHT, Struct, replace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Literal  # msgspec reads the annotations
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from fairlead.policy.config._errors import Diagnostic
 
 MAIN_AGENT = "main"
 
 
-class RuleCheck(msgspec.Struct, frozen=True):
+class RuleCheck(Struct, frozen=True):
     """One rule that was checked."""
 
     setting: str
@@ -31,7 +30,7 @@ class RuleCheck(msgspec.Struct, frozen=True):
     why: str
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(Struct, frozen=True):
     """The answer to a tool call, and why."""
 
     output: HookOutput
@@ -40,6 +39,24 @@ class Verdict(msgspec.Struct, frozen=True):
     """The file or command that was checked, each with the index of its first check."""
     unknowns: tuple[str, ...] = ()
     """What was not known, if that decides."""
+
+
+class _InFolder:
+    """A block in which an evaluation is in another folder."""
+
+    def __init__(self, evaluation: Evaluation, folder: str) -> None:
+        self._evaluation = evaluation
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        evaluation = self._evaluation
+        self._before = evaluation.cwd, evaluation.paths
+        evaluation.cwd = evaluation.paths.resolve(self._folder).real
+        evaluation.paths = PathResolver(evaluation.cwd)
+
+    def __exit__(self, *_: object) -> None:
+        self._before[1].include(self._evaluation.paths)
+        self._evaluation.cwd, self._evaluation.paths = self._before
 
 
 class Evaluation:
@@ -78,17 +95,9 @@ class Evaluation:
         """Record the file or command that the following checks are about."""
         self.subjects.append((len(self.checks), subject))
 
-    @contextmanager
-    def in_folder(self, folder: str) -> Iterator[None]:
-        """Resolve paths in another folder, relative to this one."""
-        before = self.cwd, self.paths
-        self.cwd = self.paths.resolve(folder).real
-        self.paths = PathResolver(self.cwd)
-        try:
-            yield
-        finally:
-            before[1].include(self.paths)
-            self.cwd, self.paths = before
+    def in_folder(self, folder: str) -> _InFolder:
+        """Return a block in which paths are resolved in another folder, relative to this one."""
+        return _InFolder(self, folder)
 
     def ask_about_policies(self, mistakes: Iterable[Diagnostic], *, reads_matter: bool) -> None:
         """Add a question for each broken policy in a folder that the call changes or, if that matters, reads whole."""
@@ -100,7 +109,7 @@ class Evaluation:
 
     def add_match(self, missed: RuleCheck, why: str, action: Literal["block", "warn"], message: str) -> str | None:
         """Record that a rule matched; return the message if it blocks."""
-        self.checks.append(msgspec.structs.replace(missed, matched=True, why=why))
+        self.checks.append(replace(missed, matched=True, why=why))
         if action == "block":
             return message
         self.warnings.append(message)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from fairlead.policy.config._files import LoadedPolicy, policy_cache_folder
 from fairlead.policy.config._lookup import NAMES
 from fairlead.policy.paths._search import TooManyFiles, expand
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

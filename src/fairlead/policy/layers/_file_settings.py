@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from fairlead.policy.config._lookup import NAMES
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.paths._resolve import BaseFolder
+from fairlead.structs import Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._resolve import ResolvedPath
 
 
-class FileSettings(NamedTuple):
+class FileSettings(Struct, frozen=True):
     """The settings for a file, the folders with a policy that it is in, and the file of the nearest policy."""
 
     rules: PreToolUse

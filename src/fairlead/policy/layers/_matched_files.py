@@ -9,14 +9,13 @@ from functools import partial
 from stat import S_IFREG
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._verdict import MAIN_AGENT
 from fairlead.policy.paths._gitignore import Pattern, PatternSet
 from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath
 from fairlead.policy.paths._roots import search_roots
 from fairlead.policy.paths._spelling import is_case_insensitive, nfc
+from fairlead.structs import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +31,7 @@ MAX_LISTED = 1_000
 """The most files of one pattern that are named."""
 
 
-class PatternMatches(msgspec.Struct, frozen=True, omit_defaults=True):
+class PatternMatches(Struct, frozen=True, omit_defaults=True):
     """A pattern of a rule, and the files that it matches now."""
 
     setting: str

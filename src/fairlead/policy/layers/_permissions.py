@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
-
 from fairlead.events import HookOutput
 from fairlead.policy._globs import glob_test
 from fairlead.policy.guards._verdict import RuleCheck, Verdict
+from fairlead.structs import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -25,7 +23,7 @@ class Permissions:
     def __init__(self, layers: Iterable[Layer]) -> None:
         layers = tuple(layers)
         self._untrusted = tuple(
-            Permissions((msgspec.structs.replace(layer, trusted=True),))
+            Permissions((replace(layer, trusted=True),))
             for layer in layers
             if not layer.trusted and layer.policy.permission_request is not None
         )
@@ -71,7 +69,7 @@ class _Glob:
 def _first(globs: Iterable[_Glob], tool: str, checks: list[RuleCheck]) -> _Glob | None:
     for glob in globs:
         if glob.test is None or glob.test(tool):
-            checks.append(msgspec.structs.replace(glob.missed, matched=True, why=f"{tool} matches"))
+            checks.append(replace(glob.missed, matched=True, why=f"{tool} matches"))
             return glob
         checks.append(glob.missed)
     return None

@@ -6,11 +6,10 @@ one group. Every other file is a group of its own: what it allows is still subje
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fairlead.policy.guards._tool_rules import ToolRules
 from fairlead.policy.paths._resolve import BaseFolder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

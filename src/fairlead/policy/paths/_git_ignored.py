@@ -9,11 +9,10 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from fairlead.policy.paths._gitignore import Pattern, self_and_parents
 from fairlead.policy.paths._resolve import BaseFolder
 from fairlead.policy.paths._translate import PatternError
+from fairlead.structs import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +23,7 @@ _MAX_CACHED = 1024
 _EXCLUDES_FILE = re.compile(r"^\s*excludesfile\s*=\s*\"?([^\"\n#;]+)", re.IGNORECASE | re.MULTILINE)
 
 
-class Ignored(msgspec.Struct, frozen=True):
+class Ignored(Struct, frozen=True):
     """Why git ignores a file."""
 
     pattern: str
@@ -32,7 +31,7 @@ class Ignored(msgspec.Struct, frozen=True):
     """The file that contains the pattern."""
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _Rule(Struct, frozen=True):
     pattern: Pattern
     source: str
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 import os
 import re
 from stat import S_IFDIR, S_IFREG
-from typing import TYPE_CHECKING
 
 from fairlead.policy._globs import glob_test
 from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath
 from fairlead.policy.paths._spelling import is_case_insensitive, nfc
 from fairlead.policy.paths._translate import ANY_FOLDERS, Translated, expand_braces, translate, translate_all
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 

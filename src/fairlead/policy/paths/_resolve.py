@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from stat import S_IFDIR, S_ISDIR, S_ISLNK, S_ISREG
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
 
 from fairlead.policy.paths._spelling import in_disk_case, is_case_insensitive, nfc
+from fairlead.structs import Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from typing import Literal
 
     Status = os.stat_result | int | None
     """The status of a file, its mode alone, or `None` if there is no file."""
@@ -305,7 +305,7 @@ class PathResolver:
         return status
 
 
-class BaseFolder(msgspec.Struct, frozen=True):
+class BaseFolder(Struct, frozen=True):
     """A folder that patterns are relative to, under each of its names."""
 
     folder: str

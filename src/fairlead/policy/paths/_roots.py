@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from itertools import takewhile
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from fairlead.policy.paths._spelling import nfc
+from fairlead.structs import Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 _GLOB_CHARACTERS = frozenset("*?[{\\")
 
 
-class SearchRoot(msgspec.Struct, frozen=True):
+class SearchRoot(Struct, frozen=True):
     """A folder below which there can be files that patterns match."""
 
     folder: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from itertools import islice
 from stat import S_IFDIR, S_IFREG
-from typing import TYPE_CHECKING
 
 from fairlead.policy.paths._resolve import ResolvedPath
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
-
 from fairlead.policy.paths._gitignore import Pattern, PatternSet
 from fairlead.policy.paths._resolve import BaseFolder
 from fairlead.policy.paths._translate import PatternError
+from fairlead.structs import LIGHT, Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.policy.paths._resolve import ResolvedPath
 
-LeftOut = Literal["hidden", "ignored"]
+if TYPE_CHECKING or not LIGHT:
+    from typing import Literal
+
+    LeftOut = Literal["hidden", "ignored"]
 _MAX_PATTERNS = 32
 """More patterns of accessed files are not compared: all files count as accessed."""
 
 
-class Selection(msgspec.Struct, frozen=True):
+class Selection(Struct, frozen=True):
     """The files below a folder that are accessed."""
 
     among: tuple[str, ...] = ()

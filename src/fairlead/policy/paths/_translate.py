@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-import msgspec
+from fairlead.structs import Struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,15 +26,15 @@ _POSIX_CLASSES = {
     "xdigit": "0-9a-fA-F",
 }
 MAX_ALTERNATIVES = 100
-_BRACES = re.compile(r"(?<!\\)\{((?:[^{}\\]|\\.)*,(?:[^{}\\]|\\.)*)\}")
-_POSIX_CLASS = re.compile(r"\[:([^\]]*):\]")
+_BRACES = r"(?<!\\)\{((?:[^{}\\]|\\.)*,(?:[^{}\\]|\\.)*)\}"
+_POSIX_CLASS = r"\[:([^\]]*):\]"
 
 
 class PatternError(ValueError):
     """A pattern that matches nothing in git."""
 
 
-class Translated(msgspec.Struct, frozen=True):
+class Translated(Struct, frozen=True):
     """A pattern as regular expressions."""
 
     self_or_parent: str
@@ -157,7 +157,7 @@ def _character_class(text: str, at: int) -> tuple[str, int]:
 
 def _member(text: str, at: int) -> tuple[str, int]:
     """Translate a character, a range or a named class; return the expression and its end."""
-    if named := _POSIX_CLASS.match(text, at):
+    if named := re.compile(_POSIX_CLASS).match(text, at):
         if named[1] not in _POSIX_CLASSES:
             raise PatternError(f"[:{named[1]}:] is not a class of characters")
         return _POSIX_CLASSES[named[1]], named.end()
@@ -197,7 +197,9 @@ def expand_braces(text: str) -> list[str]:
         return [text]
     expanded = [text]
     while len(expanded) <= MAX_ALTERNATIVES:
-        at = next((index for index, option in enumerate(expanded) if _BRACES.search(option)), None)
+        at = next(
+            (index for index, option in enumerate(expanded) if "{" in option and re.search(_BRACES, option)), None
+        )
         if at is None:
             return expanded
         expanded[at : at + 1] = _alternatives(expanded[at])
@@ -206,7 +208,7 @@ def expand_braces(text: str) -> list[str]:
 
 def _alternatives(text: str) -> list[str]:
     """Return the text with each alternative of its first innermost braces."""
-    braces = _BRACES.search(text)
+    braces = re.search(_BRACES, text)
     if braces is None:
         return [text]
     return [f"{text[: braces.start()]}{option}{text[braces.end() :]}" for option in braces[1].split(",")]

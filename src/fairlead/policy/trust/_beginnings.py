@@ -7,16 +7,17 @@ the session is not covered by that.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from time import time
-from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from fairlead.paths import state_folder
+from fairlead.lazy import suppress
+from fairlead.paths import make_private, state_folder
 from fairlead.policy.config._disk_cache import read_private_file, short_name, write_private_file
 from fairlead.process import is_alive
+from fairlead.structs import LIGHT, Struct, decode_msgpack, encode_msgpack, replace
 
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Any  # msgspec reads the annotations
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -27,7 +28,7 @@ MAX_AGE = 30 * 24 * 3600.0
 """Seconds after which the record of a session may be removed, if there are too many."""
 
 
-class SessionCaller(msgspec.Struct, frozen=True):
+class SessionCaller(Struct, frozen=True):
     """The session that an event belongs to, as the client describes it."""
 
     id: str
@@ -40,14 +41,14 @@ class SessionCaller(msgspec.Struct, frozen=True):
     """The event says that a person has started, resumed or cleared the session."""
 
 
-class BegunFile(msgspec.Struct, frozen=True, array_like=True):
+class BegunFile(Struct, frozen=True, array_like=True):
     """A policy file as it was when a session began."""
 
     digest: str
     document: dict[str, Any]
 
 
-class Beginning(msgspec.Struct, frozen=True, array_like=True):
+class Beginning(Struct, frozen=True, array_like=True):
     """The beginning of a session."""
 
     session: str
@@ -101,8 +102,8 @@ def begin(caller: SessionCaller, projects: tuple[str, ...], layers: Iterable[Lay
 
 def write_beginning(beginning: Beginning) -> None:
     """Record the beginning of a session. Raises `OSError` if that fails."""
-    os.makedirs(_folder(), mode=0o700, exist_ok=True)
-    write_private_file(beginning_path(beginning.session), msgspec.msgpack.encode(beginning))
+    make_private(_folder())
+    write_private_file(beginning_path(beginning.session), encode_msgpack(beginning))
     _prune()
 
 
@@ -112,7 +113,13 @@ def mark_told(session: str, digests: Iterable[str]) -> None:
     if beginning is not None:
         told = tuple(dict.fromkeys((*beginning.told, *digests)))
         with suppress(OSError):
-            write_beginning(msgspec.structs.replace(beginning, told=told))
+            write_beginning(replace(beginning, told=told))
+
+
+def was_told(session: str, digest: str) -> bool:
+    """Return whether the person was told of something in a session."""
+    beginning = read_beginning(session)
+    return beginning is not None and digest in beginning.told
 
 
 def running_sessions() -> tuple[Beginning, ...]:
@@ -126,8 +133,8 @@ def _folder() -> str:
 
 def _read(path: str) -> Beginning | None:
     try:
-        return msgspec.msgpack.decode(read_private_file(path), type=Beginning)
-    except (OSError, ValueError, msgspec.DecodeError):
+        return decode_msgpack(read_private_file(path), type=Beginning)
+    except (OSError, ValueError):
         return None
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-import msgspec
-
 from fairlead.policy.config._files import load_files, user_wide_file, variant_of
 from fairlead.policy.config._lookup import FolderSearch, PolicyFile, exists
 from fairlead.policy.config._memory_cache import recall, remember
 from fairlead.policy.trust._store import is_trusted, trust_folder
+from fairlead.structs import Struct, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from fairlead.policy.config._files import LoadedPolicy
 
 
-class TouchedFolders(NamedTuple):
+class TouchedFolders(Struct, frozen=True):
     """The folders of the files that a call touches."""
 
     files: frozenset[str] = frozenset()
@@ -50,10 +48,10 @@ def load_layers_above(
         variant_of(layer, trusted=layer.file == user_wide or is_trusted(layer.file, layer.digest))
         for layer in loaded.layers
     )
-    loaded = msgspec.structs.replace(loaded, layers=tuple(layers))
+    loaded = replace(loaded, layers=tuple(layers))
     others = (user_wide, trust_folder()) if files or has_roots else ()
     broken = (mistake.file for mistake in loaded.unreadable)
-    remember(key, loaded, (cache, *others, *broken, *search.visited))
+    remember(key, loaded, (cache, *others, *broken), search.visited)
     return loaded
 
 

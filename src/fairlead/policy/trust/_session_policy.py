@@ -7,9 +7,6 @@ person has trusted. The rules of all other files apply too, but they cannot loos
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from fairlead.policy.config._files import (
     LoadedPolicy,
@@ -26,8 +23,9 @@ from fairlead.policy.config._lookup import FolderSearch, is_at_or_above
 from fairlead.policy.config._memory_cache import recall, remember
 from fairlead.policy.trust._beginnings import begin, beginning_path, may_renew, read_beginning, write_beginning
 from fairlead.policy.trust._store import is_trusted, trust_folder
-from fairlead.policy.trust._withheld import withheld_settings
+from fairlead.structs import ValidationError, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -58,12 +56,13 @@ def load_session_policy(caller: SessionCaller, cwd: str, *, cached_only: bool = 
     loaded = load_files(files, cached_only=cached_only)
     if beginning is None:
         beginning, more = _record(caller, projects, files, loaded.layers)
-        loaded = msgspec.structs.replace(loaded, warnings=(*loaded.warnings, *more))
+        loaded = replace(loaded, warnings=(*loaded.warnings, *more))
     loaded = _with_trust(files, loaded, beginning)
     remember(
         key,
         loaded,
-        (policy_cache_folder(), user_wide_file(), beginning_path(caller.id), trust_folder(), *search.visited),
+        (policy_cache_folder(), user_wide_file(), beginning_path(caller.id), trust_folder()),
+        search.visited,
     )
     return loaded
 
@@ -121,7 +120,7 @@ def _with_trust(files: Sequence[PolicyFile], loaded: LoadedPolicy, beginning: Be
             snapshot = _snapshot(layer, beginning)
             layers += [] if snapshot is None else [snapshot]
         layers.append(variant_of(layer, trusted=is_ok))
-    return msgspec.structs.replace(loaded, layers=tuple(layers), notices=tuple(_notices(layers, beginning)))
+    return replace(loaded, layers=tuple(layers), notices=tuple(_notices(layers, beginning)))
 
 
 def _is_trusted(layer: Layer, beginning: Beginning) -> bool:
@@ -154,7 +153,7 @@ def _snapshot(layer: Layer, beginning: Beginning) -> Layer | None:
     if snapshot is None:
         try:
             snapshot = layer_of(layer.file, layer.folder, begun.document, begun.digest)
-        except msgspec.ValidationError:
+        except ValidationError:
             return None  # recorded by a version with other settings
         if len(_snapshots) >= _MAX_SNAPSHOTS:
             _snapshots.clear()
@@ -163,6 +162,8 @@ def _snapshot(layer: Layer, beginning: Beginning) -> Layer | None:
 
 
 def _notices(layers: Sequence[Layer], beginning: Beginning) -> list[Notice]:
+    from fairlead.policy.trust._withheld import withheld_settings
+
     notices: dict[str, Notice] = {}
     for layer in layers:
         if layer.trusted or layer.digest in beginning.told:

@@ -1,18 +1,21 @@
-"""The policy files that a person has trusted, each by its path and its contents. On disk, for this user alone."""
+"""The policy and hook files that a person has trusted, by path and contents. On disk, for this user alone."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from time import time
 
-import msgspec
-
-from fairlead.paths import state_folder
+from fairlead.lazy import suppress
+from fairlead.paths import make_private, state_folder
 from fairlead.policy.config._disk_cache import read_private_file, short_name, write_private_file
+from fairlead.structs import Struct, decode_msgpack, encode_msgpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
-class TrustedFile(msgspec.Struct, frozen=True, array_like=True):
+class TrustedFile(Struct, frozen=True, array_like=True):
     """A file as a person trusted it."""
 
     file: str
@@ -22,6 +25,10 @@ class TrustedFile(msgspec.Struct, frozen=True, array_like=True):
     """The contents, to show later what has changed."""
     at: float = 0.0
     """Unix time, in seconds."""
+    modules: dict[str, str] = {}
+    """Of a hook file: SHA-256 of the project's modules that it imports, by their paths."""
+    interpreter: str = ""
+    """Of a hook file: the Python that runs it; empty is Fairlead's own."""
 
 
 def trust_folder() -> str:
@@ -37,24 +44,29 @@ def is_trusted(file: str, digest: str) -> bool:
 
 def read_trusted(file: str) -> TrustedFile | None:
     """Return a file as it was trusted. An entry that another user could have written counts as missing."""
-    entry = _read(_entry_path(file))
+    entry = _read(entry_path(file))
     return entry if entry is not None and entry.file == os.path.realpath(file) else None
 
 
-def write_trusted(file: str, text: bytes) -> None:
-    """Record that a person trusts a file with these contents. Raises `OSError` if that fails."""
+def write_trusted(file: str, text: bytes, modules: Mapping[str, str] | None = None, interpreter: str = "") -> None:
+    """Record that a person trusts a file with these contents. Raises `OSError` if that fails.
+
+    `modules` are the digests of what a hook file imports, `interpreter` is the Python that runs it.
+    """
     from hashlib import sha256
 
-    os.makedirs(trust_folder(), mode=0o700, exist_ok=True)
-    entry = TrustedFile(os.path.realpath(file), sha256(text).hexdigest(), text, time())
-    write_private_file(_entry_path(file), msgspec.msgpack.encode(entry))
+    make_private(trust_folder())
+    entry = TrustedFile(
+        os.path.realpath(file), sha256(text).hexdigest(), text, time(), dict(modules or {}), interpreter
+    )
+    write_private_file(entry_path(file), encode_msgpack(entry))
 
 
 def remove_trusted(file: str) -> bool:
     """Forget that a file was trusted, and return whether it was. Raises `OSError` if that fails."""
     if read_trusted(file) is None:
         return False
-    os.unlink(_entry_path(file))
+    os.unlink(entry_path(file))
     return True
 
 
@@ -67,12 +79,13 @@ def list_trusted() -> tuple[TrustedFile, ...]:
     return tuple(sorted((entry for entry in entries if entry is not None), key=lambda entry: entry.file))
 
 
-def _entry_path(file: str) -> str:
+def entry_path(file: str) -> str:
+    """Return the path of the entry of a file."""
     return f"{trust_folder()}/{short_name(os.path.realpath(file))}.msgpack"
 
 
 def _read(path: str) -> TrustedFile | None:
     try:
-        return msgspec.msgpack.decode(read_private_file(path), type=TrustedFile)
-    except (OSError, ValueError, msgspec.DecodeError):
+        return decode_msgpack(read_private_file(path), type=TrustedFile)
+    except (OSError, ValueError):
         return None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from fairlead.policy.config._merge import given_values, loosened_settings
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from fairlead.policy.config._types import Layer
 
-_RULES = frozenset({"preToolUse", "permissionRequest", "subagentStart", "attention", "tests"})
-"""Sections that are looked at more closely, and those that never apply: `attention` is for the user-wide file."""
+_RULES = frozenset({"preToolUse", "permissionRequest", "subagentStart", "attention", "journal", "tests"})
+"""Sections that are looked at more closely, and those that never apply: some are for the user-wide file alone."""
 
 
 def withheld_settings(layer: Layer, trusted: Sequence[Layer]) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def busy(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, O
         return THINKING, None
     for call in calls.values():
         if call.asked:
-            return AttentionNeeded(call.asked), call
+            return AttentionNeeded(call.asked, call.question), call
     for call in reversed(calls.values()):
         if not call.agent:
             return Working(call.tool), call

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
-from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
+from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_QUESTION_LENGTH, clean
 from fairlead.sessions._session import Agent, OpenCall, Session
 from fairlead.sessions._states import THINKING, AttentionNeeded, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
@@ -41,6 +41,11 @@ def path_of(event: ToolEvent) -> str:
     return clean(path, MAX_PATH_LENGTH) if path else ""
 
 
+def question_of(event: ToolEvent) -> str:
+    """Return what the user is asked about a tool call: the command, the change of a file, the question."""
+    return clean(client_or_default(event.client).question_of(event.tool_name, event.tool_input), MAX_QUESTION_LENGTH)
+
+
 def makes_agent(event: ToolEvent) -> bool:
     """Return whether a tool call makes a subagent."""
     return client_or_default(event.client).tool_kinds.get(event.tool_name) == "spawn"
@@ -66,7 +71,7 @@ def pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
     if is_asked:
         changes: Changes = {"in_turn": True, "calls": calls, "counters": counters}
         return with_state(session, **changes) if call_id else changes
-    state = AttentionNeeded(call.asked) if call.asked else Working(call.tool)
+    state = AttentionNeeded(call.asked, call.question) if call.asked else Working(call.tool)
     return {"in_turn": True, "calls": calls, "counters": counters, "state": state, "about": call}
 
 
@@ -90,11 +95,12 @@ def permission_request(session: Session, event: PermissionRequest, at: float) ->
     """The user is asked about the newest open call that matches: the event does not identify it."""
     tool, path = clean(event.tool_name), path_of(event)
     reason = tool if tool in client_or_default(event.client).questions else f"Permission for {tool}"
+    question = question_of(event)
     for call_id, call in reversed(session.calls.items()):
         if call.tool == tool and call.path == path and not call.asked:
-            calls = {**session.calls, call_id: replace(call, asked=reason)}
+            calls = {**session.calls, call_id: replace(call, asked=reason, question=question)}
             return with_state(session, in_turn=True, calls=calls)
-    return {"in_turn": True, "state": AttentionNeeded(reason), "about": OpenCall(tool, at, path)}
+    return {"in_turn": True, "state": AttentionNeeded(reason, question), "about": OpenCall(tool, at, path)}
 
 
 def delayed_permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
@@ -107,7 +113,7 @@ def delayed_permission_request(session: Session, event: PermissionRequest, at: f
 def _opened(event: PreToolUse, at: float) -> OpenCall:
     tool, client = event.tool_name, client_or_default(event.client)
     if tool in client.questions:
-        return OpenCall(tool, at, asked=tool)
+        return OpenCall(tool, at, asked=tool, question=question_of(event))
     if client.tool_kinds.get(tool) == "spawn":
         request = client.subagent_request(event.tool_input)
         return OpenCall(tool, at, about=clean(request.description), kind=clean(request.name))
@@ -230,10 +236,12 @@ def _listed(event: PostToolBatch) -> tuple[str, ...]:
 def elicitation(session: Session, event: Elicitation, _at: float) -> Changes:
     """An MCP server asks the user, during a call of one of its tools if one is open."""
     prefix = client_or_default(event.client).mcp_prefix(event.mcp_server_name or "")
+    question = clean(event.message or "", MAX_QUESTION_LENGTH)
     for call_id, call in reversed(session.calls.items()):
         if call.tool.startswith(prefix):
-            return with_state(session, calls={**session.calls, call_id: replace(call, asked=MCP_INPUT)}, in_turn=True)
-    return {"state": AttentionNeeded(MCP_INPUT)}
+            asked = replace(call, asked=MCP_INPUT, question=question)
+            return with_state(session, calls={**session.calls, call_id: asked}, in_turn=True)
+    return {"state": AttentionNeeded(MCP_INPUT, question)}
 
 
 def elicitation_result(session: Session, _event: ElicitationResult, _at: float) -> Changes:
@@ -243,7 +251,10 @@ def elicitation_result(session: Session, _event: ElicitationResult, _at: float) 
 
 def answered_mcp(session: Session) -> Changes:
     """No MCP server waits for the user any more. Other questions stay open."""
-    if session.state != AttentionNeeded(MCP_INPUT):
+    if type(session.state) is not AttentionNeeded or session.state.reason != MCP_INPUT:
         return {}
-    calls = {name: replace(call, asked="") if call.asked == MCP_INPUT else call for name, call in session.calls.items()}
+    calls = {
+        name: replace(call, asked="", question="") if call.asked == MCP_INPUT else call
+        for name, call in session.calls.items()
+    }
     return with_state(session, calls=calls)

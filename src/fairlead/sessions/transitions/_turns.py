@@ -102,7 +102,8 @@ def stop_failure(session: Session, event: StopFailure, _at: float) -> Changes:
     """The model's API failed and the turn is over: nothing continues until the user acts."""
     counters = replace(session.counters, errors=session.counters.errors + 1)
     reason = f"{FAILED}: {clean(event.error)}" if event.error else FAILED
-    return {"in_turn": False, "calls": {}, "counters": counters, "state": AttentionNeeded(reason), "cleared": True}
+    state = AttentionNeeded(reason, clean(event.last_assistant_message or event.error_details or ""))
+    return {"in_turn": False, "calls": {}, "counters": counters, "state": state, "cleared": True}
 
 
 def _tasks(listed: list[Any]) -> dict[str, Task]:
@@ -132,7 +133,7 @@ def notification(session: Session, event: Notification, _at: float) -> Changes:
     reason = _REASONS.get(kind)
     if reason is None or any(call.asked for call in session.calls.values()):
         return {}  # the open question is worded better
-    return {"state": AttentionNeeded(reason)}
+    return {"state": AttentionNeeded(reason, clean(event.message or "") if kind == "agent_needs_input" else "")}
 
 
 _REASONS = {

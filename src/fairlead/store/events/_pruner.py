@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairlead.store._backend import Backend
 
-_BATCH_SIZE = 500
+_BATCH_SIZE = 200
 """Rows deleted in one transaction."""
 _MAX_PAUSE = 0.05
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, update
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from fairlead.journal import DaemonRecord, Record
+    from fairlead.store._backend import Backend
     from fairlead.store.events._values import Key
 
 _INSERT_BATCH_SIZE = 1000
@@ -45,19 +47,33 @@ class Store(Database):
     - Every error is a `StoreError`. After one nothing of the batch is stored, and it can be written again.
     """
 
+    def __init__(self, backend: Backend, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
+        """Use a database that `open` has prepared."""
+        super().__init__(backend, warnings)
+        self._owner_lock = owner_lock
+
     @classmethod
-    def open(cls, url: str | None = None) -> Store:
+    def open(cls, url: str | None = None, *, exclusive: bool = False) -> Store:
         """Open the store at a URL and upgrade it. A damaged one is set aside, which `warnings` reports.
 
-        Raises `StoreTooNew` for a store that a newer version has written, and other `StoreError`s.
+        An `exclusive` one is refused to another that wants it for itself, with `StoreBusy`. Raises `StoreTooNew` for a
+        store that a newer version has written, and other `StoreError`s.
         """
         backend = backend_for(default_url() if url is None else url)
-        try:
+        with ExitStack() as undo:
+            undo.callback(backend.engine.dispose)
+            owner_lock = undo.enter_context(ExitStack())
             with translate_errors(backend):
-                return cls(backend, backend.prepare())
-        except BaseException:
-            backend.engine.dispose()
-            raise
+                if exclusive:
+                    owner_lock.enter_context(backend.hold_owner_lock())
+                store = cls(backend, backend.prepare(), owner_lock)
+            undo.pop_all()
+            return store
+
+    def close(self) -> None:
+        """Close the database and release its lock. What was stored stays."""
+        super().close()
+        self._owner_lock.close()
 
     def add_records(self, records: Sequence[Record], position: Position) -> int:
         """Store records and the journal position after them. Return how many were new."""
@@ -116,15 +132,21 @@ class Store(Database):
             by_event = {row.event: row.number for row in connection.execute(queries.BY_EVENT)}
         return Counts(totals.events, sessions, totals.oldest, totals.newest, by_event)
 
-    def prune(self, older_than: float | None = None, max_bytes: int | None = None) -> int:
-        """Delete the events before a Unix time, then the oldest until the rest fits. Return how many were deleted."""
+    def prune(
+        self, older_than: float | None = None, max_bytes: int | None = None, *, release_space: bool = True
+    ) -> int:
+        """Delete the events before a Unix time, then the oldest until the rest fits. Return how many were deleted.
+
+        What they leave is returned to the file system, or kept for later events without `release_space`.
+        """
         pruner, count = Pruner(self._backend, self._write_lock), 0
         with self._translate_errors():
             if older_than is not None:
                 count += pruner.delete_before(older_than)
             if max_bytes is not None:
                 count += pruner.shrink(max_bytes)
-            pruner.release_space()
+            if release_space:
+                pruner.release_space()
         return count
 
 

@@ -1,6 +1,6 @@
 """The mail store's queries. Nothing here is specific to one database.
 
-Each uses an index: none gets slower with more messages, except `search`, which scans texts.
+Each uses an index: none gets slower with more messages, except `search`, which scans texts; see `_search`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ from fairlead.store.mail._tables import (
 
 _senders = agents.alias("senders")
 _recipients = agents.alias("recipients")
-_MESSAGE_COLUMNS = (*messages.c, _senders.c.name.label("sender_name"))
+MESSAGE_COLUMNS = (*messages.c, _senders.c.name.label("sender_name"))
 _DELIVERY_COLUMNS = tuple(column for column in deliveries.c if column.name != "sender")
 _RECIPIENT_NAME = _recipients.c.name.label("recipient_name")
 
-_MESSAGES: Select[Any] = select(*_MESSAGE_COLUMNS).join_from(messages, _senders, messages.c.sender == _senders.c.id)
+JOINED_SENDERS = (_senders, messages.c.sender == _senders.c.id)
+"""What `MESSAGE_COLUMNS` need besides the messages."""
+
+_MESSAGES: Select[Any] = select(*MESSAGE_COLUMNS).join_from(messages, *JOINED_SENDERS)
 _DELIVERIES_WITH_MESSAGES: Select[Any] = (
-    select(*_MESSAGE_COLUMNS, *_DELIVERY_COLUMNS, _RECIPIENT_NAME)
+    select(*MESSAGE_COLUMNS, *_DELIVERY_COLUMNS, _RECIPIENT_NAME)
     .join_from(deliveries, messages, deliveries.c.message == messages.c.id)
     .join(_senders, messages.c.sender == _senders.c.id)
     .join(_recipients, deliveries.c.recipient == _recipients.c.id)
@@ -74,20 +77,30 @@ UNANSWERED_AMONG = _UNANSWERED.where(deliveries.c.message.in_(bindparam("message
 def thread(reader: int) -> Select[Any]:
     """Select what a reader wrote or received in a thread."""
     query = _MESSAGES.where(messages.c.thread == bindparam("thread"), messages.c.id < bindparam("before"))
-    return _newest_first(query.where(_is_visible_to(reader)))
+    return _newest_first(query.where(is_visible_to(reader)))
 
 
 def search(text: str, reader: int) -> Select[Any]:
-    """Select messages with a text that a reader wrote or received."""
-    matches = or_(messages.c.subject.icontains(text, autoescape=True), messages.c.body.icontains(text, autoescape=True))
-    return _newest_first(_MESSAGES.where(messages.c.id < bindparam("before"), _is_visible_to(reader), matches))
+    """Select messages with a text that a reader wrote or received, by reading every one."""
+    return all_with(text).where(is_visible_to(reader))
+
+
+def all_with(text: str) -> Select[Any]:
+    """Select messages with a text."""
+    return _newest_first(_MESSAGES.where(messages.c.id < bindparam("before"), contains(text)))
+
+
+def contains(text: str) -> Any:
+    """Return the condition that a message has a text in its subject or body."""
+    return or_(messages.c.subject.icontains(text, autoescape=True), messages.c.body.icontains(text, autoescape=True))
 
 
 def _newest_first(query: Select[Any]) -> Select[Any]:
     return query.order_by(messages.c.id.desc()).limit(bindparam("limit"))
 
 
-def _is_visible_to(reader: int) -> Any:
+def is_visible_to(reader: int) -> Any:
+    """Return the condition that a reader wrote or received a message; reader 0 sees all."""
     if not reader:
         return true()
     received = exists().where(deliveries.c.recipient == reader, deliveries.c.message == messages.c.id)
@@ -158,6 +171,9 @@ SHOWN_AT_EVENT = (
     select(deliveries.c.recipient, deliveries.c.message, deliveries.c.urgent, agents.c.ended)
     .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)
     .where(deliveries.c.event_id == bindparam("at_event"), deliveries.c.stage == "shown")
+)
+REPEATED = select(deliveries.c.message).where(
+    _OF_AGENT, deliveries.c.message.in_(bindparam("messages", expanding=True)), deliveries.c.why != ""
 )
 BOUNCED_COUNTS = select(
     func.count().label("queued"), func.coalesce(func.sum(deliveries.c.urgent), 0).label("urgent")

@@ -53,7 +53,7 @@ def message_from(row: Row[Any]) -> Message:
         id=row.id,
         at=row.at,
         sender=row.sender_name,
-        to=_decode_addresses(row.addressed),
+        to=_addresses(row.addressed),
         subject=row.subject,
         body=row.body,
         priority=row.priority,
@@ -63,6 +63,14 @@ def message_from(row: Row[Any]) -> Message:
         deadline=row.deadline,
         project=row.project,
     )
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    """Decode to whom a message was sent; a bad byte there must not hide the message."""
+    try:
+        return _decode_addresses(text)
+    except ValueError:
+        return (text,)
 
 
 def delivery_rows(outgoing: OutgoingMessage) -> list[dict[str, Any]]:

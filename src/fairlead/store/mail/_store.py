@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from heapq import merge
 from itertools import islice
+from time import time
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from fairlead.mail import FAIRLEAD, SCRIPT, USER, MailCounts, MailSnapshot, MailUnreachable, PruneStep, QueueSize
 from fairlead.paths import state_folder
@@ -14,8 +17,10 @@ from fairlead.store._database import Database
 from fairlead.store._errors import StoreError
 from fairlead.store._urls import backend_for
 from fairlead.store.mail import _queries as queries
+from fairlead.store.mail import _search as search
 from fairlead.store.mail import _writes as writes
 from fairlead.store.mail._errors import translate_store_errors
+from fairlead.store.mail._losses import report_losses
 from fairlead.store.mail._rows import agent_from, agent_row, delivery_from, message_from, unanswered_from
 from fairlead.store.mail._tables import agents
 
@@ -46,6 +51,10 @@ class MailStore(Database):
         """Use a database that `open` has prepared and locked."""
         super().__init__(backend, warnings)
         self._owner_lock = owner_lock
+        self.lost_messages = 0
+        """Messages that were lost with a damaged database; whom they concern is told by mail."""
+        with self._reading() as connection:
+            self._is_indexed = search.has_index(connection)
 
     @classmethod
     def open(cls, url: str | None = None) -> MailStore:
@@ -63,6 +72,7 @@ class MailStore(Database):
             with store._writing() as connection:
                 fixed = [agent_row(agent) for agent in (USER, FAIRLEAD, SCRIPT)]
                 connection.execute(insert_or_ignore(connection.dialect.name, agents), fixed)
+                store.lost_messages = report_losses(connection, time())
             undo.pop_all()
             return store
 
@@ -105,6 +115,7 @@ class MailStore(Database):
         with self._writing(durable=bool(notices)) as connection:
             writes.end_agents(connection, agents, at, reason)
             writes.insert_messages(connection, notices)
+            self._add_to_index(connection, notices)
 
     def revive_agents(self, agents: Sequence[int]) -> dict[int, QueueSize]:
         """Mark agents as alive, queue what had bounced, and return how much that is."""
@@ -127,7 +138,9 @@ class MailStore(Database):
     def send(self, messages: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
         """Store messages and their deliveries, and mark what they answer. Return what left the queues by that."""
         with self._writing(durable=True) as connection:
-            return writes.insert_messages(connection, messages)
+            removed = writes.insert_messages(connection, messages)
+            self._add_to_index(connection, messages)
+            return removed
 
     def find_by_keys(self, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Message]:
         """Return the messages sent with these idempotency keys, by sender and key."""
@@ -160,7 +173,18 @@ class MailStore(Database):
 
     def search(self, text: str, reader: int, *, limit: int, before: int) -> list[Message]:
         """Return messages with a text that a reader wrote or received, newest first; reader 0 sees all."""
-        return self._messages(queries.search(text, reader), {"before": _before(before), "limit": limit})
+        with self._reading() as connection:
+            rows = search.find(
+                connection, text, reader, limit=limit, before=_before(before), is_indexed=self._is_indexed
+            )
+            return [message_from(row) for row in rows]
+
+    def index_messages(self, limit: int) -> bool:
+        """Add some messages of an earlier version to the index of the search. Returns whether there are more."""
+        if not self._is_indexed:
+            return False
+        with self._writing() as connection:
+            return search.add_some(connection, limit)
 
     def inbox(
         self, recipient: int, stages: tuple[Stage, ...], *, limit: int, before: int
@@ -205,14 +229,16 @@ class MailStore(Database):
         with self._writing() as connection:
             numbers = writes.first_queued(connection, recipient, limit, urgent_only=urgent_only)
             messages = [message_from(row) for row in connection.execute(queries.MESSAGES, {"messages": numbers})]
-            shown = {"shown": at, "event": event, "event_id": event_id or None}
+            repeated = set(connection.execute(queries.REPEATED, {"agent": recipient, "messages": numbers}).scalars())
+            messages = [replace(one, may_repeat=True) if one.id in repeated else one for one in messages]
+            shown = {"shown": at, "event": event, "event_id": event_id or None, "why": ""}
             writes.mark_shown(connection, recipient, numbers, shown)
         return messages
 
-    def requeue(self, event_id: str, bounce_reason: str) -> dict[int, QueueSize]:
+    def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
         """Queue again what was shown at an event and not read since, and return how much that is."""
         with self._writing() as connection:
-            return writes.requeue(connection, event_id, bounce_reason)
+            return writes.requeue(connection, event_id, bounce_reason, may_repeat=may_repeat)
 
     def mark_read(self, recipient: int, message: int, at: float) -> Stage | None:
         """Mark a delivery as read and return its previous stage; None if there is no such delivery."""
@@ -227,6 +253,8 @@ class MailStore(Database):
             parameters = {"horizon": older_than, "limit": limit}
             rows = connection.execute(queries.old_messages(after), parameters).all()
             deleted = [row.id for row in rows if not row.is_queued]
+            if self._is_indexed:
+                search.remove(connection, deleted)
             writes.delete_messages(connection, deleted)
         return PruneStep(deleted=len(deleted), after=(rows[-1].at, rows[-1].id) if len(rows) == limit else None)
 
@@ -246,6 +274,10 @@ class MailStore(Database):
 
     def _translate_errors(self) -> AbstractContextManager[None]:
         return translate_store_errors(self._backend)
+
+    def _add_to_index(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
+        if self._is_indexed:
+            search.add(connection, [one.message.id for one in messages])
 
     def _messages(self, query: Select[Any], parameters: dict[str, Any]) -> list[Message]:
         with self._reading() as connection:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fairlead.mail import Agent, Alias, OutgoingMessage, Stage
 
 _LAST_MESSAGE = "last_message"
+MAY_REPEAT = "it may have been shown before"
+"""Why a delivery is queued again whose reader was killed while it printed."""
 
 
 def save_agents(connection: Connection, changed: Sequence[Agent], former: Sequence[Alias]) -> None:
@@ -99,7 +101,7 @@ def mark_shown(connection: Connection, agent: int, numbers: Sequence[int], event
         connection.execute(queries.UPDATE_DELIVERY, rows)
 
 
-def requeue(connection: Connection, event_id: str, bounce_reason: str) -> dict[int, QueueSize]:
+def requeue(connection: Connection, event_id: str, bounce_reason: str, *, may_repeat: bool) -> dict[int, QueueSize]:
     """Queue again what was shown at an event; what is for an agent that has ended bounces."""
     requeued: dict[int, QueueSize] = {}
     reset = {"shown": 0.0, "event": "", "event_id": None}
@@ -108,7 +110,7 @@ def requeue(connection: Connection, event_id: str, bounce_reason: str) -> dict[i
         if row.ended:
             values |= {"stage": "bounced", "bounced": row.ended, "why": bounce_reason}
         else:
-            values |= {"stage": "queued"}
+            values |= {"stage": "queued", "why": MAY_REPEAT if may_repeat else ""}
             requeued[row.recipient] = requeued.get(row.recipient, QueueSize()) + QueueSize(1, row.urgent)
         connection.execute(queries.UPDATE_DELIVERY, values)
     return requeued

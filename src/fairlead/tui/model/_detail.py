@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.text import compact_number, duration, one_line
+from fairlead.sessions import AttentionNeeded
+from fairlead.text import compact_number, duration, one_line, printable_lines
 from fairlead.tui.model._rows import (
     LABELS,
     SYMBOLS,
@@ -24,14 +25,19 @@ if TYPE_CHECKING:
 
 _NEWER = 5.0
 """Seconds by which the last activity must be newer than the evidence to be shown."""
+_TAB = 4
+_LONG = 60
+"""Characters of a question that may not fit into the line of its state."""
 
 
 class Detail(NamedTuple):
-    """Three lines: what it is, its state and the evidence for it, and where it runs."""
+    """Three lines: what it is, its state and the evidence for it, and where it runs; and what the user is asked."""
 
     name: str = ""
     state: str = ""
     place: str = ""
+    question: tuple[str, ...] = ()
+    """The lines of a command, a change or a question that the user is asked about, if it has more than one."""
 
 
 def detail_of(line: Line | None, tree: SessionTree, now: float) -> Detail:
@@ -42,7 +48,15 @@ def detail_of(line: Line | None, tree: SessionTree, now: float) -> Detail:
     if session is None:
         totals = tree.data(line).totals
         return Detail(one_line(short_path(line.id)), totals_text(totals) if totals else "")
-    return Detail(display_name(session), " · ".join(_state(session, now)), " · ".join(_place(session, tree)))
+    state, place = " · ".join(_state(session, now)), " · ".join(_place(session, tree))
+    return Detail(display_name(session), state, place, _question(session))
+
+
+def _question(session: Session) -> tuple[str, ...]:
+    if session.ended is not None or not isinstance(session.state, AttentionNeeded) or not session.state.about:
+        return ()
+    lines = [line.expandtabs(_TAB) for line in printable_lines(session.state.about)]
+    return tuple(lines) if len(lines) > 1 or len(lines[0]) > _LONG else ()
 
 
 def _state(session: Session, now: float) -> Iterator[str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from fairlead.clients import DEFAULT_CLIENT, client_or_default
 from fairlead.sessions import AttentionNeeded, Working
-from fairlead.text import compact_number, duration, money, one_line
+from fairlead.text import compact_number, duration, first_line, money, one_line
 from fairlead.tui.model._totals import Totals
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     waiting: int = 0
     """How many below this line need the user."""
     blinks: bool = False
+
+
+_PERMISSION = "Permission for "
 
 
 def make_row(data: LineData, now: float) -> Row:
@@ -161,7 +164,7 @@ def activity_text(session: Session) -> str:
     if session.ended is not None:
         return one_line(session.end_reason)
     if isinstance(session.state, AttentionNeeded):
-        return _question(session, session.state.reason)
+        return _question(session, session.state)
     if not isinstance(session.state, Working):
         return _background_text(session)
     detail, evidence = one_line(session.state.detail or ""), session.evidence
@@ -173,15 +176,19 @@ def activity_text(session: Session) -> str:
     return _with_path(detail or tool, session)
 
 
-def _question(session: Session, reason: str) -> str:
-    """Return what the user is asked: the question of a tool, or a permission with what it is for."""
-    questions = client_or_default(session.client).questions
-    if reason in questions:
-        return questions[reason]
-    text, evidence = one_line(reason), session.evidence
-    if evidence is None or not text.startswith("Permission"):
+def _question(session: Session, state: AttentionNeeded) -> str:
+    """Return what the user is asked: the question of a tool, a permission with what it is for, an error."""
+    questions, about = client_or_default(session.client).questions, first_line(state.about)
+    text = questions.get(state.reason) or one_line(state.reason)
+    if about:
+        subject = text.removeprefix(_PERMISSION)  # the state's label says that it is asked
+        if session.evidence and about == session.evidence.path:
+            return _with_path(subject, session)
+        is_named = about.lower().startswith(text.partition(":")[0].lower())
+        return one_line(about if is_named else f"{subject}: {about}")
+    if session.evidence is None or not text.startswith("Permission"):
         return text
-    tool = one_line(evidence.tool)
+    tool = one_line(session.evidence.tool)
     return _with_path(text if not tool or tool in text else f"{text} for {tool}", session)
 
 

@@ -15,11 +15,13 @@ __all__ = ["EXTENSIONS", "register_extensions"]
 
 EXTENSIONS = (
     "_policy",
+    "_own_hooks",
     "_environment",
     "_integrity",
     "_mail",
     "_sessions",
     "_metrics",
+    "_redaction",
 )
 """The modules, in their order. Between the kinds the registry keeps its own: gates, contributors, observers."""
 

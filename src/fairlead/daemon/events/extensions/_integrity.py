@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fairlead.journal import Record
 
 _MAX_SHOWN = 100
+_NOT_RUN = frozenset({"blocked", "failed"})
 
 
 def create(daemon: Daemon) -> IntegrityCheck:
@@ -77,10 +78,11 @@ class IntegrityCheck(EventExtension):
         if not isinstance(record, EventRecord) or event is None:
             return
         calls = self._monitor.calls
-        if isinstance(event, PreToolUse) and record.verdict in {"blocked", "failed"}:
-            calls.blocked(record.id)
-        elif isinstance(event, PreToolUse) and record.verdict == "asked":
-            calls.approved(record.id)
+        if isinstance(event, ToolEvent):
+            if record.verdict in _NOT_RUN and isinstance(event, PreToolUse):
+                calls.blocked(record.id)
+            elif record.verdict == "asked" and isinstance(event, PreToolUse):
+                calls.approved(record.id)
         elif isinstance(event, UserPromptSubmit):
             calls.prompted(event.session_id)
             calls.tasks_ended(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))

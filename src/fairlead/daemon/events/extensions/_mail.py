@@ -22,6 +22,7 @@ from fairlead.events import (
     SubagentStop,
     TaskCompleted,
     TaskCreated,
+    ToolEvent,
     UserPromptSubmit,
 )
 from fairlead.journal import CommandsRecord, EventRecord
@@ -114,11 +115,13 @@ class MailDelivery(EventExtension):
 
     def after_record(self, record: Record, event: Event | None) -> None:
         """Note who is active, and what became of the event."""
-        if isinstance(record, CommandsRecord):
-            return self._commands_ended(record)
-        if not isinstance(record, EventRecord) or record.session == DOCTOR_SESSION:
+        if not isinstance(record, EventRecord):
+            return self._commands_ended(record) if isinstance(record, CommandsRecord) else None
+        if record.session == DOCTOR_SESSION:
             return None
         self._mail.note_activity(record, event)
+        if isinstance(event, ToolEvent):
+            return None  # nearly all events: nothing follows from them
         if isinstance(event, TaskCreated | TaskCompleted):
             status = "pending" if isinstance(event, TaskCreated) else "completed"
             self._mail.tasks.update(event.session_id, Task(event.task_id or "", status, event.task_subject or ""))

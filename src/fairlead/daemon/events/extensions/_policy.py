@@ -35,7 +35,8 @@ class PolicyGate(EventExtension):
 
     def before_reply(self, context: EventContext) -> Reaction | None:
         """Ask the guards, then plan the policy's commands."""
-        decision = decide(context.event, context.policy, self._guards(context))
+        context.guards = self._guards(context)
+        decision = decide(context.event, context.policy, context.guards)
         if decision == _NO_OPINION:
             return None
         return Reaction(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-import msgspec
-
 from fairlead.policy.bash._words import is_unknown, plain
 from fairlead.policy.paths._selection import ALL_FILES, Selection
+from fairlead.structs import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +17,7 @@ Mode: TypeAlias = Literal["read", "list", "write", "create", "delete", "move", "
 which that is not known."""
 
 
-class ProgramCall(msgspec.Struct, frozen=True):
+class ProgramCall(Struct, frozen=True):
     """A call of a program. Its words are marked text (see `_words`)."""
 
     program: str
@@ -35,7 +34,7 @@ class ProgramCall(msgspec.Struct, frozen=True):
     """The file that its input comes from."""
 
 
-class Access(msgspec.Struct, frozen=True):
+class Access(Struct, frozen=True):
     """The call accesses the file that a word names."""
 
     mode: Mode
@@ -120,7 +119,7 @@ class Mention(NamedTuple):
     """Whether the program may also access what lies below the file, if that is a folder."""
 
 
-class GitCommand(msgspec.Struct, frozen=True):
+class GitCommand(Struct, frozen=True):
     """A call of git. Which files it changes or shows is only known from the repository."""
 
     name: str

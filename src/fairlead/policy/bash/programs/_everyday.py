@@ -6,14 +6,14 @@ question, and that only if the program is given a protected file or a folder tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import msgspec
-
 from fairlead.policy.bash._words import plain
 from fairlead.policy.bash.programs._calls import Access, Effect, Program, ProgramCall
 from fairlead.policy.paths._selection import Selection
+from fairlead.structs import LIGHT, Struct
 
+TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from typing import Final  # msgspec reads the annotations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -80,7 +80,7 @@ RUNNERS: Final = frozenset({"cargo", "go", "dotnet", "swift", "dart", "zig", "ba
 """Programs whose command `run` runs a program that was built before."""
 
 
-class _Formatter(msgspec.Struct, frozen=True):
+class _Formatter(Struct, frozen=True):
     names: tuple[str, ...]
     """Patterns of the files that the program formats in a folder."""
     needed: frozenset[str] = frozenset()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
-
 from fairlead.policy.bash._words import plain
 from fairlead.policy.bash.programs._calls import (
     Effect,
@@ -20,6 +18,7 @@ from fairlead.policy.bash.programs._calls import (
 )
 from fairlead.policy.bash.programs._unknown_programs import any_program, mentions
 from fairlead.policy.bash.programs._wrappers import WRAPPERS
+from fairlead.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,7 +166,7 @@ def _bun(call: ProgramCall) -> Iterator[Effect]:
     from fairlead.policy.bash.programs._inline_code import INLINE_CODE
 
     args = call.args[1:] if call.args[:1] == ["run"] else call.args
-    yield from INLINE_CODE["bun"](structs.replace(call, args=args))
+    yield from INLINE_CODE["bun"](replace(call, args=args))
     if args and args[0][:1] != "-" and args[0] not in _BUILT_IN:
         yield RunFile("package.json", "npm", args)
 

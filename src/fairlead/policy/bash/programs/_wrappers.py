@@ -7,8 +7,6 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
-
 from fairlead.policy.bash._words import plain, quote, unknown
 from fairlead.policy.bash.programs._calls import (
     Access,
@@ -26,6 +24,7 @@ from fairlead.policy.bash.programs._calls import (
 )
 from fairlead.policy.bash.programs._containers import CONTAINERS
 from fairlead.policy.bash.programs._outputs import find_roots, found_by, output_of
+from fairlead.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,7 +232,7 @@ def _fd(call: ProgramCall) -> Iterator[Effect]:
     starts = [at for at, arg in enumerate(call.args) if arg in {"-x", "-X", "--exec", "--exec-batch"}]
     for at in starts[:1]:
         words = call.args[at + 1 :]
-        found = output_of(structs.replace(call, args=call.args[:at]), None)
+        found = output_of(replace(call, args=call.args[:at]), None)
         for file in (_FROM_PIPE,) if found is None else found.words:
             filled = _fill(words, file)
             yield RunCommand(filled if filled != words else [*words, file])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from fairlead.policy.bash.tasks._types import TaskCommand
+from fairlead.structs import decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +23,8 @@ def package_commands(text: str, args: list[str]) -> Iterator[TaskCommand]:
 
 def _scripts(text: str) -> dict[str, Any]:
     try:
-        document = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        document = decode_json(text)
+    except ValueError:
         return {}
     scripts = document.get("scripts") if isinstance(document, dict) else None
     return scripts if isinstance(scripts, dict) else {}

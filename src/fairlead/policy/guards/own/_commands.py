@@ -48,14 +48,17 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it leaves the guards in force")
-_NAMES = frozenset({"fairlead", "fairlead-hook"})
+_NAMES = frozenset({"fairlead", "fairlead-hook", "fairlead-python"})
 _FOR_A_PERSON = frozenset(
     {
         *(("uninstall",), ("install",), ("hooks", "uninstall"), ("hooks", "install")),
+        *(("hooks", "add"), ("hooks", "remove")),
         *(("daemon", "stop"), ("daemon", "restart"), ("trust",), ("untrust",), ("answer",)),
     }
 )
 """The first words of Fairlead's commands that are left to a person."""
+_LAUNCHED = "--launched"
+"""An option that the launcher adds, with a value."""
 _NAMING_OPTIONS = frozenset(
     {
         *("-C", "--prefix", "--cwd", "--dir", "--directory", "--project", "--name", "-n", "-p", "--workdir", "-w"),
@@ -70,7 +73,7 @@ _FORGED_EVENTS = frozenset({"sessionstart", "setup"})
 _INTERPRETERS = r"(?:python|pypy|node|deno|bun|perl|ruby|php|lua|osascript|tclsh|Rscript)[\d.]*"
 _SCHEDULERS = frozenset({"at", "batch", "crontab", "systemd-run", "tmux", "screen", "launchctl", "dtach", "expect"})
 _SWITCH_OFF = (
-    r"(?i)fairlead(?:-hook)?\W+(?:[\w.]+\W+){0,3}?(?:uninstall|install|stop|restart|untrust|trust|--force)\b|/v1/stop\b"
+    r"(?i)fairlead(?:-hook)?\W+(?:[\w.]+\W+){0,3}?(?:uninstall|install|stop|restart|untrust|trust|hooks\W+(?:add|remove)|--force)\b|/v1/stop\b"
     r"|/v1/events/SessionStart"
 )
 _CODE = (
@@ -203,6 +206,9 @@ def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Findi
     args = _fairlead_args(words)
     if args is None:
         return
+    if _LAUNCHED in args:  # the command line leaves it out, with the word behind it
+        at = args.index(_LAUNCHED)
+        args = [*args[:at], *args[at + 2 :]]
     named = operands(args)
     while named and _is_fairlead(named[0]):  # `uvx --from fairlead fairlead …`
         named = named[1:]

@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
-from typing import TYPE_CHECKING
 
-import msgspec
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _SITE_FOLDERS = ("site-packages", "dist-packages", "lib-dynload")
 _CUSTOMIZING = ("sitecustomize.py", "usercustomize.py", "sitecustomize", "usercustomize")
 """What Python imports when it starts, from any folder of its path."""
+_PROGRAMS = ("fairlead-hook", "fairlead", "fairlead-python")
 _IN_VENV = ("bin", "Scripts", "lib", "lib64", "Lib", "pyvenv.cfg")
 
 
@@ -49,8 +48,9 @@ def library_prefixes() -> tuple[str, ...]:
 
 def _paths() -> Iterator[str]:
     yield from _programs()
-    for module in (os, msgspec, sys.modules[__name__.partition(".")[0]]):
+    for module in (os, sys.modules[__name__.partition(".")[0]]):
         yield os.path.dirname(module.__file__ or "")
+    yield from [path for folder in sys.path if os.path.exists(path := f"{folder}/msgspec")][:1]
     if sys.prefix != sys.base_prefix:
         yield from (f"{sys.prefix}/{name}" for name in _IN_VENV)
     for folder in sys.path:
@@ -65,7 +65,7 @@ def _programs() -> Iterator[str]:
     python = sys.executable
     if python:
         beside = os.path.dirname(python)
-        yield from (python, os.path.realpath(python), f"{beside}/fairlead-hook", f"{beside}/fairlead")
+        yield from (python, os.path.realpath(python), *(f"{beside}/{name}" for name in _PROGRAMS))
 
 
 def _user_site() -> Iterator[str]:

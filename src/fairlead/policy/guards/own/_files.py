@@ -5,28 +5,30 @@ from __future__ import annotations
 import os
 from functools import cache, cached_property
 from time import monotonic
-from typing import TYPE_CHECKING, Any
 
 from fairlead.clients import known_clients
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.guards.own._environment import environment_paths, library_prefixes
-from fairlead.policy.guards.own._findings import refusal
-from fairlead.policy.guards.own._startup import StartupRules, is_startup_file
+from fairlead.policy.guards.own._startup import is_startup_file
 from fairlead.policy.paths._resolve import BaseFolder
+from fairlead.policy.trust._hook_files import hook_path
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._commands import OwnCommands
     from fairlead.policy.guards.own._findings import Finding
+    from fairlead.policy.guards.own._startup import StartupRules
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _ANYWHERE = (
     *("/.fairlead.yaml", "/.fairlead.yml", "/.conclaude.yaml", "/.conclaude.yml"),
-    *("/fairlead-hook", "/bin/fairlead"),  # what the client's settings run, in any folder
+    *("/fairlead-hook", "/bin/fairlead", "/bin/fairlead-python"),  # what the client's settings run, in any folder
 )
 _SERVICES = ("/systemd/", "/launchagents/", "/launchdaemons/", "/autostart/")
 """In the path of a file that starts a service."""
@@ -37,6 +39,8 @@ _HOOK_FILES_INTERVAL = 1.0
 _CODE_SUFFIXES = frozenset({"", ".*", ".py", ".py*", ".p*", ".pth", ".so", ".s*", ".cfg", ".c*", ".dylib", ".zip"})
 """Of patterns of file names: what Python loads. Without compiled files, which it makes again."""
 _HINTS = ("fairlead", "conclaude")
+_RECORDS = ("journal", "spool", "mail.db", "fairlead.db", "sessions.json")
+"""Names in the state folder that no agent may read."""
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
 
@@ -54,11 +58,13 @@ class OwnFiles:
         self._hints = (*_HINTS, *(hint.lower() for own in clients for hint in own.hints))
         managed = tuple(folder for own in clients for folder in own.folders)
         folders = (*_prefixes(_folders(environ)), *managed)
-        files = (*(layer.file for layer in layers), *(file for own in clients for file in own.files))
+        hooks = (hook_path(layer.file, name) for layer in layers for name in layer.policy.hooks)
+        files = (*(layer.file for layer in layers), *hooks, *(file for own in clients for file in own.files))
         exact = (*_prefixes(files), *_environment_prefixes())
         self._prefixes = tuple(prefix.lower() for prefix in (*exact, *folders, *library_prefixes()))
         in_folders = (f"{layer.folder}/{name}" for layer in layers for name in self._project_files)
         self._in_use = (*files, *environment_paths(), *folders, *in_folders)
+        self._state = tuple(prefix.rstrip("/") for prefix in _prefixes(_state_folders(environ)))
         self._projects = tuple(layer.folder for layer in layers)
         self._hook_files: dict[str, tuple[float, tuple[str, ...]]] = {}
 
@@ -71,6 +77,8 @@ class OwnFiles:
 
     @cached_property
     def _startup(self) -> StartupRules:
+        from fairlead.policy.guards.own._startup import StartupRules
+
         return StartupRules(self._clients)
 
     def check(
@@ -90,6 +98,37 @@ class OwnFiles:
             _RULE, f"{names[0]} is one of them", "block", _refusal(evaluation.tool, target.given)
         )
 
+    def check_read(self, evaluation: Evaluation, path: str, *, below: bool) -> str | None:
+        """Return why a file may not be read: the journal and the mail are what all sessions have said.
+
+        `below`: what is in a folder is read, too.
+        """
+        if not self._may_be_record(path):
+            return None
+        target = evaluation.paths.resolve(path)
+        names = [name for name in target.names if self._is_record(name, below=below)]
+        if not names:
+            return None
+        evaluation.start_subject(target.given)
+        return evaluation.add_match(
+            _RULE, f"{names[0]} is one of them", "block", _read_refusal(evaluation.tool, target.given)
+        )
+
+    def _may_be_record(self, path: str) -> bool:
+        """Return whether a path may lead to what is recorded, without a look at the disk."""
+        return "fairlead" in path.lower() or path.startswith(self._state) or any(name in path for name in _RECORDS)
+
+    def _is_record(self, name: str, *, below: bool) -> bool:
+        if below and any(name.rstrip("/") in {folder, os.path.dirname(folder)} for folder in self._state):
+            return True  # a search through the whole home is not about us
+        rest = next((name[len(folder) + 1 :] for folder in self._state if name.startswith(f"{folder}/")), "")
+        first = rest.partition("/")[0]
+        if any(character in first for character in "*?["):
+            from fnmatch import fnmatchcase
+
+            return any(fnmatchcase(record, first) for record in _RECORDS)
+        return first.startswith(_RECORDS)
+
     def contains(self, target: ResolvedPath) -> bool:
         """Return whether a file is one of those that no agent may change."""
         return any(map(self._contains, target.names))
@@ -99,6 +138,8 @@ class OwnFiles:
         finding = next(self._input_findings(evaluation, call, tool_input), None)
         if finding is None:
             return None
+        from fairlead.policy.guards.own._findings import refusal
+
         return evaluation.add_match(_RULE, finding.what, "block", refusal(evaluation.tool, finding.what))
 
     def _input_findings(
@@ -167,10 +208,10 @@ def _is_name_of_code(folder: str, pattern: str) -> bool:
 
 def _is_named(path: str, patterns: Sequence[str]) -> bool:
     """Return whether a file has one of some names; of a folder, whether it may contain such a file."""
-    from fnmatch import fnmatchcase
-
     if os.path.isdir(path):
         return any(_is_name_of_code(path, pattern) for pattern in patterns)
+    from fnmatch import fnmatchcase
+
     return any(fnmatchcase(path.rpartition("/")[2], pattern) for pattern in patterns)
 
 
@@ -178,6 +219,13 @@ def _refusal(tool: str, path: str) -> str:
     return (
         f"Blocked {tool} operation: preToolUse.protectOwnFiles protects the policy, the client's settings and "
         f"Fairlead's own files. Only the user may change them. File: {path}"
+    )
+
+
+def _read_refusal(tool: str, path: str) -> str:
+    return (
+        f"Blocked {tool} operation: preToolUse.protectOwnFiles keeps the journal and the mail of all sessions from "
+        f"agents. `fairlead inbox` shows your own mail, `fairlead events` what happened. File: {path}"
     )
 
 
@@ -200,6 +248,17 @@ def _folders(environ: Mapping[str, str]) -> Iterable[str]:
     yield from (f"{home}/{folder}/fairlead" for folder in _TOOL_FOLDERS)
     yield f"{home}/Library/Application Support/fairlead"
     yield f"{home}/Library/Caches/TemporaryItems/fairlead"
+
+
+def _state_folders(environ: Mapping[str, str]) -> Iterable[str]:
+    """Yield the folders that may hold the journal and the mail."""
+    home, moved = environ.get("HOME") or os.path.expanduser("~"), environ.get("XDG_STATE_HOME", "")
+    if own := environ.get("FAIRLEAD_HOME"):
+        yield own
+    if moved.startswith("/"):
+        yield f"{moved}/fairlead"
+    yield f"{home}/.local/state/fairlead"
+    yield f"{home}/Library/Application Support/fairlead"
 
 
 @cache

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
 
+from fairlead.structs import Struct
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_OPEN = re.compile(r"\$[\w({@*#?!$-]|`|\(input from a pipe\)")
+_OPEN = r"\$[\w({@*#?!$-]|`|\(input from a pipe\)"
 """In a word of a simple command: a part of it is only known when it runs."""
-_REQUIREMENT = re.compile(r"[\[=<>~!@; ]")
+_REQUIREMENT = r"[\[=<>~!@; ]"
 
 TEXT_PROGRAMS = frozenset(
     {
@@ -40,7 +42,7 @@ TEXT_PROGRAMS = frozenset(
 """Programs that do not run what stands in their arguments, or whose commands are analysed elsewhere."""
 
 
-class Finding(NamedTuple):
+class Finding(Struct, frozen=True):
     """A way to switch the guards off."""
 
     what: str
@@ -51,7 +53,7 @@ class Finding(NamedTuple):
 
 def is_open(word: str) -> bool:
     """Return whether a word is only known when the command runs."""
-    return _OPEN.search(word) is not None
+    return re.search(_OPEN, word) is not None
 
 
 def is_any(word: str) -> bool:
@@ -89,7 +91,7 @@ def distribution(word: str) -> str:
         egg = re.search(r"#egg=([\w.-]+)", word)
         name = egg[1] if egg else named[1] if named else re.split(r"-\d|\.git|@", last)[0]
     else:
-        name = _REQUIREMENT.split(word)[0]
+        name = re.split(_REQUIREMENT, word)[0]
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

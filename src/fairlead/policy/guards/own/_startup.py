@@ -6,15 +6,12 @@ that switch the hooks off.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
-from fairlead.policy.guards.own._findings import Finding
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fairlead.clients import Client
+    from fairlead.policy.guards.own._findings import Finding
 
 _NAMES = (
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv"),
@@ -34,9 +31,16 @@ class StartupRules:
     """What may not be written into such a file."""
 
     def __init__(self, clients: Iterable[Client]) -> None:
+        import re
+
         clients = tuple(clients)
         programs = "|".join(
-            ["fairlead-hook", "fairlead", *(re.escape(n) for one in clients for n in one.program.names)]
+            [
+                "fairlead-hook",
+                "fairlead-python",
+                "fairlead",
+                *(re.escape(n) for one in clients for n in one.program.names),
+            ]
         )
         names = "|".join(sorted(name for one in clients for name in one.program.variables_without_hooks))
         self._program = re.compile(
@@ -46,6 +50,8 @@ class StartupRules:
 
     def findings(self, text: str) -> Iterator[Finding]:
         """Yield what a text would do in a start-up file."""
+        from fairlead.policy.guards.own._findings import Finding
+
         if found := self._program.search(text):
             yield Finding(f"putting another program in the place of {found[1] or found[2]} at the start of a shell")
         if found := self._variable.search(text):

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash._words import plain
 from fairlead.policy.bash.programs._calls import Access, Effect, Options, Program, ProgramCall, accesses, parse_options
-from fairlead.policy.paths._selection import LeftOut, Selection
+from fairlead.policy.paths._selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from fairlead.policy.paths._selection import LeftOut
 
 _GREPS: Final = (
     "grep",

@@ -1,0 +1,260 @@
+"""Fairlead beside the programs of its field, in one run: events, commands, own hooks, and a hundred at once.
+
+All work under the same policy file. `peers.md` says how to get the peers; the row of a missing one says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from contextlib import ExitStack, chdir
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from bench._data import HOOKS, PAYLOAD
+from bench._harness import ENVIRONMENT, Timing, wall_time
+from bench._home import Clients, daemon, scratch_home
+from bench._peers import ABSENT, OTHER, SESSION, Command, Hcom, atm_hook, conclaude, find, subtrate_commands
+from bench._table import Row, Target
+from bench.launcher import LAUNCHER
+from bench.without_daemon import BARE, CCHOOKS, PYTHON
+from fairlead import HookContext, HookManager, HookOutput, PreToolUse, parse
+from fairlead.ipc import request
+from fairlead.testing import make_payload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bench._harness import Effort
+    from bench._home import Daemon, Home
+
+POLICY = """\
+preToolUse:
+  uneditableFiles: [".env"]
+stop:
+  commands:
+    - run: "true"
+subagentStop:
+  commands:
+    "*":
+      - run: "true"
+"""
+COMMANDS = ("send", "inbox", "poll", "heartbeat", "status", "sessions", "events --last 20")
+AT_ONCE = 100
+_EDIT = {"tool_name": "Edit", "tool_use_id": "t1"}
+
+
+def rows(effort: Effort) -> list[Row]:
+    with scratch_home() as home, daemon(home) as server, Clients() as clients:
+        project = home.project()
+        (project / ".fairlead.yaml").unlink()
+        (project / ".conclaude.yaml").write_text(POLICY)
+        bench = _PeerBench(home, server, clients, project)
+        with chdir(project):
+            return [*bench.events(effort), *bench.commands(effort), *bench.at_once(effort), *_in_process(effort)]
+
+
+class _PeerBench:
+    """One daemon with two sessions, and the peers that were found."""
+
+    def __init__(self, home: Home, server: Daemon, clients: Clients, project: Path) -> None:
+        self._home = home
+        self._server = server
+        self._project = project
+        self._env = home.environment()
+        self._clients = clients
+        hcom = find("hcom")
+        self._hcom = Hcom(hcom, home.folder / "hcom") if hcom else None
+        self._payloads = {
+            "Edit": self._payload("PreToolUse", **_EDIT, tool_input={"file_path": str(project / "src/main.py")}),
+            "Stop": self._payload("Stop"),
+            "SubagentStop": self._payload("SubagentStop"),
+        }
+
+    def events(self, effort: Effort) -> list[Row]:
+        """Time one event, one process, under the same policy."""
+        payload = self._payloads["Edit"]
+        no_daemon = {**self._home.environment("cold"), "FAIRLEAD_NO_DAEMON": "1"}
+        with atm_hook(self._home.folder, payload) as atm:
+            variants: dict[str, Command | None] = {
+                "Edit": self._hook("PreToolUse", payload),
+                "Edit, conclaude": conclaude("PreToolUse", payload, self._env),
+                "Edit, hcom": self._hcom.hook(payload) if self._hcom else None,
+                "Edit, atm": atm,
+                "Edit, cchooks": Command(CCHOOKS, self._env, payload) if find_spec("cchooks") else None,
+                "Edit, no daemon": Command([str(LAUNCHER), "PreToolUse", "--python", PYTHON], no_daemon, payload),
+                "python": Command(BARE, self._env, payload),
+                "shell": Command(["/bin/sh", "-c", "true"], self._env),
+            }
+            for event in ("Stop", "SubagentStop"):
+                variants[event] = self._hook(event, self._payloads[event])
+                variants[f"conclaude {event}"] = conclaude(event, self._payloads[event], self._env)
+            times = _timed(effort, variants)
+        edit, cold = "PreToolUse, Edit", "PreToolUse, Edit, no daemon"
+        return [
+            _row(edit, times["Edit"], "conclaude", times.get("Edit, conclaude")),
+            _row(edit, times["Edit"], "hcom, a session that it knows", times.get("Edit, hcom")),
+            _row(edit, times["Edit"], "atm-hook", times.get("Edit, atm")),
+            _row("Stop, one command", times["Stop"], "conclaude", times.get("conclaude Stop"), 4.5),
+            _row("Stop, one command", times["Stop"], "sh -c true", times["shell"]),
+            _row(
+                "SubagentStop, one command",
+                times["SubagentStop"],
+                "conclaude",
+                times.get("conclaude SubagentStop"),
+                4.5,
+            ),
+            _row(cold, times["Edit, no daemon"], "conclaude", times.get("Edit, conclaude")),
+            _row(cold, times["Edit, no daemon"], "cchooks", times.get("Edit, cchooks")),
+            _row(cold, times["Edit, no daemon"], 'python -I -c "import json"', times["python"]),
+        ]
+
+    def commands(self, effort: Effort) -> list[Row]:
+        """Time the commands that agents run."""
+        with ExitStack() as stack:
+            theirs = {
+                "hcom": self._hcom.commands() if self._hcom else {},
+                "Subtrate": stack.enter_context(subtrate_commands(self._home.folder / "subtrate")),
+            }
+            variants: dict[str, Command | None] = {
+                name: Command(words, self._env) for name, words in self._ours().items()
+            }
+            for peer, commands in theirs.items():
+                variants |= {f"{name}, {peer}": command for name, command in commands.items()}
+            times = _timed(effort, variants)
+        rivals = {"hcom": ("send", "inbox", "status", "sessions", "events --last 20"), "Subtrate": COMMANDS[:5]}
+        return [
+            _row(f"fairlead {name}", times[name], peer, times.get(f"{name}, {peer}"), 3.5)
+            for name in COMMANDS
+            for peer, names in rivals.items()
+            if name in names
+        ]
+
+    def at_once(self, effort: Effort) -> list[Row]:
+        """Start many hooks at once, and count how many are done in a second."""
+        total = AT_ONCE if effort.is_quick else 10 * AT_ONCE
+        edit = self._payloads["Edit"]
+        variants = {
+            "ours": self._hook("PreToolUse", edit),
+            "conclaude": conclaude("PreToolUse", edit, self._env),
+            "hcom": self._hcom.hook(edit) if self._hcom else None,
+        }
+        rates: dict[str, list[float]] = {name: [] for name, command in variants.items() if command}
+        for _ in range(1 if effort.is_quick else 5):
+            for name, samples in rates.items():
+                command = variants[name]
+                assert command is not None
+                samples.append(total / _many(command, total))
+        times = {name: Timing(max(samples), sorted(samples)[len(samples) // 2]) for name, samples in rates.items()}
+        what = f"PreToolUse, Edit, {AT_ONCE} processes at once"
+        return [
+            Row("peers", what, "/s", times["ours"], peer, times.get(peer), absent=ABSENT, target=_AHEAD)
+            for peer in ("conclaude", "hcom")
+        ]
+
+    def _ours(self) -> dict[str, list[str]]:
+        """Return our commands, as the agent of a session runs them."""
+        name = self._begin(OTHER)
+        self._begin(SESSION)
+        program, me = str(LAUNCHER.with_name("fairlead")), ["--session", SESSION]
+        return {
+            "send": [program, "send", name, "--subject", "Are you there?", "Hello.", *me],
+            "inbox": [program, "inbox", *me],
+            "poll": [program, "poll", "--format", "context", *me],
+            "heartbeat": [program, "heartbeat", *me],
+            "status": [program, "status", *me],
+            "sessions": [program, "sessions"],
+            "events --last 20": [program, "events", "--last", "20"],
+        }
+
+    def _begin(self, session: str) -> str:
+        """Start a session, and return its agent's name."""
+        payload = self._payload("SessionStart", session_id=session)
+        client = os.getpid() if session == SESSION else self._clients.pid_of(session)  # this process runs the commands
+        env = {**self._env, "CLAUDE_PID": str(client)}
+        command = [str(LAUNCHER), "SessionStart", "--python", PYTHON]
+        with payload.open("rb") as stdin:
+            subprocess.run(command, env=env, stdin=stdin, stdout=subprocess.DEVNULL, check=True)
+        agents = request("GET", "/v1/mail/agents?all=true", at=self._server.socket)["agents"]
+        return str(next(agent["name"] for agent in agents if agent["session"] == session))
+
+    def _hook(self, event: str, payload: Path) -> Command:
+        return Command([str(LAUNCHER), event, "--python", PYTHON], self._env, payload)
+
+    def _payload(self, event: str, **fields: object) -> Path:
+        file = self._home.folder / f"{event}.json"
+        file.write_text(json.dumps(make_payload(event, cwd=str(self._project), **{"session_id": SESSION, **fields})))
+        return file
+
+
+_AHEAD = Target("ratio", 1, is_floor=True)
+
+
+def _timed(effort: Effort, variants: Mapping[str, Command | None]) -> dict[str, Timing]:
+    return effort.compare_processes(
+        {
+            name: wall_time(command.words, stdin=command.stdin, env=command.env)
+            for name, command in variants.items()
+            if command is not None
+        }
+    )
+
+
+def _row(what: str, ours: Timing, baseline: str, theirs: Timing | None, limit: float | None = None) -> Row:
+    target = None if limit is None else Target("time", limit)
+    return Row("peers", what, "ms", ours, baseline, theirs, target=target, absent=ABSENT)
+
+
+def _many(command: Command, total: int) -> float:
+    """Return the seconds of that many processes, a hundred at a time."""
+    start = perf_counter()
+    running: set[int] = set()
+    for _ in range(total):
+        if len(running) == AT_ONCE:
+            _wait_for_one(running, command.words)
+        running.add(_started(command.words, command.env, command.stdin or Path(os.devnull)))
+    while running:
+        _wait_for_one(running, command.words)
+    return perf_counter() - start
+
+
+def _started(words: Sequence[str], env: Mapping[str, str], stdin: Path) -> int:
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, str(stdin), os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+    ]
+    return os.posix_spawn(words[0], list(words), dict(env), file_actions=files)
+
+
+def _wait_for_one(running: set[int], words: Sequence[str]) -> None:
+    pid = 0
+    while pid not in running:  # the process in place of a client is a child, too
+        pid, status = os.waitpid(-1, 0)
+    running.remove(pid)
+    if code := os.waitstatus_to_exitcode(status):
+        raise RuntimeError(f"{' '.join(words)}: exit {code}")
+
+
+def _stay_silent(event: PreToolUse, ctx: HookContext) -> HookOutput:
+    return _SILENCE
+
+
+_SILENCE = HookOutput()
+
+
+def _in_process(effort: Effort) -> list[Row]:
+    """Fire ten silent hooks in the process, against claude-agent-rs, which is native."""
+    event, hooks = parse(PAYLOAD), HookManager()
+    for number in range(HOOKS):
+        hooks.on(PreToolUse, matcher="Bash", name=f"h{number}", inline=True)(_stay_silent)
+    times = effort.compare({"ours": effort.looped(lambda: hooks.fire_sync(event))})
+    program, theirs = find("hookbench"), None
+    if program:
+        words = [program, str(HOOKS), str(effort.rounds), '{"command": "git status --short && npm test"}']
+        done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+        theirs = Timing.of([float(line) / 1e9 for line in done.stdout.split()[1:]])
+    what = "10 silent inline hooks, one event"
+    return [Row("peers", what, "µs", times["ours"], "claude-agent-rs, native", theirs, absent=ABSENT)]

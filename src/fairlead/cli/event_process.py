@@ -1,0 +1,158 @@
+"""What all processes share that decide an event: their options, the policy, the record for the next daemon."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from fairlead import __version__
+from fairlead.clients import DEFAULT_CLIENT, UnknownClientError, client_named
+from fairlead.decide import find_event_policy
+from fairlead.errors import FairleadError, UsageError
+from fairlead.lazy import suppress
+from fairlead.process import process_start_time
+from fairlead.structs import LIGHT, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.decide import PolicyContext
+    from fairlead.events import Event
+    from fairlead.journal import Verdict
+
+LAUNCHER_FLAGS = ("--waited", "--wake")
+_LAUNCHED = "--launched"
+_PUBLIC_OPTIONS = ("--hooks", "--rules", "--timeout", "--client")
+"""The other options are the launcher's, and no message mentions them."""
+
+
+class Launched(Struct, frozen=True):
+    """What the launcher says of itself. It found no daemon, so the decision is recorded here."""
+
+    id: str
+    pid: int = 0
+    start: int = 0
+
+
+class Options(Struct, frozen=True):
+    """The options of the command line."""
+
+    hooks: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    timeout: float | None = None
+    client: str = DEFAULT_CLIENT
+    launched: Launched | None = None
+    waited: bool = False
+    """A daemon decided the event, held it to wait for mail, and is gone."""
+    wake: bool = False
+    """The client does not wait for this process: new mail wakes its session."""
+
+
+def parse_options(args: Sequence[str]) -> Options:
+    """Parse the options of an event. Raise `UsageError` if one is unknown, or lacks its value."""
+    values: dict[str, list[str]] = {name: [] for name in (*_PUBLIC_OPTIONS, _LAUNCHED)}
+    words = iter(args)
+    flags = {word for word in args if word in LAUNCHER_FLAGS}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if word in flags:
+            continue
+        if key not in values:
+            raise UsageError(f"unknown option {word!r}; options are {', '.join(_PUBLIC_OPTIONS)}")
+        value = value if equals else next(words, "")
+        if not value:
+            raise UsageError(f"{key} needs a value")
+        values[key].append(value)
+    client = values["--client"][-1] if values["--client"] else DEFAULT_CLIENT
+    try:
+        client_named(client)
+    except UnknownClientError as error:
+        raise UsageError(f"--client: {error}") from None
+    return Options(
+        hooks=tuple(values["--hooks"]),
+        rules=tuple(values["--rules"]),
+        timeout=_parse_timeout(values["--timeout"]),
+        client=client,
+        launched=_parse_launched(values[_LAUNCHED]),
+        waited="--waited" in flags,
+        wake="--wake" in flags,
+    )
+
+
+def _parse_timeout(values: list[str]) -> float | None:
+    if not values:
+        return None
+    from fairlead.cli.support.durations import read_duration
+
+    return read_duration("--timeout", values[-1], positive=True)
+
+
+def _parse_launched(values: list[str]) -> Launched | None:
+    """Parse `ID,PID,START`."""
+    if not values:
+        return None
+    name, _, rest = values[-1].partition(",")
+    pid, _, start = rest.partition(",")
+    return Launched(name, int(pid) if pid.isdigit() else 0, int(start) if start.isdigit() else 0)
+
+
+def find_policy_of(event: Event, options: Options) -> PolicyContext:
+    """Load the policy that applies to an event of the client that started this process."""
+    project = os.environ.get(client_named(options.client).variables.project_dir, "")
+    launched = options.launched
+    process = (launched.pid, launched.start) if launched else (os.getppid(), process_start_time(os.getppid()))
+    return find_event_policy(event, event.cwd or ".", project=project, process=process)
+
+
+def record(  # noqa: PLR0913, PLR0917 - all that is known of the event
+    options: Options,
+    kind: str,
+    payload: bytes,
+    event: Event | None,
+    verdict: Verdict,
+    code: int,
+    reason: str,
+    seconds: float,
+    hook: str = "",
+) -> None:
+    """Leave a record of the event for the next daemon, and start one. The answer is already printed."""
+    if options.launched is None:
+        return
+    from fairlead.daemon import start_on_demand
+    from fairlead.decide import apply_journal_settings, event_record
+    from fairlead.journal import Caller, spool_folder, spool_record
+    from fairlead.policy import PolicyError
+
+    environ, variables = os.environ, client_named(options.client).variables
+    caller = Caller(
+        pid=options.launched.pid,
+        start=options.launched.start,
+        pane=environ.get("TMUX_PANE", ""),
+        tmux=environ.get("TMUX", ""),
+        project=environ.get(variables.project_dir, ""),
+        env_file=environ.get(variables.env_file, ""),
+        version=__version__,
+    )
+    entry = event_record(
+        options.launched.id,
+        kind,
+        payload,
+        event,
+        client=options.client,
+        route="cold",
+        verdict=verdict,
+        exit_code=code,
+        reason=reason,
+        seconds=seconds,
+        hook=hook,
+        caller=caller,
+    )
+    try:
+        if not LIGHT:  # `light_event` has done it before it answered
+            with suppress(PolicyError):  # then what looks like a secret is left out, as by default
+                apply_journal_settings()
+        spool_record(spool_folder(), entry)
+    except (FairleadError, OSError) as error:
+        print(f"fairlead: the event is answered, but not recorded: {error}", file=sys.stderr)
+    start_on_demand()

@@ -1,0 +1,50 @@
+"""The hooks that a policy lists, without a daemon: a worker is started for the event, so that a crash denies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.decide import HookCall, ask_own_hooks
+from fairlead.hooks.own import LoadRequest, ask_once, caller_variables
+
+if TYPE_CHECKING:
+    from fairlead.decide import Decision, PolicyContext
+    from fairlead.events import Event
+    from fairlead.hooks.own import Answer, Ask
+    from fairlead.policy import Guards, HookGroup
+
+
+def decide_by_own_hooks(
+    event: Event, payload: bytes, policy: PolicyContext, guards: Guards | None, decision: Decision
+) -> tuple[Decision, str]:
+    """Ask the hooks; return the decision with their answer, and the hook that has decided."""
+    call = HookCall(
+        event=event,
+        payload=payload,
+        client=event.client,
+        cwd=event.cwd or os.getcwd(),
+        env={name: os.environ[name] for name in caller_variables(event.client) if name in os.environ},
+        is_blocked=decision.output.blocked,
+    )
+    answer = ask_own_hooks(call, policy, guards, _ask)
+    output = decision.output.merge(answer.output)
+    plan = None if output.blocked else decision.plan
+    merged = msgspec.structs.replace(decision, output=output, plan=plan, log=decision.log + answer.log)
+    return merged, answer.decided_by
+
+
+def _ask(group: HookGroup, ask: Ask) -> Answer:
+    """Ask a worker of its own; what its hooks print goes to stderr, as far as there is one."""
+    digests = {path: digest for file in group.files for path, digest in file.digests.items()}
+    request = LoadRequest(tuple(file.file for file in group.files), digests)
+    if sys.stderr is not None:
+        return ask_once(group.interpreter, group.folder, request, ask, output=2)
+    null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        return ask_once(group.interpreter, group.folder, request, ask, output=null)
+    finally:
+        os.close(null)

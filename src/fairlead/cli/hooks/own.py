@@ -1,0 +1,195 @@
+"""`fairlead hooks add`, `remove` and `list`: the hooks of your own that a policy lists."""
+
+from __future__ import annotations
+
+import os
+
+import click
+import msgspec
+
+from fairlead.cli.hooks.policy_text import with_hook, without_hook
+from fairlead.cli.policy.trust_hooks import trust_hook_file
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.person import require_person, yes_option
+from fairlead.cli.support.screen import print_lines
+from fairlead.errors import FairleadError, UsageError
+from fairlead.policy import (
+    find_layers,
+    find_policy_files,
+    hook_path,
+    parse_layer,
+    read_hook_file,
+    read_policy_text,
+    read_trusted,
+    user_wide_file,
+    write_trusted,
+)
+
+_NEW_POLICY = """\
+# Written by `fairlead hooks add`. `fairlead init` writes a policy with rules to start from.
+preToolUse:
+  preventRootAdditions: false
+"""
+_user_option = click.option("--user", "is_user", is_flag=True, help="In the user-wide policy, for all projects.")
+
+
+class PolicyTextError(FairleadError):
+    """A policy file cannot be changed by a command."""
+
+
+class ListedHookFile(msgspec.Struct, frozen=True):
+    """A hook file that a policy lists."""
+
+    file: str
+    policy: str
+    is_trusted: bool
+    problem: str = ""
+
+
+@click.command(
+    "add",
+    cls=Command,
+    arguments=(("FILE", "a Python file with a HookManager named `hooks`"),),
+    examples=("fairlead hooks add guards.py", "fairlead hooks add --user ~/hooks/audit.py"),
+    exit_codes=((0, "it is trusted and listed"), (1, "not confirmed, run by an agent, or the policy is not valid")),
+)
+@click.argument("file", type=click.Path())
+@_user_option
+@yes_option
+def add(*, file: str, is_user: bool, yes: bool) -> int:
+    """Run hooks of your own: trust a Python file and list it in the policy.
+
+    The daemon loads the file once, in a process of its own, and asks it at every event that its hooks are for. The
+    file is listed under `hooks` in the nearest policy, or in a new one in this folder. Only a person can add hooks.
+    """
+    path = os.path.abspath(file)
+    if not path.endswith(".py"):
+        raise UsageError(f"{file} is not a Python file; its name ends with .py")
+    policy = _policy_file(is_user=is_user)
+    before = _read(policy)
+    name = _name_in(policy, path)
+    trust_hook_file(path, assume_yes=yes)
+    if path in _listed(before, policy):
+        print(f"{policy} lists it already")
+        return 0
+    text = with_hook(before, name)
+    is_own = not os.path.lexists(policy) or _is_trusted(policy, before)
+    _write(policy, text, (*_listed(before, policy), path))
+    if is_own and policy != user_wide_file():
+        write_trusted(policy, text)  # all else in it was trusted already
+    print(f"listed in {policy}; {_in_force(policy, is_own=is_own)}")
+    return 0
+
+
+def _is_trusted(policy: str, text: bytes) -> bool:
+    entry = read_trusted(policy)
+    return policy == user_wide_file() or (entry is not None and entry.text == text)
+
+
+def _in_force(policy: str, *, is_own: bool) -> str:
+    if is_own:
+        return "it is in force from the next event on"
+    return f"it is in force in sessions that begin from now on; for those that run already: fairlead trust {policy}"
+
+
+@click.command(
+    "remove",
+    cls=Command,
+    arguments=(("FILE", "a Python file that the policy lists"),),
+    examples=("fairlead hooks remove guards.py",),
+    exit_codes=((0, "it is no longer listed"), (1, "it was not listed, not confirmed, or run by an agent")),
+)
+@click.argument("file", type=click.Path())
+@_user_option
+@yes_option
+def remove(*, file: str, is_user: bool, yes: bool) -> int:
+    """Take a file with hooks of your own out of the policy.
+
+    It stays trusted; `fairlead untrust` takes that back.
+    """
+    path = os.path.abspath(file)
+    policy = _policy_file(is_user=is_user)
+    before = _read(policy)
+    listed = _listed(before, policy)
+    if path not in listed:
+        raise UsageError(f"{policy} does not list {path}; see fairlead hooks list")
+    require_person(f"take {path} out of {policy}", assume_yes=yes)
+    names = [name for name in parse_layer(before, policy).policy.hooks if hook_path(policy, name) == path]
+    _write(policy, without_hook(before, names), tuple(one for one in listed if one != path))
+    print(f"{policy} no longer lists {path}")
+    return 0
+
+
+@click.command(
+    "list",
+    cls=Command,
+    examples=("fairlead hooks list", "fairlead hooks list --json"),
+    exit_codes=((0, "listed"), (1, "a policy is not valid")),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_files(*, as_json: bool) -> int:
+    """List the files with hooks of your own, and whether they are trusted.
+
+    These are the files that the policies list which apply in this folder.
+    """
+    files = []
+    for layer in find_layers(os.getcwd()):
+        for name in layer.policy.hooks:
+            state = read_hook_file(hook_path(layer.file, name))
+            files.append(ListedHookFile(state.file, layer.file, not state.problem, state.problem))
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(files), indent=2).decode())
+    else:
+        lines = [f"trusted  {one.file}" if one.is_trusted else f"refused  {one.problem}" for one in files]
+        print_lines(lines or ["no policy lists hooks here; add some with: fairlead hooks add FILE.py"])
+    return 0
+
+
+def _policy_file(*, is_user: bool) -> str:
+    user_wide = user_wide_file()
+    if is_user:
+        return user_wide
+    found = (one.file for one in find_policy_files(os.getcwd()) if one.file != user_wide)
+    file = next(found, f"{os.getcwd()}/.fairlead.yaml")
+    if os.path.basename(file).startswith(".conclaude."):
+        raise PolicyTextError(f"{file}: conclaude does not know `hooks`; rename the file to .fairlead.yaml first")
+    return file
+
+
+def _read(policy: str) -> bytes:
+    if os.path.lexists(policy):
+        text = read_policy_text(policy)
+        parse_layer(text, policy)
+        return text
+    return b"" if policy == user_wide_file() else _NEW_POLICY.encode()
+
+
+def _listed(text: bytes, policy: str) -> tuple[str, ...]:
+    return tuple(hook_path(policy, name) for name in parse_layer(text, policy).policy.hooks)
+
+
+def _name_in(policy: str, path: str) -> str:
+    """Return a path as the policy lists it: relative to its folder, if it is below that."""
+    folder = os.path.dirname(policy) + "/"
+    return path.removeprefix(folder)
+
+
+def _write(policy: str, text: bytes, expected: tuple[str, ...]) -> None:
+    """Replace a policy file, if its new text lists what it should."""
+    try:
+        is_right = _listed(text, policy) == expected
+    except FairleadError:
+        is_right = False
+    if not is_right:
+        names = ", ".join(_name_in(policy, path) for path in expected)
+        raise PolicyTextError(f"{policy}: its `hooks` cannot be changed by a command; write them yourself: [{names}]")
+    try:
+        os.makedirs(os.path.dirname(policy), exist_ok=True)
+        temporary = f"{policy}.{os.getpid()}.new"
+        with open(temporary, "wb") as file:
+            file.write(text)
+        if os.path.exists(policy):
+            os.chmod(temporary, os.stat(policy).st_mode & 0o7777)
+        os.replace(temporary, os.path.realpath(policy))
+    except OSError as error:
+        raise PolicyTextError(f"{policy}: cannot be written: {error.strerror or error}") from None

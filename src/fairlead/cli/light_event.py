@@ -1,0 +1,87 @@
+"""`fairlead PreToolUse` as the launcher starts it without a daemon: decides the plain case with light structs.
+
+Everything else is left to `fairlead.cli.event` in a process with msgspec: a payload or a policy that has to be
+validated, commands, notifications, hooks of the user's own, and every error. Until then nothing was run or printed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import perf_counter
+
+from fairlead.cli.event_process import find_policy_of, parse_options, record
+from fairlead.clients import client_named
+from fairlead.decide import apply_journal_settings, decide, settle, verdict_of
+from fairlead.execute import read_stdin, write_answer
+from fairlead.policy import Guards
+from fairlead.structs import NeedsMsgspec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from fairlead.cli.event_process import Options
+    from fairlead.decide import Settled
+    from fairlead.events import Event
+
+EVENT = "PreToolUse"
+_PROGRAM = "import sys; from fairlead.cli.main import main; sys.exit(main())"
+
+
+def run(args: Sequence[str]) -> int:
+    """Decide a tool call and return the exit code, or become a process that does."""
+    options = parse_options(args)
+    client = client_named(options.client)
+    started_at = perf_counter()
+    payload = read_stdin(EVENT)
+    try:
+        event = client.parse(payload, EVENT)
+        settled = _decide(event, options)
+        answer = client.render(event, settled.output)
+        apply_journal_settings()
+    except (NeedsMsgspec, Exception):  # noqa: BLE001 - a process with msgspec fails in the same way, and reports it
+        _hand_over(payload)
+    for line in (*settled.log, answer.stderr):
+        if line:
+            print(line, file=sys.stderr)
+    code = write_answer(1, answer.stdout, answer.exit_code, event)
+    verdict, reason = verdict_of(settled.output), settled.output.reason or ""
+    record(options, EVENT, payload, event, verdict, code, reason, perf_counter() - started_at)
+    return code
+
+
+def _decide(event: Event, options: Options) -> Settled:
+    policy = find_policy_of(event, options)
+    if any(layer.policy.hooks for layer in policy.layers):
+        raise NeedsMsgspec("hooks")
+    decision = decide(event, policy, Guards(policy.layers))
+    if decision.notifications is not None or (decision.plan is not None and decision.plan.steps):
+        raise NeedsMsgspec("commands")
+    return settle(event, decision)
+
+
+def _hand_over(payload: bytes) -> NoReturn:
+    """Replace this process by one with msgspec, which reads the same payload."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    rest = payload[_written(writer, payload) :]
+    if rest and os.fork() == 0:  # no file: a disk may be full, and a limit on the size of files may be 0
+        try:
+            os.set_blocking(writer, True)
+            os.close(reader)
+            while rest:
+                rest = rest[_written(writer, rest) :]
+        finally:
+            os._exit(0)
+    os.dup2(reader, 0)
+    os.execv(sys.executable, [sys.executable, "-E", "-P", "-c", _PROGRAM, *sys.argv[1:]])  # noqa: S606 - no shell is needed
+
+
+def _written(pipe: int, data: bytes) -> int:
+    """Write to a pipe, and return how many bytes fit."""
+    try:
+        return os.write(pipe, data)
+    except BlockingIOError:
+        return 0

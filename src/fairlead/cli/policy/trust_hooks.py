@@ -1,0 +1,73 @@
+"""Trust in a hook file: what a person is shown, and what is recorded."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from fairlead.cli.support.person import require_person
+from fairlead.cli.support.screen import print_lines
+from fairlead.errors import FairleadError, UsageError
+from fairlead.hooks.own import find_imports
+from fairlead.policy import find_interpreter, read_hook_file, read_trusted, write_trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fairlead.policy import TrustedFile
+
+
+class TrustError(FairleadError):
+    """The record of what is trusted cannot be changed."""
+
+
+def is_hook_file(path: str) -> bool:
+    """Return whether a path names a Python file."""
+    return path.endswith(".py") and not os.path.isdir(path)
+
+
+def trust_hook_file(path: str, *, assume_yes: bool) -> None:
+    """Trust a hook file and the modules of the project that it imports, as they are now, if a person confirms it."""
+    file = os.path.abspath(path)
+    try:
+        with open(file, "rb") as stream:
+            text = stream.read()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    interpreter, before = find_interpreter(file), read_trusted(file)
+    modules = find_imports(interpreter, file)
+    modules.pop(os.path.realpath(file), None)
+    state = read_hook_file(file)
+    is_same = before is not None and (before.modules, before.interpreter) == (modules, interpreter)
+    if is_same and not state.problem:
+        print(f"{file} is trusted already")
+        return
+    print_lines(to_text(file, text, before, modules, interpreter))
+    require_person(f"trust {file}", assume_yes=assume_yes)
+    try:
+        write_trusted(file, text, modules, interpreter)
+    except OSError as error:
+        raise TrustError(f"cannot record that {file} is trusted: {error.strerror or error}") from None
+    print(f"trusted {file}")
+
+
+def to_text(
+    file: str, text: bytes, before: TrustedFile | None, modules: Mapping[str, str], interpreter: str
+) -> Iterator[str]:
+    """Yield what a person trusts: the file, or its changes since they last did; what it imports; what runs it."""
+    from fairlead.text import printable_lines
+
+    new = printable_lines(text.decode(errors="replace"))
+    if before is None:
+        yield f"{file}:"
+        yield from (f"  {line}" for line in new)
+    else:
+        from difflib import unified_diff
+
+        old = printable_lines(before.text.decode(errors="replace"))
+        yield from unified_diff(old, new, f"{file} (trusted)", f"{file} (now)", lineterm="")
+    known = before.modules if before is not None else {}
+    for module, digest in sorted(modules.items()):
+        state = "" if before is None else " (new)" if module not in known else " (changed)" * (known[module] != digest)
+        yield f"It imports {module}{state}"
+    yield f"It runs with {interpreter or 'the Python of Fairlead'}"

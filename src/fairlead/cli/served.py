@@ -1,0 +1,165 @@
+"""Runs a command in the daemon, for a launcher: the same functions as in a process of its own, with other streams."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO, TextIOWrapper
+from typing import TYPE_CHECKING, Any
+
+from fairlead.cli.main import report_failure, run_command
+from fairlead.cli.support.invocation import Invocation, running_for
+from fairlead.daemon import CommandDeclined, CommandResult, DaemonRequest, StdinWanted, WaitWanted
+from fairlead.errors import FairleadError
+from fairlead.ipc import RequestRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TextIO
+
+    from fairlead.cli.commands import Entry
+    from fairlead.daemon import CommandCall
+
+_COMPLETE_VARIABLE = "_FAIRLEAD_COMPLETE"
+_LOCALE_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG")
+_PLAIN_LOCALES = ("", "C", "POSIX")
+_MAX_WORK = 5_000
+"""Records that a command may read here: a longer one would slow down the events of all sessions."""
+_POLL = "/v1/mail/poll"
+_OK = range(200, 300)
+
+
+def run(call: CommandCall) -> CommandResult:
+    """Run a command. Raises `CommandDeclined`, `StdinWanted` or `WaitWanted` if it cannot be finished here."""
+    invocation = ServedInvocation(call)
+    words = list(call.request.words)
+    with running_for(invocation):
+        try:
+            code = run_command(words)
+        except FairleadError as error:
+            code = report_failure(error, words)
+    return invocation.result(code)
+
+
+class ServedInvocation(Invocation):
+    """A command in the daemon. Everything about its process comes from the launcher's request."""
+
+    is_served = True
+
+    def __init__(self, call: CommandCall) -> None:
+        self._call = call
+        self._request = call.request
+        super().__init__(call.request.hook.id)
+        self._out, self._err = _stream(), _stream()
+        self._mail_id = ""
+        if _COMPLETE_VARIABLE in self.environ or not _is_utf8(self.environ):
+            raise CommandDeclined("the words are to be completed, or its output is not UTF-8")
+
+    def begin(self, entry: Entry) -> None:
+        """Decline a command that is not made for this."""
+        if not entry.is_served:
+            raise CommandDeclined(f"{entry.name} needs a process of its own")
+
+    def needs_process(self, why: str) -> None:
+        """Decline it."""
+        raise CommandDeclined(why)
+
+    def check_work(self, amount: int) -> None:
+        """Decline a command that does too much to be run beside events."""
+        if amount > _MAX_WORK:
+            raise CommandDeclined("it reads too much")
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The variables that the launcher passes on."""
+        return self._request.hook.env
+
+    @property
+    def stdout(self) -> TextIO:
+        """What the launcher will print."""
+        return self._out
+
+    @property
+    def stderr(self) -> TextIO:
+        """What the launcher will print to its stderr."""
+        return self._err
+
+    @property
+    def started_at(self) -> float:
+        """When the launcher asked first."""
+        return self._call.started_at
+
+    def cwd(self) -> str:
+        """Return the launcher's folder."""
+        return self._request.hook.cwd
+
+    def stdout_is_terminal(self) -> bool:
+        """Return whether the launcher's stdout is one."""
+        return self._request.terminals.stdout
+
+    def stdin_is_terminal(self) -> bool:
+        """Return whether the launcher's stdin is one."""
+        return self._request.terminals.stdin
+
+    def columns(self, default: int = 80) -> int:
+        """Return the width as `shutil.get_terminal_size` would in the launcher's process."""
+        configured = self.environ.get("COLUMNS", "")
+        try:
+            columns = int(configured)
+        except ValueError:
+            columns = 0
+        return columns if columns > 0 else self._request.terminals.columns or default
+
+    def read_stdin(self, limit: int) -> bytes:
+        """Return what the launcher read."""
+        if self._request.terminals.stdin:
+            raise CommandDeclined("somebody types")
+        if self._request.stdin is None:
+            raise StdinWanted
+        return self._request.stdin[:limit]
+
+    def request(self, method: str, path: str, body: object = None, *, timeout: float = 5.0) -> Any:
+        """Ask this daemon, without its socket."""
+        content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        asked = DaemonRequest(method, path, content)
+        response = self._call.answers.pop(path, None)
+        if response is None:
+            if path == _POLL and isinstance(body, dict) and body.get("wait", 0.0) > 0:
+                raise WaitWanted(asked, body["wait"], body["id"])
+            response = self._call.ask(asked, timeout)
+        if response.status not in _OK:
+            raise RequestRefused(response.status, response.body)
+        is_json = response.headers.get("content-type") == "application/json"
+        document: Any = json.loads(response.body) if is_json else response.body.decode()
+        if path == _POLL and document.get("messages"):
+            self._mail_id = document["id"]
+        return document
+
+    def begin_printing(self, mail_id: str) -> None:
+        """Leave it to the launcher."""
+
+    def give_receipt(self, mail_id: str) -> None:
+        """Leave it to the launcher."""
+
+    def result(self, exit_code: int) -> CommandResult:
+        """Return what was printed."""
+        return CommandResult(exit_code, _content(self._out), _content(self._err), self._mail_id)
+
+
+def _stream() -> TextIOWrapper:
+    """Return a stream as Python opens stdout, but for the last resort that `main` sets."""
+    return TextIOWrapper(BytesIO(), encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True)
+
+
+def _content(stream: TextIOWrapper) -> bytes:
+    stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, BytesIO)  # noqa: S101 - as `_stream` made it
+    return buffer.getvalue()
+
+
+def _is_utf8(environ: Mapping[str, str]) -> bool:
+    """Return whether Python would write UTF-8 under these variables."""
+    if environ.get("PYTHONIOENCODING") or environ.get("PYTHONUTF8"):
+        return False
+    locale = next((environ[name] for name in _LOCALE_VARIABLES if environ.get(name)), "")
+    return locale in _PLAIN_LOCALES or locale.partition("@")[0].lower().replace("-", "").endswith(".utf8")

@@ -1,0 +1,194 @@
+"""Runs commands for launchers, each in a thread, and holds those that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from secrets import token_urlsafe
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairlead.daemon.commands._messages import (
+    CommandCall,
+    CommandDeclined,
+    DaemonRequest,
+    StdinWanted,
+    WaitWanted,
+)
+from fairlead.daemon.events._messages import (
+    NOT_FOUND,
+    NOT_THIS_DAEMON,
+    OK,
+    PLAN,
+    UNAVAILABLE,
+    UPGRADE_REQUIRED,
+    WAIT,
+    HookReply,
+    error_reply,
+    home_of,
+    is_same_home,
+)
+from fairlead.ipc import DaemonNotResponding, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.commands._messages import CommandRequest, CommandResult
+
+    Application = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
+
+_COMMAND_LINE = "fairlead.cli.served"
+"""Loaded with the first command, and by name: the command line imports the daemon, not the other way round."""
+_THREADS = 4
+_TOKEN_PREFIX = "command-"  # noqa: S105 - no secret
+_TOKEN_LIFETIME = 30.0
+
+
+class _Waiting(NamedTuple):
+    """A command that waits for an answer of one of our own routes."""
+
+    request: CommandRequest
+    peer: int
+    wanted: WaitWanted
+    started_at: float
+    issued_at: float
+
+
+class CommandService:
+    """The commands of this daemon."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._home = home_of(os.environ, "/")
+        self._threads = ThreadPoolExecutor(_THREADS, "commands")
+        self._waiting: dict[str, _Waiting] = {}
+        self.app: Application | None = None
+        """Our own routes, once they are there."""
+
+    def close(self) -> None:
+        """Wait for the commands in progress."""
+        self._threads.shutdown(cancel_futures=True)
+
+    async def reply(self, request: CommandRequest, peer: int) -> HookReply:
+        """Run a command for the process `peer`, and return what it printed. Other statuses leave it to the caller."""
+        hook = request.hook
+        if hook.caller.version != self._daemon.version:
+            return error_reply(UPGRADE_REQUIRED, f"this daemon is {self._daemon.version}")
+        if not hook.launched or not is_same_home(hook, self._home):
+            return error_reply(NOT_THIS_DAEMON, "this daemon serves another home")
+        return await self._reply(request, peer, {}, monotonic())
+
+    def holds(self, token: str) -> bool:
+        """Return whether a token is of a command that waits."""
+        return token in self._waiting
+
+    async def wait(self, token: str, is_disconnected: Callable[[], bool]) -> HookReply:
+        """Ask what a command waits for, and run the command with it. Nothing counts as shown to who has gone."""
+        waiting = self._waiting.pop(token)
+        wanted, gone = waiting.wanted, asyncio.Event()
+        asking = asyncio.ensure_future(self._ask(wanted.asked, waiting.peer, gone))
+        try:
+            answers = {wanted.asked.path: await asyncio.shield(asking)}
+            if self._daemon.shutdown.reason:
+                return error_reply(UNAVAILABLE, "the daemon shuts down")
+            reply = await self._reply(waiting.request, waiting.peer, answers, waiting.started_at)
+        except asyncio.CancelledError:
+            gone.set()
+            asking.add_done_callback(lambda _: self._daemon.extensions.undo(wanted.undo_id))
+            raise
+        if is_disconnected() or reply.status != OK:
+            self._daemon.extensions.undo(wanted.undo_id)
+        return reply
+
+    async def _reply(
+        self, request: CommandRequest, peer: int, answers: dict[str, Response], started_at: float
+    ) -> HookReply:
+        loop = asyncio.get_running_loop()
+
+        def ask(asked: DaemonRequest, timeout: float) -> Response:
+            answer = asyncio.run_coroutine_threadsafe(self._ask(asked, peer, asyncio.Event()), loop)
+            try:
+                return answer.result(timeout)
+            except TimeoutError:
+                answer.cancel()
+                raise DaemonNotResponding(f"the daemon does not answer within {timeout:g} s") from None
+
+        call = CommandCall(request, ask, answers, started_at)
+        try:
+            result: CommandResult = await loop.run_in_executor(self._threads, _run, call)
+        except StdinWanted:
+            return HookReply(PLAN, stdout=b"stdin\n")
+        except WaitWanted as wanted:
+            return self._hold(request, peer, wanted, started_at)
+        except CommandDeclined as error:
+            return error_reply(NOT_FOUND, str(error))
+        except Exception as error:  # noqa: BLE001 - the caller runs the command itself, and reports what is wrong
+            self._daemon.errors.report(f"the command {request.words[:1]} failed: {type(error).__name__}: {error}")
+            return error_reply(UNAVAILABLE, str(error))
+        mail = result.mail_id
+        return HookReply(OK, result.exit_code, result.stdout, result.stderr, undo_id=mail, receipt=mail)
+
+    def _hold(self, request: CommandRequest, peer: int, wanted: WaitWanted, started_at: float) -> HookReply:
+        if self._daemon.shutdown.reason:
+            return error_reply(UNAVAILABLE, "the daemon shuts down")
+        now = monotonic()
+        for late in [name for name, one in self._waiting.items() if now - one.issued_at > _TOKEN_LIFETIME]:
+            del self._waiting[late]
+        token = f"{_TOKEN_PREFIX}{token_urlsafe(16)}"
+        self._waiting[token] = _Waiting(request, peer, wanted, started_at, now)
+        return HookReply(WAIT, token=token, milliseconds=int(wanted.seconds * 1000) + 1)
+
+    async def _ask(self, asked: DaemonRequest, peer: int, gone: asyncio.Event) -> Response:
+        """Call one of our own routes on behalf of a process, until it is gone."""
+        assert self.app is not None, "there are no routes yet"  # noqa: S101 - set before the socket is opened
+        path, _, query = asked.path.partition("?")
+        exchange = _Exchange(asked.body, gone)
+        scope = {
+            "type": "http",
+            "method": asked.method,
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "query_string": query.encode(),
+            "headers": [(b"content-type", b"application/json")],
+            "client": None,
+            "state": {"peer": peer},
+        }
+        await self.app(scope, exchange.receive, exchange.send)
+        return exchange.response()
+
+
+class _Exchange:
+    """One request to our own routes."""
+
+    def __init__(self, body: bytes, gone: asyncio.Event) -> None:
+        self._body: bytes | None = body
+        self._gone = gone
+        self._status = 0
+        self._headers: dict[str, str] = {}
+        self._parts: list[bytes] = []
+
+    async def receive(self) -> dict[str, Any]:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            self._headers = {name.decode().lower(): value.decode() for name, value in message.get("headers", ())}
+        else:
+            self._parts.append(message.get("body", b""))
+
+    def response(self) -> Response:
+        return Response(self._status, self._headers, b"".join(self._parts))
+
+
+def _run(call: CommandCall) -> CommandResult:
+    result: CommandResult = import_module(_COMMAND_LINE).run(call)
+    return result

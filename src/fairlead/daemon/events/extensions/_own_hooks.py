@@ -1,0 +1,50 @@
+"""The user's own hooks as a gate: those that the policy lists, asked in their worker processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.daemon.events._extension import EventExtension, MustWait, Reaction
+from fairlead.decide import HookCall, HooksDecision, ask_own_hooks, lists_hooks
+
+if TYPE_CHECKING:
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.events._extension import EventContext
+    from fairlead.daemon.workers._pool import HookWorkers
+
+_NO_OPINION = HooksDecision()
+
+
+def create(daemon: Daemon) -> OwnHooks:
+    """Return the extension."""
+    return OwnHooks(daemon.hook_workers)
+
+
+class OwnHooks(EventExtension):
+    """Asks the hooks that the policy of an event lists. Without such a policy it costs a look at its layers."""
+
+    kind = "gate"
+
+    def __init__(self, workers: HookWorkers) -> None:
+        self._workers = workers
+
+    def before_reply(self, context: EventContext) -> Reaction | None:
+        """Ask the hooks. Raises `MustWait` in a thread that must not wait for them."""
+        policy = context.policy
+        if not lists_hooks(policy):
+            return None
+        if not context.may_wait:
+            raise MustWait
+        context.has_waited = True
+        call = HookCall(
+            event=context.event,
+            payload=context.payload,
+            client=context.request.client,
+            cwd=context.cwd,
+            env=context.request.env,
+            is_blocked=context.is_blocked,
+        )
+        decision = ask_own_hooks(call, policy, context.guards, self._workers.ask)
+        if decision == _NO_OPINION:
+            return None
+        return Reaction(output=decision.output, log=decision.log, decided_by=decision.decided_by)

@@ -1,0 +1,127 @@
+"""`python -m fairlead.daemon.store`: fills the store from the journal, for the daemon at the other end of stdin.
+
+Exits when that end is closed, however the daemon ended. Stores each record once, whatever is killed: a batch and its
+position in the journal are one transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+from time import monotonic
+
+import msgspec
+
+from fairlead.daemon.store._messages import (
+    Answer,
+    Finish,
+    HasEvent,
+    MessageReader,
+    Progress,
+    Report,
+    Request,
+    SessionEvents,
+    decode_request,
+    send,
+)
+from fairlead.daemon.store._writer import StoreWriter
+from fairlead.journal import Journal, Position, journal_folder
+
+_NICENESS = 5
+"""Processor time goes to the daemon first. With one processor, a share is left that keeps up with it."""
+_INTERVAL = 0.25
+"""Seconds between two looks at the journal, once all of it is stored."""
+_MAX_WAIT = 2.0
+"""Seconds after which the events of a session are answered from a store that is still behind the journal."""
+
+
+class _Pending(msgspec.Struct, frozen=True):
+    """A request that is answered once the store has reached a position of the journal."""
+
+    request: SessionEvents | HasEvent
+    target: Position
+    deadline: float
+
+
+class StoreFeeder:
+    """Writes batches, and answers requests in between."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._messages = MessageReader(connection)
+        self._journal = Journal(journal_folder())
+        self._writer = StoreWriter(self._journal, lambda message: send(connection, Report(message)))
+        self._pending: list[_Pending] = []
+        self._told = Progress(-1, 0, Position(0, 0))
+
+    def run(self) -> None:
+        """Run until the daemon asks to finish, or is gone."""
+        has_more = True
+        while self._receive(0.0 if has_more or self._pending else _INTERVAL):
+            has_more = self._writer.write_batch()
+            self._tell_progress()
+            self._answer(is_done=not has_more)
+        self._writer.close()
+        self._tell_progress()
+
+    def _receive(self, seconds: float) -> bool:
+        """Take the requests that arrive within some seconds. Returns whether to go on."""
+        if not select.select([self._connection], [], [], seconds)[0]:
+            return True
+        messages = self._messages.receive()
+        if messages is None:
+            os._exit(0)  # the daemon was killed; the next one feeds the rest
+        requests = [decode_request(message) for message in messages]
+        for request in requests:
+            self._take(request)
+        return Finish() not in requests
+
+    def _take(self, request: Request) -> None:
+        if isinstance(request, Finish):
+            return
+        seconds = _MAX_WAIT if isinstance(request, SessionEvents) else float("inf")
+        self._pending.append(_Pending(request, self._journal.end(), monotonic() + seconds))
+
+    def _answer(self, *, is_done: bool) -> None:
+        """Answer what needs to wait no longer; `is_done`: all of the journal is stored, or none of it can be."""
+        waiting = []
+        for one in self._pending:
+            if is_done or self._writer.position >= one.target or monotonic() > one.deadline:
+                send(self._connection, self._answer_to(one.request))
+            else:
+                waiting.append(one)
+        self._pending = waiting
+
+    def _answer_to(self, request: SessionEvents | HasEvent) -> Answer:
+        value: object
+        if isinstance(request, HasEvent):
+            value = self._writer.has_event(request.event_id)
+        else:
+            value = self._writer.events(request.session, request.limit)
+        return Answer(request.number, msgspec.Raw(msgspec.json.encode(value)))
+
+    def _tell_progress(self) -> None:
+        progress = Progress(self._writer.stored, self._writer.failures, self._writer.position)
+        if progress != self._told:
+            self._told = progress
+            send(self._connection, progress)
+
+
+def main() -> int:
+    """Fill the store for the daemon at stdin. Returns the exit code."""
+    for number in (signal.SIGINT, signal.SIGHUP):  # sent to the daemon's whole group; it decides what follows
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(_NICENESS)
+    os.umask(0o077)
+    try:
+        StoreFeeder(socket.socket(fileno=0)).run()
+    except (BrokenPipeError, ConnectionResetError):
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

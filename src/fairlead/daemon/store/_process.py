@@ -1,0 +1,203 @@
+"""The daemon's side of the store's process: starts it, starts it again if it is killed, and asks it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from concurrent.futures import Future
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairlead.daemon.store._messages import (
+    Answer,
+    Finish,
+    HasEvent,
+    MessageReader,
+    Progress,
+    Report,
+    SessionEvent,
+    SessionEvents,
+    StoreUnavailable,
+    decode_reply,
+    send,
+)
+from fairlead.journal import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.store._messages import Reply, Request
+    from fairlead.journal import JournalReader
+
+_START_DELAY = 0.25
+"""Seconds: the process takes long to load, and the daemon's first events come now."""
+_RESTART_DELAYS = (0.25, 1.0, 5.0, 30.0, 300.0)
+"""Seconds before the next start, after one and more that did not last."""
+_LASTED = 60.0
+_FINISH_TIMEOUT = 3.0
+_ANSWER_TIMEOUT = 10.0
+"""Seconds for the events of a session. The process itself waits less for a store that is behind."""
+
+
+class StoreProcess:
+    """A process that fills the store from the journal, supervised by a thread. Thread-safe."""
+
+    def __init__(self, journal: JournalReader, errors: ErrorLog) -> None:
+        """Start nothing yet."""
+        self._journal = journal
+        self._errors = errors
+        self._thread: Thread | None = None
+        self._closing = Event()
+        self._started = Event()
+        """The first process was started: before, a request waits for it."""
+        self._lock = Lock()
+        self._connection: socket.socket | None = None
+        self._answers: dict[int, Future[msgspec.Raw]] = {}
+        self._last_number = 0
+        self._stored_before = 0
+        """By earlier processes of this daemon."""
+        self._progress = Progress(0, 0, Position(0, 0))
+        self.pid = 0
+        """Of the process; 0 if none runs."""
+
+    # -- lifecycle -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the process in a moment, and keep it running."""
+        self._thread = Thread(target=self._supervise, name="store", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait until the process has written what is left, and has ended; one that takes too long is killed."""
+        self._closing.set()
+        with suppress(StoreUnavailable), self._lock:
+            self._send(Finish())
+        if self._thread is None:
+            return
+        self._thread.join(_FINISH_TIMEOUT)
+        if self._thread.is_alive() and self.pid:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, 9)  # the next daemon's process feeds the rest
+            self._thread.join(_FINISH_TIMEOUT)
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    def has_event(self, event_id: str) -> bool:
+        """Return whether an event is stored. Waits until all is that is in the journal now; False without a store.
+
+        Raises `StoreUnavailable` if the process has ended or is not started yet.
+        """
+        answer = self._ask(lambda number: HasEvent(number, event_id))
+        return msgspec.json.decode(answer.result(), type=bool)
+
+    def events(self, session: str, limit: int) -> list[SessionEvent]:
+        """Return the last events of a session, the newest first; none without a store."""
+        try:
+            answer = self._ask(lambda number: SessionEvents(number, session, limit))
+            return msgspec.json.decode(answer.result(_ANSWER_TIMEOUT), type=list[SessionEvent])
+        except (StoreUnavailable, TimeoutError):
+            return []
+
+    def _ask(self, request: Callable[[int], SessionEvents | HasEvent]) -> Future[msgspec.Raw]:
+        if self._thread is not None:
+            self._started.wait(_ANSWER_TIMEOUT)
+        answer: Future[msgspec.Raw] = Future()
+        with self._lock:
+            self._send(request(self._last_number + 1))
+            self._last_number += 1
+            self._answers[self._last_number] = answer
+        return answer
+
+    def _send(self, request: Request) -> None:
+        """Send a request; needs the lock."""
+        if self._connection is None:
+            raise StoreUnavailable("the process of the store is not running; it is started again in a moment")
+        try:
+            send(self._connection, request)
+        except OSError as error:
+            raise StoreUnavailable(f"the process of the store has ended: {error.strerror}") from error
+
+    # -- status ----------------------------------------------------------------------------------------
+
+    def bytes_behind(self) -> int:
+        """Return how many bytes of the journal are not in the store yet. Reads no file: the event loop asks."""
+        return self._journal.size_after(self._progress.position)
+
+    def status(self) -> dict[str, Any]:
+        """Return its part of the daemon's status."""
+        return {
+            "stored": self._stored_before + self._progress.stored,
+            "store_failures": self._progress.failures,
+            "store_pid": self.pid,
+        }
+
+    # -- supervision, in a thread ----------------------------------------------------------------------
+
+    def _supervise(self) -> None:
+        failures = 0
+        self._closing.wait(_START_DELAY)
+        while not self._closing.is_set():
+            started_at = monotonic()
+            try:
+                how = f"it ended with exit code {self._run()}"
+            except OSError as error:
+                how = f"it cannot be started: {error.strerror}"
+            if self._closing.is_set():
+                return
+            failures = 0 if monotonic() - started_at > _LASTED else failures
+            if not failures:
+                self._errors.report(f"the process of the store is started again: {how}")
+            self._closing.wait(_RESTART_DELAYS[min(failures, len(_RESTART_DELAYS) - 1)])
+            failures += 1
+
+    def _run(self) -> int:
+        """Run one process until it ends, and return its exit code; negative for a signal."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                command = [sys.executable, "-E", "-P", "-m", "fairlead.daemon.store"]
+                process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)  # noqa: S603 - our own
+            with self._lock:
+                self._connection, self.pid = ours, process.pid
+            self._started.set()
+            if self._closing.is_set():  # `close` may have found no connection
+                process.kill()
+            try:
+                self._receive_all(ours)
+            finally:
+                self._disconnect()
+        return process.wait()
+
+    def _receive_all(self, connection: socket.socket) -> None:
+        reader = MessageReader(connection)
+        with suppress(ConnectionResetError):
+            while (messages := reader.receive()) is not None:
+                for message in messages:
+                    self._take(decode_reply(message))
+
+    def _take(self, reply: Reply) -> None:
+        if isinstance(reply, Progress):
+            self._progress = reply
+        elif isinstance(reply, Report):
+            self._errors.report(reply.message)
+        elif isinstance(reply, Answer):
+            with self._lock:
+                answer = self._answers.pop(reply.number, None)
+            if answer is not None:
+                answer.set_result(reply.value)
+
+    def _disconnect(self) -> None:
+        with self._lock:
+            self._connection, self.pid = None, 0
+            answers, self._answers = self._answers, {}
+        self._stored_before += self._progress.stored
+        self._progress = Progress(0, self._progress.failures, self._progress.position)
+        for answer in answers.values():
+            answer.set_exception(StoreUnavailable("the process of the store has ended"))

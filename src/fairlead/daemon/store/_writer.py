@@ -1,0 +1,164 @@
+"""Writes the journal to the store, in batches, and keeps both from growing without bound.
+
+The journal is the source of truth: the store can always be filled from it again. So a store that cannot be opened or
+written is reported, and never keeps an event from its answer.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from fairlead.journal import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.journal import Journal, Record
+    from fairlead.store import Store, StoredEvent
+
+BATCH_SIZE = 500
+MAX_AGE = 30 * 24 * 3600.0
+"""Seconds after which events are deleted."""
+MAX_STORE_BYTES = 512 * 1024 * 1024
+"""Of the database and its log."""
+MAX_JOURNAL_BYTES = 128 * 1024 * 1024
+
+_RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
+"""Seconds before the next attempt, after one and more failures in a row."""
+_PRUNE_INTERVAL = 600.0
+"""Seconds between two looks for what is too old."""
+_CHECK_SHARE = 32
+"""Both sizes are looked at whenever the journal has grown by this part of its maximum,"""
+_ROOM = 0.8
+"""and shrink to this part of their maximum: the rest is for the log of the database, for the segment of the journal
+that is being written, and for what comes until the next look."""
+
+
+class StoreWriter:
+    """The way from the journal to the store. For one thread."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        report: Callable[[str], None],
+        *,
+        max_store: int = MAX_STORE_BYTES,
+        max_journal: int = MAX_JOURNAL_BYTES,
+    ) -> None:
+        """Write this journal to the store. Beyond these bytes, the oldest events are deleted in either."""
+        self._max_store = max_store
+        self._max_journal = max_journal
+        self._since_check = max_journal  # the last process may have left too much
+        self._journal = journal
+        self._report = report
+        self._store: Store | None = None
+        self.position = Position(0, 0)
+        """Up to where the journal is stored."""
+        self.stored = 0
+        """How many records were new to the store."""
+        self.failures = 0
+        """Attempts in a row that failed."""
+        self._not_before = 0.0
+        self._last_prune = monotonic()
+
+    def write_batch(self, size: int = BATCH_SIZE) -> bool:
+        """Write up to `size` records to the store. Returns whether there may be more. Raises nothing."""
+        if monotonic() < self._not_before:
+            return False
+        try:
+            return self._write(self._opened(), size)
+        except Exception as error:  # noqa: BLE001 - the daemon answers without a store; the journal has everything
+            self._handle_failure(error)
+            return False
+
+    def has_event(self, event_id: str) -> bool:
+        """Return whether an event is stored; False without a store."""
+        try:
+            return event_id in self._opened().stored_ids((event_id,))
+        except Exception:  # noqa: BLE001 - `write_batch` runs into it too, and reports it
+            return False
+
+    def events(self, session: str, limit: int) -> list[StoredEvent]:
+        """Return the last events of a session, the newest first; none without a store."""
+        try:
+            return self._opened().events(session=session, limit=limit)
+        except Exception:  # noqa: BLE001 - `write_batch` runs into it too, and reports it
+            return []
+
+    def close(self) -> None:
+        """Write what is left, within a second, and close the store; one that was never opened stays closed."""
+        if self._store is None:
+            return
+        deadline = monotonic() + 1
+        while self.write_batch() and monotonic() < deadline:
+            pass
+        self._close()
+
+    def _opened(self) -> Store:
+        if self._store is None:
+            from fairlead.store import Store
+
+            self._store = Store.open(exclusive=True)
+            for warning in self._store.warnings:
+                self._report(warning)
+            self.position = self._store.position() or Position(0, 0)
+        return self._store
+
+    def _close(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+    def _write(self, store: Store, size: int) -> bool:
+        records: list[Record] = []
+        position = self.position
+        for position, record in self._journal.read(self.position):  # noqa: B007 - the last position is kept
+            records.append(record)
+            if len(records) == size:
+                break
+        if records:
+            self.stored += store.add_records(records, position)
+            self._since_check += _distance(self.position, position)
+            self.position = position
+        if not records and monotonic() - self._last_prune > _PRUNE_INTERVAL:
+            self._prune(store)
+        elif self._since_check > self._max_journal // _CHECK_SHARE:
+            self._shrink(store)
+        self.failures = 0
+        return len(records) == size
+
+    def _prune(self, store: Store) -> None:
+        """Delete what is old: first in the store, then in the journal what the store has durably."""
+        self._last_prune = monotonic()
+        oldest = time() - MAX_AGE
+        store.prune(older_than=oldest, max_bytes=int(self._max_store * _ROOM))
+        self._prune_journal(store, oldest)
+
+    def _shrink(self, store: Store) -> None:
+        """Delete the oldest if there is too much, also while many events come. What they leave is used again."""
+        self._since_check = 0
+        store.prune(max_bytes=int(self._max_store * _ROOM), release_space=False)
+        if self._journal.size_after(Position(0, 0)) > self._max_journal * _ROOM:
+            self._prune_journal(store, oldest=0.0)
+
+    def _prune_journal(self, store: Store, oldest: float) -> None:
+        settled = store.sync()
+        if settled is not None:
+            size = int(self._max_journal * _ROOM)
+            self._journal.prune(older_than=oldest, max_bytes=size, keep_from=settled)
+
+    def _handle_failure(self, error: Exception) -> None:
+        delay = _RETRY_DELAYS[min(self.failures, len(_RETRY_DELAYS) - 1)]
+        self.failures += 1
+        self._not_before = monotonic() + delay
+        with suppress(Exception):
+            self._close()  # reopening sets a damaged database aside, and fills a new one from the journal
+        if self.failures == 1:
+            self._report(f"events are kept in the journal only for now: {error}")
+
+
+def _distance(before: Position, after: Position) -> int:
+    """Return about how many bytes of the journal lie between two positions."""
+    return after.offset - before.offset if before.segment == after.segment else after.offset

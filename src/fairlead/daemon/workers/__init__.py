@@ -1,0 +1,1 @@
+"""The processes that run the user's own hooks for the daemon."""

@@ -1,0 +1,48 @@
+"""Reads what the hooks of a worker print. It never reaches a client; its last line explains a crash."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from threading import Thread
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_READ_SIZE = 65536
+_KEPT = 2000
+"""Bytes."""
+_JOIN_LIMIT = 0.2
+"""Seconds to wait for the last words of a process that has ended."""
+
+
+class WorkerOutput:
+    """The end of what a worker has printed."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+        self._thread: Thread | None = None
+
+    @contextmanager
+    def open(self) -> Iterator[int]:
+        """Yield the file descriptor that a worker, started meanwhile, prints to."""
+        reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        self._thread = Thread(target=self._read, args=(reading,), name="hook-output", daemon=True)
+        self._thread.start()
+        try:
+            yield writing
+        finally:
+            os.close(writing)
+
+    def last_line(self) -> str:
+        """Return the last line of a worker that has ended, to be added to a message."""
+        if self._thread is not None:
+            self._thread.join(_JOIN_LIMIT)
+        line = self._tail.decode(errors="replace").strip().rpartition("\n")[2].strip()
+        return f"; the last line that they printed: {line}" if line else ""
+
+    def _read(self, reading: int) -> None:
+        with open(reading, "rb", buffering=0) as pipe:
+            while data := pipe.read(_READ_SIZE):
+                self._tail = (self._tail + data)[-_KEPT:]

@@ -1,0 +1,12 @@
+"""Applies the section `journal` of the user-wide policy to what this process records."""
+
+from __future__ import annotations
+
+from fairlead.journal import set_redaction
+from fairlead.policy import load_user_wide
+
+
+def apply_journal_settings() -> None:
+    """Set what records leave out. Raises `PolicyError` if the file is broken and always was: then the default stays."""
+    settings = load_user_wide().journal
+    set_redaction(settings.payloads, settings.redact)

@@ -1,0 +1,141 @@
+"""Asks the hooks that a policy lists about an event, after its guards. The same rules with a daemon and without one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.decide._decision import GUARDED_EVENTS
+from fairlead.events import HookOutput
+from fairlead.policy import find_hook_groups, has_hook_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fairlead.decide._context import PolicyContext
+    from fairlead.events import Event
+    from fairlead.hooks.own import Answer, Ask
+    from fairlead.policy import Guards, HookFile, HookGroup
+
+    AskHooks = Callable[[HookGroup, Ask], Answer]
+    """Asks a worker with the hooks of a group. Raises `HookWorkerError` if it gives no answer."""
+
+
+class HooksDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hooks made of an event."""
+
+    output: HookOutput = HookOutput()
+    log: tuple[str, ...] = ()
+    """Lines for stderr."""
+    decided_by: str = ""
+    """The hook, or the file, whose answer counts."""
+
+
+class HookCall(msgspec.Struct, frozen=True, kw_only=True):
+    """An event for the hooks."""
+
+    event: Event
+    payload: bytes
+    client: str
+    cwd: str
+    env: Mapping[str, str]
+    """The caller's, as far as hooks see it."""
+    is_blocked: bool = False
+    """The guards have blocked it: only hooks that observe are called."""
+
+
+def lists_hooks(policy: PolicyContext) -> bool:
+    """Return whether a trusted policy file lists hook files."""
+    return has_hook_files(policy.layers) and has_hook_files(policy.acting)
+
+
+def ask_own_hooks(call: HookCall, policy: PolicyContext, guards: Guards | None, ask: AskHooks) -> HooksDecision:
+    """Ask the hooks of each policy file, nearest first. `guards` check an input that they have rewritten.
+
+    A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked.
+    """
+    groups, refused = find_hook_groups(policy.acting)
+    state = _State(call)
+    if refused:
+        state.refuse(refused)
+    for group in groups:
+        state.ask(group, ask)
+    output = state.output
+    if state.tool_input is not None and guards is not None and call.event.event_name in GUARDED_EVENTS:
+        rewritten = msgspec.structs.replace(call.event, tool_input=state.tool_input)
+        checked = guards.answer(rewritten, cached_only=policy.cached_only)
+        if checked.blocked:
+            return HooksDecision(output=output.merge(checked), log=tuple(state.log))
+        output = output.merge(checked)
+    return HooksDecision(output=output, log=tuple(state.log), decided_by=state.decided_by)
+
+
+class _State:
+    """What the hooks have answered so far."""
+
+    def __init__(self, call: HookCall) -> None:
+        self._call = call
+        self._can_block = call.event.can_block
+        self.output = HookOutput()
+        self.log: list[str] = []
+        self.decided_by = ""
+        self.tool_input: dict[str, object] | None = None
+
+    def refuse(self, files: tuple[HookFile, ...]) -> None:
+        """Deny, because hook files cannot be used. An event that cannot be blocked goes on; the user is told once."""
+        text = "\n".join(file.problem for file in files)
+        if self._call.is_blocked:
+            return
+        if self._can_block:
+            self._deny(text, files[0].file)
+        elif _is_told_first(self._call.event.session_id, text):
+            self.output = self.output.with_system_message(text)
+
+    def ask(self, group: HookGroup, ask: AskHooks) -> None:
+        """Ask a group of hooks, and merge its answer."""
+        from fairlead.hooks.own import Ask, HookWorkerError
+
+        call = self._call
+        question = Ask(
+            call.event.event_name,
+            call.client,
+            call.payload,
+            call.cwd,
+            dict(call.env),
+            self.tool_input,
+            call.is_blocked or (self.output.blocked and (self._can_block or call.event.keeps_going)),
+        )
+        try:
+            answer = ask(group, question)
+        except HookWorkerError as error:
+            names = ", ".join(os.path.basename(file.file) for file in group.files)
+            text = f"the hooks of {names} failed: {error}"
+            if self._can_block and not question.observe_only:
+                self._deny(f"{text}; so this is denied", group.files[0].file)
+            else:
+                self.log.append(text)
+            return
+        self.log += answer.log
+        self.output = self.output.merge(answer.output)
+        self.decided_by = answer.decided_by or self.decided_by
+        if answer.output.updated_input is not None and hasattr(call.event, "tool_input"):
+            self.tool_input = answer.output.updated_input
+
+    def _deny(self, text: str, file: str) -> None:
+        self.output = self.output.merge(HookOutput.deny(text))
+        self.decided_by = os.path.basename(file)
+
+
+def _is_told_first(session: str, text: str) -> bool:
+    """Return whether the user has not been told something in this session, and record that they are."""
+    from hashlib import sha256
+
+    from fairlead.policy import mark_told, was_told
+
+    digest = sha256(text.encode(errors="replace")).hexdigest()
+    if was_told(session, digest):
+        return False
+    mark_told(session, [digest])
+    return True

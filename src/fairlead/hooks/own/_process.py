@@ -1,0 +1,242 @@
+"""Owns a worker process: starts it, asks it, ends it. For the daemon, and for one event without a daemon."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.clients import client_or_default
+from fairlead.errors import FairleadError
+from fairlead.hooks.own._messages import Answer, Loaded, LoadRequest, receive, send
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairlead.hooks.own._messages import Ask
+
+_ANY_CLIENT = (
+    *("FAIRLEAD_HOME", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),
+    *("TMUX", "TMUX_PANE", "FAIRLEAD_STAY"),
+)
+_KEPT = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"})
+_KEPT_PREFIXES = ("LC_", "XDG_")
+"""The variables of the worker itself."""
+
+_LOAD_LIMIT = 20.0
+"""Seconds for the interpreter to start and for the files to load."""
+_GRACE = 0.5
+"""Seconds after the limit of the hooks, which the worker keeps by itself unless the interpreter hangs."""
+_SCAN_LIMIT = 30.0
+_SOCKET = 3
+
+
+def caller_variables(client: str) -> tuple[str, ...]:
+    """Return the variables of the caller that are in `ctx.env` of a hook: those that the launcher sends."""
+    own = client_or_default(client).variables
+    return (*_ANY_CLIENT, *filter(None, (own.config_dir, own.project_dir, own.env_file, *own.while_waiting)))
+
+
+class HookWorkerError(FairleadError):
+    """A worker could not be started, or has died."""
+
+    def __init__(self, message: str, *, is_suspect: bool = False) -> None:
+        super().__init__(message)
+        self.is_suspect = is_suspect
+        """Other events were asked at the same time: the hooks of one of those may have been the cause."""
+
+
+class WorkerProcess:
+    """A process that has loaded hook files. May be asked from several threads at once."""
+
+    def __init__(self, interpreter: str, folder: str, request: LoadRequest, output: int) -> None:
+        """Start the process in a folder. `output` is the file descriptor that its hooks print to.
+
+        Raises `HookWorkerError` if it cannot be started, or the files cannot be loaded.
+        """
+        self.request = request
+        self.calls = 0
+        self.memory = 0
+        self.is_stuck = False
+        self._lock = Lock()
+        self._lanes: list[socket.socket] = []
+        self._in_flight = 0
+        self._end = ""
+        """How it ended; empty while it runs."""
+        self._alone_at_end = False
+        self._control, self.pid = _spawn(interpreter, folder, output)
+        try:
+            self.loaded = self._load(request)
+        except BaseException:
+            self.end("")
+            raise
+
+    def _load(self, request: LoadRequest) -> Loaded:
+        self._control.settimeout(_LOAD_LIMIT)
+        try:
+            send(self._control, msgspec.msgpack.encode(request))
+            loaded = msgspec.json.decode(receive(self._control), type=Loaded)
+        except TimeoutError:
+            raise HookWorkerError(f"they were not loaded within {_LOAD_LIMIT:g} s") from None
+        except (EOFError, OSError):
+            raise HookWorkerError(f"their process {self.end('has ended')} while it loaded them") from None
+        if loaded.problem:
+            raise HookWorkerError(loaded.problem)
+        self._control.settimeout(None)
+        return loaded
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it can be asked. A process that nobody asks may have died unnoticed."""
+        return not self._end
+
+    @property
+    def in_flight(self) -> int:
+        """The number of events that it is asked now."""
+        return self._in_flight
+
+    def ask(self, data: bytes, limit: float) -> Answer:
+        """Return the answer to an encoded `Ask`. Raises `HookWorkerError` if there is none within some seconds."""
+        with self._lock:
+            lane = self._lanes.pop() if self._lanes else None
+            self._in_flight += 1
+            self.calls += 1
+        try:
+            lane = lane or self._open_lane()
+            lane.settimeout(limit + _GRACE)
+            send(lane, data)
+            answer = msgspec.msgpack.decode(receive(lane), type=Answer)
+        except TimeoutError:
+            _close(lane)
+            self.end(f"was ended, because its hooks had not answered within {limit:g} s")
+            text = f"they have not answered within {limit:g} s"
+            raise HookWorkerError(text, is_suspect=not self._alone_at_end) from None
+        except (EOFError, OSError, msgspec.DecodeError):
+            _close(lane)
+            how = self.end("has ended")
+            raise HookWorkerError(f"their process {how}", is_suspect=not self._alone_at_end) from None
+        finally:
+            with self._lock:
+                self._in_flight -= 1
+        self.memory = max(self.memory, answer.memory)
+        self.is_stuck = self.is_stuck or answer.is_stuck
+        with self._lock:
+            self._lanes.append(lane)
+        return answer
+
+    def _open_lane(self) -> socket.socket:
+        own, other = socket.socketpair()
+        with other:
+            socket.send_fds(self._control, [b"+"], [other.fileno()])
+        return own
+
+    def end(self, why: str) -> str:
+        """End the process and what it has started, and return how it ended: `why`, or by itself."""
+        with self._lock:
+            if self._end:
+                return self._end
+            self._alone_at_end = self._in_flight <= 1
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)  # one that has ended already keeps its status
+            self._end = _describe_end(self.pid, why)
+            for lane in self._lanes:
+                lane.close()
+            self._lanes.clear()
+            self._control.close()
+            return self._end
+
+
+def ask_once(  # noqa: PLR0913 - what a worker is, and what it is asked
+    interpreter: str, folder: str, request: LoadRequest, ask: Ask, *, output: int, loaded: Loaded | None = None
+) -> Answer:
+    """Ask a worker that is started for one event. `loaded` is what an earlier one has loaded, if that is known."""
+    if loaded is not None and loaded.limit_of(ask.event, observe_only=ask.observe_only) is None:
+        return Answer()
+    worker = WorkerProcess(interpreter, folder, request, output)
+    try:
+        limit = worker.loaded.limit_of(ask.event, observe_only=ask.observe_only)
+        return Answer() if limit is None else worker.ask(msgspec.msgpack.encode(ask), limit)
+    finally:
+        worker.end("was ended")
+
+
+def find_imports(interpreter: str, file: str) -> dict[str, str]:
+    """Return the digests of a hook file and of the modules of the project that it imports. Runs none of them.
+
+    Raises `HookWorkerError` if the interpreter cannot be run.
+    """
+    from subprocess import run
+
+    command = [interpreter or sys.executable, "-E", "-P", f"{_folder()}/_imports.py", file]
+    try:
+        done = run(command, capture_output=True, check=False, timeout=_SCAN_LIMIT, env=_environment(interpreter))  # noqa: S603 - no shell
+    except OSError as error:
+        raise HookWorkerError(f"{command[0]} cannot be run: {error.strerror or error}") from None
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise HookWorkerError(f"{command[0]} cannot read {file}: {last}")
+    return msgspec.json.decode(done.stdout, type=dict[str, str])
+
+
+def _spawn(interpreter: str, folder: str, output: int) -> tuple[socket.socket, int]:
+    from fairlead import __version__
+
+    own, other = socket.socketpair()
+    program = interpreter or sys.executable
+    above = os.path.dirname(os.path.dirname(os.path.dirname(_folder())))
+    packages = [above, os.path.dirname(os.path.dirname(str(msgspec.__file__)))]
+    command = [program, "-E", "-P", f"{_folder()}/_start.py", folder, *packages]
+    command += [str(sys.implementation.cache_tag), __version__]
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, output, 1),
+        (os.POSIX_SPAWN_DUP2, output, 2),
+        (os.POSIX_SPAWN_DUP2, other.fileno(), _SOCKET),
+    ]
+    with other:
+        try:
+            other.set_inheritable(other.fileno() == _SOCKET)  # a copy onto itself would be closed by `exec`
+            pid = os.posix_spawn(program, command, _environment(interpreter), file_actions=files, setsid=True)
+        except OSError as error:
+            own.close()
+            raise HookWorkerError(f"{program} cannot be run: {error.strerror or error}") from None
+    return own, pid
+
+
+def _environment(interpreter: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    kept = {name: value for name, value in environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    if not interpreter:
+        return kept
+    programs = os.path.dirname(interpreter)
+    path = os.pathsep.join(filter(None, (programs, kept.get("PATH"))))
+    return {**kept, "VIRTUAL_ENV": os.path.dirname(programs), "PATH": path}
+
+
+def _folder() -> str:
+    return os.path.dirname(os.path.abspath(__file__))
+
+
+def _describe_end(pid: int, why: str) -> str:
+    """Wait for the end of a process, and return how it ended."""
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:  # SIGCHLD is ignored, so the system has reaped it
+        return why or "has ended"
+    if why.startswith("was ended"):
+        return why
+    if status >= 0:
+        return f"has ended with exit code {status}"
+    with suppress(ValueError):
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"was killed by signal {-status}"
+
+
+def _close(lane: socket.socket | None) -> None:
+    if lane is not None:
+        lane.close()

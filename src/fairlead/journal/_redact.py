@@ -1,0 +1,183 @@
+r"""Replaces what looks like a secret in a line before it is written: keys, tokens, passwords, values of `.env` files.
+
+A line is JSON, and stays JSON: a value ends before the quote or the escaped quote that closes it. Most lines hold
+nothing of the kind, and are only searched for a few words.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from fairlead.structs import LIGHT, Raw, decode_json, encode_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+if TYPE_CHECKING or not LIGHT:
+    from typing import Any, Literal, TypeAlias
+
+    Payloads: TypeAlias = Literal["full", "redacted", "none"]
+    """What is kept of payloads: all, all but what looks like a secret, or ids and names alone."""
+
+REDACTED = b"[redacted]"
+_REDACTED_TEXT = REDACTED.decode()
+
+_KEPT_FIELDS = frozenset(
+    {
+        *("session_id", "transcript_path", "cwd", "hook_event_name", "permission_mode", "agent_id", "agent_type"),
+        *("agent_transcript_path", "tool_name", "tool_use_id", "source", "trigger", "stop_hook_active"),
+        *("notification_type", "task_id", "subagent_type", "model", "duration_ms"),
+    }
+)
+"""Fields of a payload that identify it, and that sessions are rebuilt from."""
+
+_ENVELOPE = frozenset(
+    {"kind", "id", "at", "event", "client", "session", "agent", "tool", "cwd", "road", "verdict", "caller"}
+)
+"""Fields of a record that say what it is; patterns of the user's own do not apply to them."""
+
+_CHARS = rb"(?:[^\s\"'\\,;]|\\[\\/bfu])"
+"""A character of a value without quotes, in JSON: no blank, no quote, no escaped line end."""
+_ESCAPED_QUOTES = rb"\\\"(?:[^\"\\]|\\\\(?:\\\")?|\\[^\"\\])+(?=\\\")"
+"""A value in quotes that are themselves in a string of JSON, without the quote that ends it."""
+_VALUE = rb"(?:" + _ESCAPED_QUOTES + rb"|'[^'\"\\]+(?=')|" + _CHARS + rb"+)"
+_NAME = (
+    rb"(?:pass(?:word|wd|phrase)|pwd|secret|token(?!s)|api[_-]?key|credentials?|(?:access|auth|private|encryption"
+    rb"|signing|client|account|storage|shared)[_-]?key)[\w-]*"
+)
+
+
+def _rule(hints: str, pattern: bytes) -> tuple[tuple[bytes, ...], bytes]:
+    """Return what to replace, and how to see that there is nothing to replace.
+
+    `hints` are words of which a lowercase line has one, if the rule may apply. Of what the pattern matches, group 1
+    stays, and what follows it is replaced. It is compiled when it is first used.
+    """
+    return tuple(hints.encode().split(b"|")), pattern
+
+
+_RULES = (
+    _rule("authorization", rb"(?i)(authorization\"\s*:\s*\"(?:[a-z]+ )?)(?:[^\"\\]|\\.)+"),
+    _rule("authorization", rb"(?i)(authorization(?:\\\"|')?\s*[:=]\s*(?:\\\"|')?(?:[a-z]+ )?)" + _CHARS + rb"+"),
+    _rule("bearer ", rb"(?i)(\bbearer )[\w.~+/=-]{8,}"),
+    _rule("sk-|k_live_", rb"(\b)(?:sk-|[sr]k_live_)[\w-]{16,}"),
+    _rule("ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-", rb"(\b)(?:gh[pousr]_|github_pat_|glpat-)[\w-]{16,}"),
+    _rule("xox", rb"(\b)xox[a-z]-[\w-]{10,}"),
+    _rule("akia|asia|aiza", rb"(\b)(?:A[KS]IA[0-9A-Z]{16}|AIza[\w-]{30,})"),
+    _rule("npm_|pypi-|hf_", rb"(\b)(?:npm_|pypi-|hf_)\w[\w-]{20,}"),
+    _rule("eyj", rb"(\b)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),
+    _rule("private key-----", rb"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[^\"\\-]|\\.|-(?!----END))+"),
+    _rule("@", rb"(://[^\s/:@\"\\]+:)[^\s/@\"\\]+(?=@)"),
+)
+_NAMED_HINTS = (b"passw", b"passphrase", b"pwd", b"secret", b"credential", b"_key", b"-key", b"apikey", b"token")
+_NAMED = (
+    rb"(?i)(" + _NAME + rb"\"\s*:\s*\")(?:[^\"\\]|\\.)+",  # a field of the JSON itself
+    rb"(?i)(" + _NAME + rb"(?:\\\"|')?\s*[:=]\s*)" + _VALUE,  # a line of a file, a variable
+    rb"(?i)(-" + _NAME + rb"[ ]+)" + _VALUE,  # an option
+)
+_ENV_FILE = b".env"
+_ENV_LINE = rb"((?:[\"\s]|\\[nrt])(?:export )?[A-Z][A-Z0-9_]*=)" + _VALUE
+_HINTS = (*(hint for hints, _ in _RULES for hint in hints), *_NAMED_HINTS, _ENV_FILE)
+_HINT = b"|".join(rb"token(?!s)" if hint == b"token" else re.escape(hint) for hint in _HINTS)
+"""Quicker than a search for each of them, but it takes as long to compile as for a hundred lines."""
+_FEW = 3
+"""Lines that a process without a daemon writes at most."""
+
+
+class Redactor:
+    """Replaces secrets, by the rules above and patterns of the user's own."""
+
+    def __init__(self, payloads: Payloads = "redacted", patterns: Iterable[str] = ()) -> None:
+        self.payloads = payloads
+        self._lines = 0
+        self._own = [re.compile(pattern) for pattern in patterns]
+
+    def redact(self, line: bytes) -> bytes:
+        """Return a line of JSON without what looks like a secret."""
+        if self.payloads == "full":
+            return line
+        start = max(0, line.find(b'"tool_input"'))
+        if start and b'"reason":' in line[:start]:
+            start = 0
+        if self._may_hold_secret(line.lower(), start):
+            line = _apply_rules(line, line.lower())
+        return self._redact_own(line) if self._own else line
+
+    def _may_hold_secret(self, lower: bytes, start: int) -> bool:
+        """Look from the input of the tool on, if it has one: before that are ids and paths."""
+        self._lines += 1
+        if self._lines <= _FEW:
+            return any(lower.find(hint, start) >= 0 for hint in _HINTS)
+        return _compiled(_HINT).search(lower, start) is not None
+
+    def _redact_own(self, line: bytes) -> bytes:
+        """Apply the user's patterns, to each text of the line."""
+        record = decode_json(line)
+        for name in record.keys() - _ENVELOPE:
+            record[name] = self._replaced(record[name])
+        return encode_json(record) + b"\n"
+
+    def _replaced(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for pattern in self._own:
+                value = pattern.sub(_REDACTED_TEXT, value)
+            return value
+        if isinstance(value, list):
+            return [self._replaced(item) for item in value]
+        if isinstance(value, dict):
+            return {name: item if name in _KEPT_FIELDS else self._replaced(item) for name, item in value.items()}
+        return value
+
+    def identifying(self, payload: Raw) -> Raw:
+        """Return the fields of a payload that are kept although payloads are not."""
+        try:
+            fields = decode_json(bytes(payload))
+        except (ValueError, RecursionError):
+            return Raw(b"{}")
+        if not isinstance(fields, dict):
+            return Raw(b"{}")
+        return Raw(encode_json({name: fields[name] for name in fields if name in _KEPT_FIELDS}))
+
+
+def _apply_rules(line: bytes, lower: bytes) -> bytes:
+    for hints, pattern in _RULES:
+        if any(hint in lower for hint in hints):
+            line = _replace(pattern, line)
+    if any(hint in lower for hint in _NAMED_HINTS):
+        for pattern in _NAMED:
+            line = _replace(pattern, line)
+    return _replace(_ENV_LINE, line) if _ENV_FILE in lower else line
+
+
+def _replace(pattern: bytes, line: bytes) -> bytes:
+    return _compiled(pattern).sub(_keep_start, line)
+
+
+_compiled = cache(re.compile)
+
+
+def _keep_start(match: re.Match[bytes]) -> bytes:
+    """Replace a value, but not the quote that it begins with."""
+    value = match[0][len(match[1]) :]
+    quote = value[: 2 if value.startswith(b'\\"') else value.startswith(b"'")]
+    return match[1] + quote + REDACTED
+
+
+class _Current:
+    """The redactor of this process, which the settings of the user may replace."""
+
+    redactor = Redactor()
+    settings: tuple[Payloads, tuple[str, ...]] = ("redacted", ())
+
+
+def set_redaction(payloads: Payloads, patterns: Iterable[str]) -> None:
+    """Set what this process keeps of payloads. Raises `re.error` for an invalid pattern."""
+    wanted = payloads, tuple(patterns)
+    if wanted != _Current.settings:
+        _Current.redactor, _Current.settings = Redactor(*wanted), wanted
+
+
+def redactor() -> Redactor:
+    """Return the redactor that applies now."""
+    return _Current.redactor

@@ -1,0 +1,30 @@
+"""The guards on shell commands, made with the first command: their modules take milliseconds to import."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from fairlead.policy.guards._git_guard import GitGuard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fairlead.policy.guards._bash_guard import BashGuard
+    from fairlead.policy.guards._file_rules import FileRules
+    from fairlead.policy.guards._tool_rules import ToolRules
+    from fairlead.policy.guards.own._files import OwnFiles
+
+
+class ShellGuards:
+    """The guard on commands, and the one on git that it needs."""
+
+    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, *, has_policy: bool) -> None:
+        self._rules = tools, files, own
+        self._has_policy = has_policy
+        self.git = GitGuard(files, own)
+
+    @cached_property
+    def bash(self) -> BashGuard:
+        """The guard on commands."""
+        from fairlead.policy.guards._bash_guard import BashGuard
+
+        return BashGuard(*self._rules, self.git, has_policy=self._has_policy)

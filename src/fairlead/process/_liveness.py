@@ -1,0 +1,65 @@
+"""Checks again and again whether processes are alive: a file descriptor of a process tells, without reading a file."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from typing import TYPE_CHECKING
+
+from fairlead.process._alive import is_alive
+
+if TYPE_CHECKING:
+    from fairlead.process._alive import Process
+
+
+class LivenessCache:
+    """Checks again and again whether processes are alive, without reading `/proc` each time where pidfds are known.
+
+    A pidfd becomes readable when its process ends, and is of that process alone. Not for several threads at once.
+    """
+
+    def __init__(self, size: int = 256) -> None:
+        self._size = size
+        self._watched: dict[Process, tuple[int, select.poll]] = {}
+
+    def is_alive(self, process: Process) -> bool:
+        """Return what `is_alive` does."""
+        known = self._watched.get(process)
+        if known is None:
+            return self._first_check(process)
+        if not known[1].poll(0):
+            return True
+        os.close(self._watched.pop(process)[0])
+        return False
+
+    def close(self) -> None:
+        """Close the pidfds."""
+        while self._watched:
+            os.close(self._watched.popitem()[1][0])
+
+    def _first_check(self, process: Process) -> bool:
+        pid, start = process
+        watch = _watch(pid) if start else None
+        if watch is None:
+            return is_alive(pid, start)
+        if not is_alive(pid, start):
+            os.close(watch[0])
+            return False
+        if len(self._watched) >= self._size:
+            os.close(self._watched.pop(next(iter(self._watched)))[0])
+        self._watched[process] = watch
+        return True
+
+
+def _watch(pid: int) -> tuple[int, select.poll] | None:
+    """Return a pidfd and what polls it; `None` if the system has none to give."""
+    if sys.platform != "linux" or pid <= 0:
+        return None
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return None
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return descriptor, poll

@@ -1,0 +1,192 @@
+"""The search for a text in messages.
+
+SQLite has an index of the three-letter parts of all texts (FTS5). It finds the messages that have all parts of a text;
+they are then compared with the text itself. Without the index, and for a text of one or two letters, every message is
+read. The index changes in the same transaction as the messages. Those that an earlier version wrote are added to it
+in steps, the newest first, by `add_some`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import (
+    Select,
+    bindparam,
+    column,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    table,
+    union,
+)
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from fairlead.store.mail import _queries as queries
+from fairlead.store.mail._tables import AnyText, counters, deliveries, messages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection, Row
+
+TABLE = "mail_search"
+_CREATE = (
+    f"CREATE VIRTUAL TABLE {TABLE} USING fts5(subject, body, content='mail_messages', content_rowid='id', "
+    "tokenize='trigram', detail='none')"
+)
+_UNINDEXED = "unindexed"
+"""The counter with the highest id of the messages that are not in the index yet."""
+_PART_LENGTH = 3
+_MAX_PARTS = 24
+_FEW_MESSAGES = 2000
+"""Messages of one reader that are read one by one: quicker than to check for each match whose it is."""
+
+_index = table(TABLE, column("rowid"), column("subject"), column("body"))
+_ADD = "INSERT INTO mail_search (rowid, subject, body) SELECT id, subject, body FROM mail_messages WHERE id = ?"
+_REMOVE = (
+    "INSERT INTO mail_search (mail_search, rowid, subject, body) "
+    "SELECT 'delete', id, subject, body FROM mail_messages WHERE id = ? AND id > ?"
+)
+
+
+def create_index(connection: Connection) -> None:
+    """Create the index of an empty database, if it can have one."""
+    if connection.dialect.name != "sqlite":
+        return
+    try:
+        connection.exec_driver_sql(_CREATE)
+    except OperationalError:  # a SQLite without FTS5, or older than 3.34
+        return
+
+
+def reset_index(connection: Connection) -> None:
+    """Create the index again, empty: it may be damaged where no check looks. The daemon fills it."""
+    if not has_index(connection):
+        return
+    connection.exec_driver_sql(f"DROP TABLE {TABLE}")
+    create_index(connection)
+    connection.execute(delete(counters).where(counters.c.name == _UNINDEXED))
+    last = connection.execute(queries.LAST_MESSAGE).scalar_one()
+    if last:
+        connection.execute(insert(counters).values(name=_UNINDEXED, value=last))
+
+
+def has_index(connection: Connection) -> bool:
+    """Return whether the database has the index, and this process can use it."""
+    if connection.dialect.name != "sqlite":
+        return False
+    try:
+        connection.exec_driver_sql(f"SELECT rowid FROM {TABLE} LIMIT 0")  # noqa: S608 - a constant
+    except OperationalError:
+        return False
+    return True
+
+
+def add(connection: Connection, numbers: Sequence[int]) -> None:
+    """Add messages that were just inserted."""
+    with _resetting(connection):
+        for number in numbers:
+            connection.exec_driver_sql(_ADD, (number,))
+
+
+def remove(connection: Connection, numbers: Sequence[int]) -> None:
+    """Remove messages that are about to be deleted."""
+    unindexed = last_unindexed(connection)
+    with _resetting(connection):
+        for number in numbers:
+            connection.exec_driver_sql(_REMOVE, (number, unindexed))
+
+
+@contextmanager
+def _resetting(connection: Connection) -> Iterator[None]:
+    """Create the index again if it turns out to be damaged: the messages themselves are not."""
+    try:
+        yield
+    except DatabaseError as error:
+        if not _is_index_damage(error):
+            raise
+        reset_index(connection)
+
+
+def _is_index_damage(error: DatabaseError) -> bool:
+    return getattr(error.orig, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
+
+
+def add_some(connection: Connection, limit: int) -> bool:
+    """Add some messages that an earlier version wrote. Returns whether there are more."""
+    last = last_unindexed(connection)
+    if not last:
+        return False
+    query = select(messages.c.id).where(messages.c.id <= last).order_by(messages.c.id.desc()).limit(limit)
+    numbers = connection.execute(query).scalars().all()
+    add(connection, numbers)
+    connection.execute(delete(counters).where(counters.c.name == _UNINDEXED))
+    if len(numbers) < limit:
+        return False
+    connection.execute(insert(counters).values(name=_UNINDEXED, value=numbers[-1] - 1))
+    return True
+
+
+def last_unindexed(connection: Connection) -> int:
+    """Return the highest id of the messages that are not in the index yet; 0 if all are."""
+    return connection.execute(queries.COUNTER, {"counter": _UNINDEXED}).scalar_one_or_none() or 0
+
+
+def find(  # noqa: PLR0913 - keyword-only
+    connection: Connection, text: str, reader: int, *, limit: int, before: int, is_indexed: bool
+) -> list[Row[Any]]:
+    """Return messages with a text that a reader wrote or received, newest first; reader 0 sees all."""
+    parameters = {"before": before, "limit": limit}
+    if reader and _has_few(connection, reader):
+        return list(connection.execute(_among_own(text, reader), parameters))
+    parts = parts_of(text) if is_indexed else ""
+    if not parts:
+        return list(connection.execute(queries.search(text, reader), parameters))
+    last = last_unindexed(connection)
+    try:
+        rows = list(connection.execute(_indexed(text, reader), {**parameters, "parts": parts, "after": last}))
+    except DatabaseError as error:
+        if not _is_index_damage(error):
+            raise
+        return list(connection.execute(queries.search(text, reader), parameters))
+    if last and len(rows) < limit:
+        rest = {"before": min(before, last + 1), "limit": limit - len(rows)}
+        rows += connection.execute(queries.search(text, reader), rest)
+    return rows
+
+
+def parts_of(text: str) -> str:
+    """Return a query for all messages that have the parts of a text; empty if it has none."""
+    stored = AnyText().process_bind_param(text, None) or ""
+    parts = dict.fromkeys(stored[at : at + _PART_LENGTH] for at in range(len(stored) - _PART_LENGTH + 1))
+    return " AND ".join('"' + part.replace('"', '""') + '"' for part in list(parts)[:_MAX_PARTS])
+
+
+def _indexed(text: str, reader: int) -> Select[Any]:
+    matches = literal_column(TABLE).op("MATCH")(bindparam("parts"))
+    return (
+        select(*queries.MESSAGE_COLUMNS)
+        .select_from(_index.join(messages, messages.c.id == _index.c.rowid).join(*queries.JOINED_SENDERS))
+        .where(matches, _index.c.rowid < bindparam("before"), _index.c.rowid > bindparam("after"))
+        .where(queries.contains(text), queries.is_visible_to(reader))
+        .order_by(_index.c.rowid.desc())
+        .limit(bindparam("limit"))
+    )
+
+
+def _among_own(text: str, reader: int) -> Select[Any]:
+    received = select(deliveries.c.message).where(deliveries.c.recipient == reader)
+    sent = select(messages.c.id).where(messages.c.sender == reader)
+    return queries.all_with(text).where(messages.c.id.in_(union(received, sent)))
+
+
+def _has_few(connection: Connection, reader: int) -> bool:
+    received = select(deliveries.c.message).where(deliveries.c.recipient == reader).limit(_FEW_MESSAGES).subquery()
+    sent = select(messages.c.id).where(messages.c.sender == reader).limit(_FEW_MESSAGES).subquery()
+    counts = (connection.execute(select(func.count()).select_from(some)).scalar_one() for some in (received, sent))
+    return all(count < _FEW_MESSAGES for count in counts)

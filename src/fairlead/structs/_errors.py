@@ -1,0 +1,10 @@
+"""The error of the light structs."""
+
+from __future__ import annotations
+
+
+class NeedsMsgspec(BaseException):
+    """The light structs cannot do this.
+
+    Not an `Exception`: whoever handles the failure of a guard must not take it for one.
+    """

@@ -1,0 +1,245 @@
+"""A `Struct` in Python, for what the decision of one event needs of msgspec's: fields, defaults, equality, copies.
+
+Knows the fields of a class by the text of its annotations, and never evaluates them. Nothing is validated: values come
+from constructors, and from files that this version has written. `tests/test_structs.py` compares both.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from fairlead.structs._errors import NeedsMsgspec
+from fairlead.structs._msgpack import unpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_NO_DEFAULT: Any = object()
+_set = object.__setattr__
+_PUNCTUATION = str.maketrans("[]|,", "    ")
+
+
+class ValidationError(ValueError):
+    """Never raised here: an invalid value raises `NeedsMsgspec`."""
+
+
+class Raw(bytes):
+    """Encoded JSON that is part of a value."""
+
+    __slots__ = ()
+
+
+class _Field:
+    __slots__ = ("default", "factory", "name")
+
+    def __init__(self, default: Any, factory: Callable[[], Any] | None, name: str | None) -> None:
+        self.default, self.factory, self.name = default, factory, name
+
+
+def field(*, default: Any = _NO_DEFAULT, default_factory: Any = None, name: str | None = None) -> Any:
+    """Return the description of a field: its default, and its name in encoded values."""
+    return _Field(default, default_factory, name)
+
+
+class StructMeta(type):
+    """Makes a slot of each annotated name, and keeps its default."""
+
+    __struct_fields__: tuple[str, ...]
+    __struct_defaults__: dict[str, _Field]
+    __struct_options__: dict[str, Any]
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> StructMeta:
+        """Create a class. Its options are those of msgspec."""
+        base: Any = bases[0] if bases else None
+        inherited = base.__struct_options__ if base else {}
+        own = {
+            key: annotation
+            for key, annotation in namespace.get("__annotations__", {}).items()
+            if not annotation.startswith("ClassVar")
+        }
+        defaults = dict(base.__struct_defaults__) if base else {}
+        for key in own:
+            default = namespace.pop(key, _NO_DEFAULT)
+            defaults[key] = default if type(default) is _Field else _Field(default, _factory_of(default), None)
+        if options.get("eq") is False and "__eq__" not in namespace:
+            namespace |= {"__eq__": object.__eq__, "__hash__": object.__hash__}
+        namespace["__slots__"] = tuple(own)
+        namespace["__struct_options__"] = {**inherited, **options}
+        namespace["__struct_defaults__"] = defaults
+        namespace["__struct_types__"] = {**(base.__struct_types__ if base else {}), **own}
+        namespace["__struct_fields__"] = tuple(defaults)
+        return super().__new__(mcs, name, bases, namespace)
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: Any) -> None:
+        """Take the options, which `type` does not know."""
+        super().__init__(name, bases, namespace)
+
+
+def _factory_of(default: Any) -> Callable[[], Any] | None:
+    """Return what makes the default of each value: an empty list, dict or set must not be shared."""
+    return type(default) if type(default) in {list, dict, set} else None
+
+
+class Struct(metaclass=StructMeta):
+    """A value with the fields that its class annotates."""
+
+    if TYPE_CHECKING:
+        __struct_fields__: tuple[str, ...]
+        __struct_types__: dict[str, str]
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        """Set the fields, and those that are not given to their defaults."""
+        kind = type(self)
+        if args:
+            if kind.__struct_options__.get("kw_only") or len(args) > len(kind.__struct_defaults__):
+                raise TypeError(f"{kind.__name__}: extra positional arguments")
+            values.update(zip(kind.__struct_defaults__, args, strict=False))
+        for name, known in kind.__struct_defaults__.items():
+            if name in values:
+                _set(self, name, values.pop(name))
+            elif known.factory is not None:
+                _set(self, name, known.factory())
+            elif known.default is not _NO_DEFAULT:
+                _set(self, name, known.default)
+            else:
+                raise TypeError(f"Missing required argument '{name}'")
+        if values:
+            raise TypeError(f"Unexpected keyword argument '{next(iter(values))}'")
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check the fields; for subclasses."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a field, unless the class is frozen."""
+        if type(self).__struct_options__.get("frozen"):
+            raise AttributeError(f"immutable type: '{type(self).__name__}'")
+        _set(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields with those of a value of the same class."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__)
+
+    def __hash__(self) -> int:
+        """Return the hash of all fields."""
+        return hash((type(self), *(getattr(self, name) for name in self.__struct_fields__)))
+
+    def __repr__(self) -> str:
+        """Return the call that makes this value."""
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__)
+        return f"{type(self).__name__}({fields})"
+
+
+force_setattr = _set
+
+
+def replace(value: Any, /, **changes: Any) -> Any:
+    """Return a copy with other values of some fields."""
+    return type(value)(**{**asdict(value), **changes})
+
+
+def asdict(value: Any) -> dict[str, Any]:
+    """Return the fields of a value, not those of the values in it."""
+    return {name: getattr(value, name) for name in value.__struct_fields__}
+
+
+def to_builtins(value: Any) -> Any:
+    """Return a value as it is encoded."""
+    if isinstance(value, Struct):
+        kind: Any = type(value)
+        omits = kind.__struct_options__.get("omit_defaults")
+        return {
+            encoded: to_builtins(getattr(value, name))
+            for name, encoded in encoded_names(kind).items()
+            if not (omits and is_default(value, name))
+        }
+    if isinstance(value, dict):
+        return {key: to_builtins(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_builtins(item) for item in value]
+    return value
+
+
+def encoded_names(kind: Any) -> dict[str, str]:
+    """Return the name of each field in encoded values."""
+    camel = kind.__struct_options__.get("rename") == "camel"
+    return {name: known.name or (_camel(name) if camel else name) for name, known in kind.__struct_defaults__.items()}
+
+
+def is_default(value: Any, name: str) -> bool:
+    """Return whether a field has its default, by which `omit_defaults` leaves it out."""
+    known = type(value).__struct_defaults__[name]
+    item = getattr(value, name)
+    return item == known.factory() if known.factory is not None else item is known.default or item == known.default
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+# -- construction from plain data ----------------------------------------------------------------------
+
+
+def decode_msgpack(data: bytes, *, type: Any) -> Any:  # noqa: A002 - the name that msgspec uses
+    """Decode what msgspec has encoded. Raises `ValueError` if it is damaged."""
+    return convert(unpack(data), type)
+
+
+def convert(value: Any, kind: Any) -> Any:
+    """Return a value of a class from its encoded form, which is not validated."""
+    if kind.__struct_options__.get("array_like"):
+        if type(value) is not list:
+            raise NeedsMsgspec(kind.__name__)
+        given = dict(zip(kind.__struct_defaults__, value, strict=False))
+    else:
+        given = _given(value, kind)
+    types = kind.__struct_types__
+    for name, item in given.items():
+        if type(item) in {dict, list}:
+            given[name] = _convert_item(item, types[name], kind)
+    try:
+        return kind(**given)
+    except TypeError:
+        raise NeedsMsgspec(kind.__name__) from None
+
+
+def _given(value: Any, kind: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise NeedsMsgspec(kind.__name__)
+    fields = {encoded: name for name, encoded in encoded_names(kind).items()}
+    if not value.keys() <= fields.keys():
+        raise NeedsMsgspec(kind.__name__)
+    return {fields[key]: item for key, item in value.items()}
+
+
+def _convert_item(item: Any, annotation: str, owner: Any) -> Any:
+    """Convert a dict or list by the text of its annotation: `Stop`, `list[Command]`, `dict[Pattern, list[Command]]`."""
+    kind = _kind_in(annotation, owner)
+    if type(item) is dict:
+        if annotation.startswith("dict["):
+            inner = annotation[5:-1].partition(", ")[2]
+            return {key: _convert_item(one, inner, owner) for key, one in item.items()} if kind else item
+        return convert(item, kind) if kind else item
+    if type(item) is not list:
+        return item
+    if kind and "[" not in annotation:  # an array-like struct
+        return convert(item, kind)
+    if kind:
+        inner = annotation.partition("[")[2].rpartition("]")[0]
+        item = [_convert_item(one, inner, owner) for one in item]
+    return tuple(item) if annotation.startswith("tuple[") else item
+
+
+def _kind_in(annotation: str, owner: Any) -> Any:
+    """Return the struct that an annotation mentions; `None` if it mentions none."""
+    known = sys.modules[owner.__module__].__dict__
+    for word in annotation.translate(_PUNCTUATION).split():
+        kind = known.get(word)
+        if isinstance(kind, StructMeta):
+            return kind
+    return None

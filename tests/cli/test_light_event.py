@@ -1,0 +1,255 @@
+"""A tool call that the launcher passes on without a daemon, decided without msgspec: the answer is the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from time import sleep, time_ns
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from policy.corpus.lines import FOLDER
+
+from fairlead.journal import read_spool
+from fairlead.policy.config._disk_cache import MIN_AGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LAUNCHED = "from fairlead.cli.main import launched; launched()"
+MAIN = "import sys; from fairlead.cli.main import main; sys.exit(main())"
+NOT_LIGHT = "fairlead: not light"
+
+POLICY = """\
+preToolUse:
+  uneditableFiles: ["*.lock", {pattern: migrations/, message: "Write a new one: ü"}, {pattern: docs/, action: warn}]
+  unreadableFiles: [".env*", "!.env.example"]
+  preventAdditions: [dist/]
+  toolUsageValidation:
+    - {tool: Bash, commandPattern: "git push*", action: block, message: "No pushing."}
+"""
+
+DECIDE_MANY = """
+import json, os, sys
+if sys.argv[1] == "light":
+    from fairlead.lazy import use_light_structs
+    use_light_structs()
+from fairlead.clients import client_named
+from fairlead.decide import decide, find_policy, settle
+from fairlead.policy import Guards
+policy = find_policy(os.getcwd())
+guards = Guards(policy.layers)
+client = client_named("claude")
+for line in sys.stdin.buffer:
+    event = client.parse(line, "PreToolUse")
+    output = settle(event, decide(event, policy, guards)).output
+    print(json.dumps([client.to_json(event, output), output.reason]))
+assert ("msgspec" in sys.modules) == (sys.argv[1] != "light")
+"""
+
+
+class Project:
+    """A folder with a policy, and a home of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.folder = folder / "home", folder / "project"
+        self.home.mkdir()
+        self.folder.mkdir()
+        self.policy = self.folder / ".fairlead.yaml"
+        self.policy.write_text(POLICY)
+        os.utime(self.policy, (1, 1))
+        self.spool = self.home / ".local/state/fairlead/spool"
+
+    def payload(self, tool: str = "Edit", **rest: Any) -> dict[str, Any]:
+        """Return a payload as the client sends it."""
+        file = {"file_path": str(self.folder / "src/a.py"), "old_string": "a", "new_string": "b"}
+        return {
+            "session_id": "s1",
+            "transcript_path": str(self.home / "t.jsonl"),
+            "cwd": str(self.folder),
+            "permission_mode": "default",
+            "hook_event_name": "PreToolUse",
+            "tool_name": tool,
+            "tool_input": file,
+            "tool_use_id": "toolu_1",
+            **rest,
+        }
+
+    def run(self, program: str, payload: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+        """Run a program in the project."""
+        environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "FAIRLEAD_NO_DAEMON": "1"}
+        return subprocess.run(
+            [sys.executable, "-E", "-P", "-c", program, *words],
+            input=payload,
+            capture_output=True,
+            cwd=self.folder,
+            env={**environment, "XDG_RUNTIME_DIR": str(self.home)},
+            check=False,
+        )
+
+    def decide(self, program: str, payload: bytes, name: str = "0000000000000001-1") -> tuple[int, bytes, bytes]:
+        """Decide a tool call, and return the exit code and what was printed."""
+        done = self.run(program, payload, "PreToolUse", "--launched", f"{name},1,1")
+        return done.returncode, done.stdout, done.stderr
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Return what the processes have left for the daemon."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, _ in read_spool(str(self.spool)):
+            record = json.loads(self.spool.joinpath(name).read_bytes())
+            found[name] = {key: value for key, value in record.items() if key not in {"id", "at", "seconds"}}
+        return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project whose policy is cached, and whose session has begun."""
+    made = Project(tmp_path)
+    while time_ns() - made.policy.stat().st_ctime_ns <= MIN_AGE:  # a younger file is not cached
+        sleep(0.01)
+    assert made.decide(MAIN, json.dumps(made.payload()).encode())[0] == 0
+    return made
+
+
+def light_only(program: str) -> str:
+    """Return a program that fails instead of starting the one with msgspec."""
+    return f"import os\nos.execv = lambda *_: (_ for _ in ()).throw(SystemExit({NOT_LIGHT!r}))\n{program}"
+
+
+# -- the same answer -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input"),
+    [
+        ("Edit", {"file_path": "src/a.py", "old_string": "a", "new_string": "b"}),
+        ("Edit", {"file_path": "poetry.lock", "old_string": "a", "new_string": "b"}),
+        ("Write", {"file_path": "migrations/1.sql", "content": "x" * 40_000}),
+        ("Write", {"file_path": "docs/ä.md", "content": "\u2028 \x7f \n\t"}),
+        ("Write", {"file_path": "new.txt", "content": ""}),
+        ("Read", {"file_path": ".env"}),
+        ("Bash", {"command": "git status && ls -la | head -5"}),
+        ("Bash", {"command": "git push --force"}),
+        ("Bash", {"command": 'cat "$FILE"'}),
+        ("Grep", {"pattern": "x", "path": "."}),
+        ("Agent", {"subagent_type": "coder", "prompt": "go"}),
+        ("mcp__files__write", {"path": "a.lock", "depth": 1.5e3}),
+        ("NewTool", {}),
+    ],
+)
+def test_a_tool_call_is_decided_and_recorded_alike_without_msgspec(
+    project: Project, tool: str, tool_input: dict[str, Any]
+) -> None:
+    payload = json.dumps(project.payload(tool, tool_input=tool_input), ensure_ascii=False).encode()
+    full = project.decide(MAIN, payload, "0000000000000002-1")
+    assert project.decide(light_only(LAUNCHED), payload, "0000000000000003-1") == full
+    records = project.records()
+    assert records["0000000000000003-1.json"] == records["0000000000000002-1.json"]
+
+
+def test_all_calls_of_the_corpus_are_decided_alike_without_msgspec(project: Project) -> None:
+    lines = [json.dumps(project.payload(tool, tool_input=given)) for tool, given in _corpus()]
+    stdin = "\n".join(lines).encode()
+    full, light = (project.run(DECIDE_MANY, stdin, mode) for mode in ("full", "light"))
+    assert (full.returncode, full.stderr) == (0, b"")
+    assert (light.returncode, light.stderr.decode()) == (0, "")
+    answers = list(zip(lines, full.stdout.splitlines(), light.stdout.splitlines(), strict=True))
+    assert [(line, one, other) for line, one, other in answers if one != other] == []
+    assert len(answers) > 300
+
+
+def _corpus() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every eighth call of the corpus, as it is written there."""
+    for file in sorted(FOLDER.glob("*.txt")):
+        texts = [line[6:].strip() for line in file.read_text().splitlines() if line[:4] in {"pass", "held", "ask "}]
+        for text in texts[::4]:
+            if text.startswith('{"tool"'):
+                call = json.loads(text)
+                yield call["tool"], {key: value for key, value in call.items() if key != "tool"}
+            else:
+                yield "Bash", {"command": text}
+
+
+# -- what is left to a process with msgspec ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tool_input": "text"},
+        {"tool_input": None},
+        {"session_id": 5},
+        {"hook_event_name": "Stop"},
+        {"hook_event_name": None},
+        {"subagent_type": "coder"},
+        {"tool_name": ""},
+        {"cwd": "/\ud800"},
+        {"effort": "high", "unknown": [1, {"a": None}]},
+        {"effort": "more than a pipe holds", "text": "x" * 300_000},
+    ],
+    ids="-".join,
+)
+def test_an_unusual_payload_gets_the_answer_of_the_other_way(project: Project, change: dict[str, Any]) -> None:
+    payload = json.dumps(project.payload() | change).encode()
+    assert project.decide(LAUNCHED, payload) == project.decide(MAIN, payload)
+
+
+@pytest.mark.parametrize("payload", [b"", b"{", b"[]", b"\xff", b'{"a": NaN}', b"[" * 5000])
+def test_what_is_no_payload_gets_the_answer_of_the_other_way(project: Project, payload: bytes) -> None:
+    found = project.decide(LAUNCHED, payload)
+    assert found == project.decide(MAIN, payload)
+    assert found[0] == 2
+
+
+def test_unknown_fields_and_nulls_need_no_msgspec(project: Project) -> None:
+    payload = json.dumps(project.payload(brand_new={"a": 1}, agent_id=None)).encode()
+    assert project.decide(light_only(LAUNCHED), payload) == (0, b"", b"")
+
+
+def test_a_changed_and_a_broken_policy_are_read_with_msgspec(project: Project) -> None:
+    edit = json.dumps(project.payload()).encode()
+    project.policy.write_text("preToolUse:\n  uneditableFiles: ['*.py']\n")
+    code, stdout, stderr = project.decide(LAUNCHED, edit)
+    assert (code, json.loads(stdout)["hookSpecificOutput"]["permissionDecision"]) == (2, "deny")
+    assert b"*.py" in stderr
+    project.policy.write_text("preToolUse: [")
+    assert project.decide(LAUNCHED, edit) == project.decide(MAIN, edit)
+
+
+def test_notifications_are_sent_with_msgspec(project: Project) -> None:
+    project.policy.write_text("notifications: {enabled: true, hooks: ['*'], channels: []}\n")
+    edit = json.dumps(project.payload(session_id="s2")).encode()
+    assert project.decide(LAUNCHED, edit)[0] == 0
+    assert NOT_LIGHT.encode() in project.decide(light_only(LAUNCHED), edit)[2]
+
+
+ALLOWED = {b"__future__", b"collections.abc", b"gc", b"math", b"errno", b"binascii", b"struct", b"_struct"}
+"""Modules of the standard library that an edit may load beside those of `import json`."""
+
+
+def test_the_hooks_of_a_policy_are_asked_with_msgspec(project: Project) -> None:
+    project.folder.joinpath("guards.py").write_text("from fairlead import HookManager\nhooks = HookManager()\n")
+    project.policy.write_text("hooks: [guards.py]\n")
+    edit = json.dumps(project.payload(session_id="s2")).encode()
+    found = project.decide(LAUNCHED, edit)
+    assert found == project.decide(MAIN, edit)
+    assert (found[0], b"guards.py" in found[2]) == (2, True), "it is not trusted"
+
+
+# -- what is imported ----------------------------------------------------------------------------------
+
+
+def test_an_edit_imports_few_modules(project: Project) -> None:
+    """Beside those of Fairlead, only what `import json` loads, and a few that are built in."""
+    show = "import os, sys\nos._exit = lambda code: print(*sys.modules) or sys.exit(code)\n"
+    edit = json.dumps(project.payload()).encode()
+    loaded = set(project.run(light_only(show + LAUNCHED), edit, "PreToolUse", "--launched", "1-1,1,1").stdout.split())
+    bare = set(project.run("import json, sys; print(*sys.modules)", b"").stdout.split())
+    own = {name for name in loaded if name.partition(b".")[0] == b"fairlead"}
+    assert loaded - bare - own <= ALLOWED
+    assert len(own) <= 95, sorted(own)
+    for part in (b"bash", b"git", b"commands"):
+        assert not [name for name in own if name.startswith(b"fairlead.policy.%s." % part)]

@@ -1,0 +1,115 @@
+"""`fairlead hooks add`, `remove` and `list`: what they write into the policy, and who may run them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from daemon.daemon_home import scratch_home
+
+from fairlead.cli.hooks.policy_text import with_hook, without_hook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from daemon.daemon_home import DaemonHome
+
+HOOKS = "from fairlead import HookManager\nimport helper\n\nhooks = HookManager()\n"
+
+
+@pytest.fixture
+def home() -> Iterator[DaemonHome]:
+    with scratch_home(FAIRLEAD_NO_DAEMON="1") as made:
+        (made.project / "guards.py").write_text(HOOKS)
+        (made.project / "helper.py").write_text("")
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "hooks:\n  - b.py\n"),
+        ("mail: {wait: 5}", "mail: {wait: 5}\nhooks:\n  - b.py\n"),
+        ("hooks: [a.py]  # mine\nmail: {wait: 5}\n", "hooks: [a.py, b.py]  # mine\nmail: {wait: 5}\n"),
+        ("hooks: []\n", "hooks: [b.py]\n"),
+        ("hooks:\n- a.py\nmail: {wait: 5}\n", "hooks:\n- a.py\n- b.py\nmail: {wait: 5}\n"),
+        ("hooks:  # mine\n    - a.py", "hooks:  # mine\n    - a.py\n    - b.py\n"),
+    ],
+)
+def test_a_file_is_added_to_the_list_and_all_else_keeps_its_bytes(before: str, after: str) -> None:
+    assert with_hook(before.encode(), "b.py").decode() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("hooks: [a.py, 'b.py']\n", "hooks: [a.py]\n"),
+        ("hooks:\n  - a.py\n  - b.py  # why\nmail: {wait: 5}\n", "hooks:\n  - a.py\nmail: {wait: 5}\n"),
+        ("hooks:\n  - b.py\nmail: {wait: 5}\n", "mail: {wait: 5}\n"),
+    ],
+)
+def test_a_file_is_taken_out_of_the_list(before: str, after: str) -> None:
+    assert without_hook(before.encode(), ["b.py"]).decode() == after
+
+
+def test_hooks_are_added_listed_and_removed(home: DaemonHome) -> None:
+    guards, policy = home.project / "guards.py", home.project / ".fairlead.yaml"
+
+    added = home.fairlead("hooks", "add", "guards.py", "--yes")
+
+    assert added.exit_code == 0, added
+    assert added.stdout.splitlines()[-4:] == [
+        f"It imports {home.project}/helper.py",
+        "It runs with the Python of Fairlead",
+        f"trusted {guards}",
+        f"listed in {policy}; it is in force from the next event on",
+    ]
+    assert policy.read_text().endswith("hooks:\n  - guards.py\n")
+    assert home.fairlead("validate").exit_code == 0
+    assert home.fairlead("hooks", "list").stdout == f"trusted  {guards}\n"
+    again = home.fairlead("hooks", "add", "guards.py", "--yes").stdout
+    assert again == f"{guards} is trusted already\n{policy} lists it already\n"
+
+    (home.project / "helper.py").write_text("x = 1\n")
+    listed = json.loads(home.fairlead("hooks", "list", "--json").stdout)
+    assert [(one["file"], one["is_trusted"]) for one in listed] == [(str(guards), False)]
+    assert f"It imports {home.project}/helper.py (changed)" in home.fairlead("trust", "guards.py", "--yes").stdout
+
+    assert home.fairlead("hooks", "remove", "guards.py", "--yes").exit_code == 0
+    assert "hooks" not in policy.read_text().partition("\n")[2]
+    assert home.fairlead("hooks", "remove", "guards.py", "--yes").stderr.strip().endswith("see fairlead hooks list")
+
+
+def test_hooks_of_the_user_are_listed_in_the_user_wide_policy(home: DaemonHome) -> None:
+    added = home.fairlead("hooks", "add", "--user", "guards.py", "--yes")
+
+    assert added.exit_code == 0, added
+    assert not (home.project / ".fairlead.yaml").exists()
+    assert home.fairlead("hooks", "list").stdout == f"trusted  {home.project}/guards.py\n"
+
+
+def test_a_policy_that_was_there_is_not_trusted_as_a_whole(home: DaemonHome) -> None:
+    (home.project / ".fairlead.yaml").write_text("stop: {commands: [{run: 'true'}]}\n")
+
+    added = home.fairlead("hooks", "add", "guards.py", "--yes").stdout
+
+    assert added.endswith(f"for those that run already: fairlead trust {home.project}/.fairlead.yaml\n")
+    assert home.fairlead("trust", "--list").stdout == f"trusted  {home.project}/guards.py\n"
+
+
+@pytest.mark.parametrize("words", [["add", "guards.py"], ["remove", "guards.py"]])
+def test_an_agent_cannot_add_or_remove_hooks(home: DaemonHome, words: list[str]) -> None:
+    (home.project / ".fairlead.yaml").write_text("hooks: [guards.py]\n")
+
+    refused = home.fairlead("hooks", *words, "--yes", CLAUDECODE="1")
+
+    assert refused.exit_code == 1
+    assert "only a person can" in refused.stderr
+    assert (home.project / ".fairlead.yaml").read_text() == "hooks: [guards.py]\n"
+
+
+def test_what_is_no_python_file_is_refused(home: DaemonHome) -> None:
+    assert "is not a Python file" in home.fairlead("hooks", "add", "guards.sh", "--yes").stderr
+    home.policy("hooks: [guards.sh]\n")
+    assert "its name ends with `.py`" in home.fairlead("validate").stdout + home.fairlead("validate").stderr

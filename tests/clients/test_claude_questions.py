@@ -1,0 +1,61 @@
+"""What the user is asked about a tool call of Claude Code: one line that says it, and the details below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.clients import client_named
+from fairlead.events import PermissionRequest, PreToolUse, StopFailure
+from fairlead.sessions import AttentionNeeded, Registry
+from fairlead.testing import make
+
+CLAUDE = client_named("claude")
+EDIT = {"file_path": "/p/a.py", "old_string": "one\ntwo\nthree\n", "new_string": "one\n2\nthree\n"}
+OPTIONS = [{"label": "Red", "description": "as a brick"}, {"label": "Blue"}]
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input", "question"),
+    [
+        ("Bash", {"command": "make\nmake install", "description": "Build"}, "make\nmake install"),
+        ("Edit", EDIT, "/p/a.py\n one\n-two\n+2\n three"),
+        ("Write", {"file_path": "/p/new.py", "content": "a\nb\n"}, "/p/new.py\n+a\n+b"),
+        ("MultiEdit", {"file_path": "/p/a.py", "edits": [EDIT, EDIT]}, "/p/a.py" + 2 * "\n one\n-two\n+2\n three"),
+        ("Edit", {"file_path": "/p/a.py", "old_string": "gone", "new_string": ""}, "/p/a.py\n-gone"),
+        ("ExitPlanMode", {"plan": "# Plan\n1. Do it\n"}, "# Plan\n1. Do it"),
+        (
+            "AskUserQuestion",
+            {"questions": [{"question": "Which colour?", "header": "Colour", "options": OPTIONS}]},
+            "Which colour?\n  - Red: as a brick\n  - Blue",
+        ),
+        ("AskUserQuestion", {"questions": "not a list"}, ""),
+        ("Edit", {"file_path": "/p/a.py", "old_string": 3, "edits": [4]}, "/p/a.py"),
+        ("WebFetch", {"url": "https://example.com", "prompt": "read it"}, "https://example.com"),
+    ],
+)
+def test_the_first_line_says_it_and_the_details_follow(tool: str, tool_input: dict[str, Any], question: str) -> None:
+    assert CLAUDE.question_of(tool, tool_input) == question
+
+
+def test_a_large_file_is_compared_in_little_time() -> None:
+    """Only the start is compared: the comparison takes more than linear time, and little of it can be shown."""
+    old, new = "a\nb\n" * 1_000_000, "b\nc\n" * 1_000_000
+    question = CLAUDE.question_of("Edit", {"file_path": "/p/a", "old_string": old, "new_string": new})
+    assert len(question) < 100_000
+
+
+def test_a_session_keeps_what_is_asked() -> None:
+    registry, call = Registry(), {"tool_name": "Edit", "tool_input": EDIT}
+    registry.apply_event(make(PreToolUse, tool_use_id="t1", session_id="s", **call), 1.0)
+    registry.apply_event(make(PermissionRequest, session_id="s", **call), 2.0)
+    asked = AttentionNeeded("Permission for Edit", "/p/a.py\n one\n-two\n+2\n three")
+    assert registry.sessions()[0].state == asked
+
+
+def test_an_error_has_the_clients_own_message() -> None:
+    registry = Registry()
+    failure = make(StopFailure, session_id="s", error="unknown", last_assistant_message="API Error: 400 bad thing")
+    registry.apply_event(failure, 1.0)
+    assert registry.sessions()[0].state == AttentionNeeded("API error: unknown", "API Error: 400 bad thing")

@@ -1,0 +1,114 @@
+"""The process of the store: it ends with the daemon, is started again, and stores each event once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from daemon.daemon_home import until
+
+from fairlead.daemon._metrics import resident_memory
+from fairlead.journal import DaemonRecord, EventRecord, Journal
+from fairlead.store import Store
+
+if TYPE_CHECKING:
+    from daemon.daemon_home import DaemonHome
+
+
+def store_pid(home: DaemonHome) -> int:
+    status = home.status()
+    assert status is not None
+    return int(status["store_pid"])
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    return False
+
+
+def stored_sessions(home: DaemonHome) -> list[str]:
+    store = Store.open(f"sqlite:///{home.state}/fairlead.db")
+    try:
+        return [event.event.session for event in store.events(newest_first=False, limit=10_000)]
+    finally:
+        store.close()
+
+
+def send(home: DaemonHome, *sessions: str) -> None:
+    for session in sessions:
+        home.hook("Stop", home.payload(hook_event_name="Stop", session_id=session))
+
+
+def test_it_ends_with_the_daemon_however_that_ends(home: DaemonHome) -> None:
+    with home.daemon():
+        until(lambda: store_pid(home), "it is started")
+        first = store_pid(home)
+    assert not is_running(first), "the daemon waits for it"
+
+    daemon = home.start()
+    until(lambda: store_pid(home), "it is started")
+    second = store_pid(home)
+    daemon.kill()
+    daemon.wait()
+    until(lambda: not is_running(second), "it notices that the daemon is gone")
+
+
+def test_killed_again_and_again_it_stores_each_event_once(home: DaemonHome) -> None:
+    sessions = [f"s{number}" for number in range(30)]
+    killed: set[int] = set()
+    with home.daemon():
+        for number, session in enumerate(sessions):
+            send(home, session)
+            pid = store_pid(home)
+            if number % 10 == 5 and pid and len(killed) < 2:
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+                until(lambda: store_pid(home) not in {0, *killed}, "it is started again")
+        until(lambda: len(stored_sessions(home)) == len(sessions), "all are stored")
+
+        assert stored_sessions(home) == sessions
+        assert len(killed) == 2
+        troubles = [record.what for record in home.journal() if isinstance(record, DaemonRecord)]
+        assert "the process of the store is started again: it ended with exit code -9" in troubles
+
+
+def test_a_question_sees_what_was_recorded_before_it(home: DaemonHome) -> None:
+    """However far the store is behind the journal."""
+    journal = Journal(str(home.state / "journal"))
+    for number in range(3000):
+        journal.append(EventRecord(id=f"{number:016x}-1", at=float(number), event="Stop", session="old"))
+    journal.close()
+    with home.daemon():
+        send(home, "new")
+
+        assert [row["event"] for row in home.ask("GET", "/v1/sessions/new/events")["events"]] == ["Stop"]
+        assert len(home.ask("GET", "/v1/sessions/old/events?limit=5")["events"]) == 5
+
+
+def test_the_memory_of_the_daemon_is_that_of_both(home: DaemonHome) -> None:
+    with home.daemon() as daemon:
+        until(lambda: (home.status() or {})["stored"], "it has loaded all that it needs")
+
+        def counts_both() -> bool:
+            return (
+                int((home.status() or {})["memory"])
+                > resident_memory(daemon.pid) + resident_memory(store_pid(home)) / 2
+            )
+
+        until(counts_both, "the memory of both is counted, once the daemon has opened the mail")
+
+
+def test_a_second_one_does_not_write_at_the_same_time(home: DaemonHome) -> None:
+    """A killed daemon's may live on for a moment."""
+    held = Store.open(f"sqlite:///{home.state}/fairlead.db", exclusive=True)
+    with home.daemon():
+        send(home, "a")
+        until(lambda: store_pid(home), "it is started")
+        assert stored_sessions(home) == []
+        held.close()
+        until(lambda: stored_sessions(home) == ["a"], "it goes on")

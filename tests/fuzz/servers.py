@@ -1,0 +1,107 @@
+"""What is fuzzed from outside: a running daemon by its socket, and the launcher by its stdin."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from daemon.daemon_home import LAUNCHER
+from daemon.talk import connect, request
+from fuzz.mutations import PAYLOADS, mutate_bytes, mutate_json
+from fuzz.targets import Finding
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from daemon.daemon_home import DaemonHome
+
+ANSWER_TIME = 20.0
+"""Seconds within which a daemon answers on a busy machine; it hangs if it does not."""
+_ROUTES = (
+    *("/v1/events/PreToolUse", "/v1/events/Stop", "/v1/events/Nothing", "/v1/plans/Stop", "/v1/waits", "/v1/wakes"),
+    *(
+        "/v1/mail/send",
+        "/v1/mail/poll",
+        "/v1/mail/inbox?limit=9",
+        "/v1/sessions",
+        "/v1/status",
+        "/metrics",
+        "/v1/commands/inbox",
+    ),
+)
+
+
+class Sockets:
+    """Whatever is sent to the socket, the daemon goes on, and answers the next one at once."""
+
+    name = "sockets"
+
+    def __init__(self, home: DaemonHome) -> None:
+        self._home = home
+        self._pid = home.ask("GET", "/v1/status")["pid"]
+        self._count = 0
+
+    def make(self, random: Random) -> bytes:
+        body = mutate_json(random.choice(PAYLOADS), random)
+        headers = {
+            "fairlead_acks": random.choice("0129"),
+            "fairlead_steps": "1",
+            "fairlead_id": f"0{random.getrandbits(60):x}-1",
+        }
+        whole = request(random.choice(("POST", "GET")), random.choice(_ROUTES), body, **headers)
+        return mutate_bytes(whole, random) if random.random() < 0.7 else whole
+
+    def run(self, case: bytes) -> None:
+        with connect(self._home.socket) as connection:
+            connection.settimeout(0.002)  # most are answered by then; the others are left, as by a killed client
+            try:
+                connection.sendall(case)
+                connection.recv(1 << 16)
+            except OSError:
+                pass
+        self._count += 1
+        if self._count % 50 == 0:
+            self.check()
+
+    def check(self) -> None:
+        """Raise `Finding` if the daemon is gone, or does not answer."""
+        started = monotonic()
+        status = self._home.status()
+        if status is None or status["pid"] != self._pid:
+            raise Finding("the daemon is gone")
+        if monotonic() - started > ANSWER_TIME:
+            raise Finding("the daemon hangs")
+
+
+class Launchers:
+    """Whatever the client sends, a tool call gets an answer: none, a decision, or a block with a reason."""
+
+    name = "launchers"
+
+    def __init__(self, home: DaemonHome) -> None:
+        self._home = home
+
+    def make(self, random: Random) -> bytes:
+        return mutate_json(random.choice(PAYLOADS), random)
+
+    def run(self, case: bytes) -> None:
+        try:
+            done = subprocess.run(
+                [LAUNCHER, "PreToolUse"],
+                input=case,
+                capture_output=True,
+                cwd=self._home.project,
+                env=self._home.environment(),
+                timeout=ANSWER_TIME,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise Finding("the launcher hangs") from error
+        if done.returncode not in {0, 2} or b"Traceback" in done.stderr:
+            raise Finding(f"exit code {done.returncode}: {done.stderr.decode('utf-8', 'replace')[:300]}")
+        if done.returncode == 2 and not done.stderr.strip():
+            raise Finding("blocked without a reason")
+        if done.stdout:
+            json.loads(done.stdout)
