@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from daemon.daemon_home import until
 
 from fairlead.errors import HookTimeout
 from fairlead.events import Event, HookOutput, PreToolUse, Stop, pre_tool_use, stop
@@ -83,6 +85,29 @@ def test_a_hook_that_takes_too_long_elsewhere_is_reported_and_the_next_runs(
     assert [record.getMessage() for record in caplog.records if record.name == "fairlead.hooks"] == [
         "hook 'slow' failed on Stop: no answer within 0.05 s"
     ]
+
+
+def test_a_coroutine_that_a_hook_returns_too_late_is_closed(fire: Callable[..., HookResult]) -> None:
+    late, returned = Flag(), Flag()
+    made: list[Coroutine[Any, Any, None]] = []
+
+    async def answer() -> None:
+        await asyncio.Event().wait()
+
+    def returns(_event: Stop) -> Coroutine[Any, Any, None]:
+        late.wait(LONG)
+        made.append(answer())
+        returned.set()
+        return made[0]
+
+    hooks = HookManager()
+    hooks.add(returns, Stop, name="slow", timeout=SHORT)
+    result = fire(hooks, stop("s"))
+    late.set()
+    returned.wait(LONG)
+
+    assert rows(result) == [("slow", "timed out")]
+    until(lambda: inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED, "it is closed")
 
 
 def test_the_managers_time_is_a_cap_on_every_hooks_own(

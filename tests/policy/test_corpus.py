@@ -12,6 +12,8 @@ from policy.corpus.lines import read_lines
 if TYPE_CHECKING:
     from policy.corpus.judge import Judged
 
+pytestmark = pytest.mark.timeout(300)
+"""Seconds: the first test waits until all lines are judged."""
 
 NAMES = ("ways", "everyday", "blind_ways", "blind_everyday", "basic_ways", "basic_everyday")
 

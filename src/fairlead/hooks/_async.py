@@ -171,8 +171,8 @@ def _threaded(hook: Registered, event: Event, ctx: HookContext) -> Awaitable[Any
 
     def settle(answer: Any, error: BaseException | None) -> None:
         if future.done():
-            return
-        if error is None:
+            _discard(answer)
+        elif error is None:
             future.set_result(answer)
         else:
             future.set_exception(as_failure(error))
@@ -181,7 +181,13 @@ def _threaded(hook: Registered, event: Event, ctx: HookContext) -> Awaitable[Any
         try:
             loop.call_soon_threadsafe(settle, answer, error)
         except RuntimeError:  # the loop is closed: the hook outlived its timeout and its caller
-            return
+            _discard(answer)
 
     submit(lambda: hook.call(event, ctx), done)
     return future
+
+
+def _discard(answer: Any) -> None:
+    """Close a coroutine that came too late: one that is never awaited is reported as a mistake."""
+    if asyncio.iscoroutine(answer):
+        answer.close()
