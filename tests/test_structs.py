@@ -108,3 +108,32 @@ def test_messagepack_is_read_as_msgspec_reads_it(value: object) -> None:
             unpack(data[:end])
     with pytest.raises(ValueError, match="not MessagePack"):
         unpack(data + b"\0")
+
+
+NAMES = """
+import sys
+if sys.argv[1] == "light":
+    from fairlead.lazy import use_light_structs
+    use_light_structs()
+from fairlead.events import HookEvent
+assert ("enum" in sys.modules) == (sys.argv[1] != "light")
+stop = HookEvent.Stop
+print([(one.name, one.value, repr(one), str(one), HookEvent[one.name] is one) for one in HookEvent], len(HookEvent))
+print(HookEvent("Stop") is stop, HookEvent(stop) is stop, isinstance(stop, HookEvent))
+print({stop: 1}[HookEvent.parse("stop")])
+print(stop == "Stop", stop in HookEvent.__members__.values(), stop.can_block, list(HookEvent.__members__)[:2])
+for wrong in (lambda: HookEvent("Other"), lambda: HookEvent["Other"]):
+    try:
+        wrong()
+    except (ValueError, KeyError) as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_the_names_of_events_are_the_same_with_and_without_the_module_enum() -> None:
+    full, light = (
+        subprocess.run([sys.executable, "-I", "-c", NAMES, mode], capture_output=True, text=True, check=False)
+        for mode in ("full", "light")
+    )
+    assert (light.stderr, full.stderr) == ("", "")
+    assert light.stdout == full.stdout

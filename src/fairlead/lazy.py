@@ -5,11 +5,17 @@ A process that handles one event pays for every import, so packages load only th
 
 from __future__ import annotations
 
+import marshal
+import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from functools import cache as cache  # noqa: PLC0414 - exported
+    from functools import cached_property as cached_property  # noqa: PLC0414
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 
 def lazy_exports(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], object]:
@@ -60,6 +66,102 @@ class suppress:  # noqa: N801 - named like that of `contextlib`, which takes a m
         return kind is not None and issubclass(kind, self._kinds)
 
 
+class CachedModules:
+    """Imports modules of this package from one file: to find and open a hundred takes as long as to run them.
+
+    The file is beside the compiled modules, which it is made of, and is as trusted as they are. A module whose source
+    has changed is imported as usual.
+    """
+
+    def __init__(self, package: ModuleType) -> None:
+        """Read the file of a package, if there is one."""
+        self._package = package.__name__
+        self._folder = os.path.dirname(package.__file__ or "")
+        self._path = f"{self._folder}/__pycache__/light.{sys.implementation.cache_tag}.bin"
+        self._key = [sys.version, package.__version__]
+        self._entries: dict[str, tuple[tuple[int, ...], bool, int, int]] = {}
+        self._file = -1
+        self.has_missed = False
+        try:
+            self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            size = min(_MAX_INDEX, int.from_bytes(os.read(self._file, _HEADER), "big"))
+            key, entries = marshal.loads(os.read(self._file, size))  # noqa: S302 - as trusted as compiled modules
+            self._start = _HEADER + size
+        except (OSError, ValueError, EOFError, TypeError):
+            return
+        if key == self._key:
+            self._entries = entries
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        """Return how to import a module; `None` if it is not in the file, or has changed."""
+        if not name.startswith(f"{self._package}."):
+            return None
+        stamp, is_package, _, _ = self._entries.get(name, ((), False, 0, 0))
+        source = self._source(name, is_package=is_package)
+        if not stamp or stamp != _stamp(source):
+            self.has_missed = True
+            return None
+        spec: ModuleSpec = type(__spec__)(name, self, origin=source, is_package=is_package)  # type: ignore[arg-type]
+        spec.has_location = True
+        if spec.submodule_search_locations is not None:
+            spec.submodule_search_locations.append(os.path.dirname(source))
+        return spec
+
+    def create_module(self, _spec: ModuleSpec) -> None:
+        """Have an ordinary module created."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the code of a module."""
+        exec(marshal.loads(self._code(module.__name__)), module.__dict__)  # noqa: S102, S302 - as Python's loader
+
+    def save(self) -> None:
+        """Write the file again, with the modules of this process that it lacks."""
+        folder = os.path.dirname(self._path)
+        if not self.has_missed or sys.dont_write_bytecode or not os.access(folder, os.W_OK):
+            return
+        codes = {name: self._code(name) for name in self._entries}
+        stamps = {name: (stamp, is_package) for name, (stamp, is_package, _, _) in self._entries.items()}
+        for name, module in list(sys.modules.items()):
+            if name.startswith(f"{self._package}.") and getattr(module.__spec__, "loader", self) is not self:
+                is_package = hasattr(module, "__path__")
+                source = self._source(name, is_package=is_package)
+                if (stamp := _stamp(source)) and module.__file__ == source:
+                    stamps[name] = stamp, is_package
+                    codes[name] = marshal.dumps(module.__spec__.loader.get_code(name))  # type: ignore[union-attr]
+        entries, at = {}, 0
+        for name, code in codes.items():
+            entries[name] = *stamps[name], at, len(code)
+            at += len(code)
+        index = marshal.dumps((self._key, entries))
+        temporary = f"{self._path}.{os.getpid()}"
+        with suppress(OSError):
+            with open(temporary, "wb") as file:
+                file.write(b"".join((len(index).to_bytes(_HEADER, "big"), index, *codes.values())))
+            os.replace(temporary, self._path)
+
+    def _code(self, name: str) -> bytes:
+        _, _, at, size = self._entries[name]
+        return os.pread(self._file, size, self._start + at)
+
+    def _source(self, name: str, *, is_package: bool) -> str:
+        inner = name[len(self._package) :].replace(".", "/")
+        return f"{self._folder}{inner}{'/__init__.py' if is_package else '.py'}"
+
+
+_MAX_INDEX = 1 << 20
+_HEADER = 8
+"""Bytes of the size of the index, which comes first."""
+
+
+def _stamp(file: str) -> tuple[int, ...]:
+    """Return values that differ once a file has changed; the change time is among them, because it cannot be set."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return ()
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
 _structs: list[str] = []
 
 
@@ -68,6 +170,20 @@ def use_light_structs() -> None:
     if _structs:
         raise RuntimeError("fairlead.structs is in use already")
     _structs.append("light")
+    if "re" not in sys.modules:
+        sys.modules["re"] = _DeferredModule("re")
+
+
+class _DeferredModule(type(sys)):  # type: ignore[misc]  # the type of modules, without a module for it
+    """Stands for a module until something of it is used: most events match no expression, and `re` takes 5 ms."""
+
+    def __getattr__(self, name: str) -> object:
+        """Import the module, and become it."""
+        module = str(self.__name__)
+        if sys.modules.get(module) is self:
+            del sys.modules[module]
+        self.__dict__.update(__import__(module).__dict__)
+        return getattr(sys.modules[module], name)
 
 
 def has_light_structs() -> bool:
@@ -75,3 +191,40 @@ def has_light_structs() -> bool:
     if not _structs:
         _structs.append("msgspec")
     return _structs[0] == "light"
+
+
+if not TYPE_CHECKING:
+
+    def cache(function: Callable[..., object]) -> Callable[..., object]:
+        """Return `functools.cache` of a function; `functools` takes 2 ms, so a light process has a dict instead."""
+        if not has_light_structs():
+            from functools import cache
+
+            return cache(function)
+        results: dict[tuple[object, ...], object] = {}
+
+        def cached(*args: object) -> object:
+            if args not in results:
+                results[args] = function(*args)
+            return results[args]
+
+        return cached
+
+    def cached_property(function: Callable[[object], object]) -> object:
+        """Return `functools.cached_property` of a function, or its equivalent in a light process."""
+        if has_light_structs():
+            return _LightProperty(function)
+        from functools import cached_property
+
+        return cached_property(function)
+
+
+class _LightProperty:
+    """A property that is computed once: its value takes its place in the object."""
+
+    def __init__(self, function: Callable[[object], object]) -> None:
+        self._function = function
+
+    def __get__(self, owner: object, _kind: type) -> object:
+        value = owner.__dict__[self._function.__name__] = self._function(owner)
+        return value

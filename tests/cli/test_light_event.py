@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from time import sleep, time_ns
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from policy.corpus.lines import FOLDER
 
+import fairlead
 from fairlead.journal import read_spool
 from fairlead.policy.config._disk_cache import MIN_AGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 LAUNCHED = "from fairlead.cli.main import launched; launched()"
 MAIN = "import sys; from fairlead.cli.main import main; sys.exit(main())"
@@ -226,8 +228,8 @@ def test_notifications_are_sent_with_msgspec(project: Project) -> None:
     assert NOT_LIGHT.encode() in project.decide(light_only(LAUNCHED), edit)[2]
 
 
-ALLOWED = {b"__future__", b"collections.abc", b"gc", b"math", b"errno", b"binascii", b"struct", b"_struct"}
-"""Modules of the standard library that an edit may load beside those of `import json`."""
+ALLOWED = {b"__future__", b"gc", b"errno", b"binascii", b"itertools", b"_json"}
+"""Modules of the standard library that an edit may load beside those that Python starts with."""
 
 
 def test_the_hooks_of_a_policy_are_asked_with_msgspec(project: Project) -> None:
@@ -241,15 +243,69 @@ def test_the_hooks_of_a_policy_are_asked_with_msgspec(project: Project) -> None:
 
 # -- what is imported ----------------------------------------------------------------------------------
 
+SHOW = """
+import os, sys
+loaded = lambda: [name for name, module in sys.modules.items() if getattr(module, "__spec__", None)]
+os._exit = lambda code: print(*loaded()) or sys.exit(code)
+"""
+SHOW_LOADERS = """
+import os, sys
+kind = lambda module: type(getattr(module.__spec__, "loader", None)).__name__
+os._exit = lambda code: print(*(f"{name}={kind(module)}" for name, module in sys.modules.items())) or sys.exit(code)
+"""
+
 
 def test_an_edit_imports_few_modules(project: Project) -> None:
-    """Beside those of Fairlead, only what `import json` loads, and a few that are built in."""
-    show = "import os, sys\nos._exit = lambda code: print(*sys.modules) or sys.exit(code)\n"
+    """Beside those of Fairlead, a few that are built in: no `re`, no `enum`, no `collections`."""
     edit = json.dumps(project.payload()).encode()
-    loaded = set(project.run(light_only(show + LAUNCHED), edit, "PreToolUse", "--launched", "1-1,1,1").stdout.split())
-    bare = set(project.run("import json, sys; print(*sys.modules)", b"").stdout.split())
+    loaded = set(project.run(light_only(SHOW + LAUNCHED), edit, "PreToolUse", "--launched", "1-1,1,1").stdout.split())
+    bare = set(project.run("import sys; print(*sys.modules)", b"").stdout.split())
     own = {name for name in loaded if name.partition(b".")[0] == b"fairlead"}
     assert loaded - bare - own <= ALLOWED
     assert len(own) <= 95, sorted(own)
     for part in (b"bash", b"git", b"commands"):
         assert not [name for name in own if name.startswith(b"fairlead.policy.%s." % part)]
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A copy of the package that the processes of the project import, with its source."""
+    folder = tmp_path / "copied"
+    shutil.copytree(Path(fairlead.__file__).parent, folder / "fairlead", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def loaders(project: Project, copied: Path, program: str = LAUNCHED) -> dict[str, str]:
+    """Decide an edit, and return how each module of the copy was imported."""
+    edit = json.dumps(project.payload()).encode()
+    path = f"import sys\nsys.path.insert(0, {str(copied)!r})\n"
+    words = project.run(light_only(path + SHOW_LOADERS + program), edit, "PreToolUse", "--launched", "1-1,1,1").stdout
+    pairs = (word.decode().partition("=") for word in words.split())
+    return {name: loader for name, _, loader in pairs if name.startswith("fairlead.")}
+
+
+def test_the_second_process_imports_all_modules_from_one_file(project: Project, copied: Path) -> None:
+    assert "CachedModules" not in loaders(project, copied).values()
+    assert copied.joinpath(f"fairlead/__pycache__/light.{sys.implementation.cache_tag}.bin").exists()
+    found = loaders(project, copied)
+    usual = {name for name, loader in found.items() if loader != "CachedModules"}
+    assert usual == {"fairlead.cli", "fairlead.cli.main", "fairlead.errors", "fairlead.lazy"}
+
+
+def test_a_changed_module_is_imported_anew(project: Project, copied: Path) -> None:
+    loaders(project, copied)
+    changed = copied / "fairlead/decide/_decision.py"
+    status = changed.stat()
+    changed.write_bytes(changed.read_bytes())
+    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert loaders(project, copied)["fairlead.decide._decision"] == "SourceFileLoader", "only its change time differs"
+    assert loaders(project, copied)["fairlead.decide._decision"] == "CachedModules"
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 7, b"\0" * 8 + b"N", b"\xff" * 20], ids=repr)
+def test_a_damaged_file_of_modules_is_replaced(project: Project, copied: Path, damage: bytes) -> None:
+    loaders(project, copied)
+    file = copied / f"fairlead/__pycache__/light.{sys.implementation.cache_tag}.bin"
+    file.write_bytes(damage)
+    assert "CachedModules" not in loaders(project, copied).values()
+    assert "CachedModules" in loaders(project, copied).values()

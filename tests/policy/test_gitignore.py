@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import re
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._verdict import Evaluation
 from fairlead.policy.paths._git_ignored import find_ignored
 from fairlead.policy.paths._gitignore import Pattern, PatternList, PatternSet
+from fairlead.policy.paths._plain_match import plain_test
 from fairlead.policy.paths._resolve import BaseFolder, PathResolver, ResolvedPath, resolve
 from fairlead.policy.paths._translate import MAX_ALTERNATIVES, PatternError, translate
 from fairlead.process import CancellationToken
@@ -200,6 +202,26 @@ def test_a_set_of_patterns_matches_what_each_of_them_matches() -> None:
         for target in (file_at(f"/p/{path}") for path in PATHS):
             expected = any(pattern.matches(target) for pattern in some)
             assert together.may_match(target) is expected, ([pattern.text for pattern in some], target.given)
+
+
+def test_a_plain_pattern_matches_the_same_without_regular_expressions() -> None:
+    source = random.Random(3)  # noqa: S311 - the same patterns in every run
+    paths = [
+        "".join(path) for size in range(1, 5) for path in itertools.product(["a", "b/", "ab", ".", "/"], repeat=size)
+    ]
+    texts = ["".join(source.choices(["a", "b", ".", "/", "/", "*", "**"], k=source.randint(1, 6))) for _ in range(2000)]
+    compared = 0
+    for text in dict.fromkeys(["*", "**", "a/**", "**/a", "a/**/b", "*.a", "a*b", "/a", "a/", "**/", *texts]):
+        if not is_valid(text):
+            continue
+        translated = translate(text)
+        test = plain_test(translated.plain)
+        if test is not None:
+            find = re.compile(translated.self_or_parent).match
+            assert [path for path in paths if test(path) != bool(find(path))] == [], text
+            compared += 1
+    assert compared > 500
+    assert not any(translate(text).plain for text in ("a?", "[ab]", r"a\*"))
 
 
 def test_characters_are_compared_and_not_bytes_as_in_git() -> None:

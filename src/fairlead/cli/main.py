@@ -11,7 +11,7 @@ import sys
 
 from fairlead import __version__
 from fairlead.errors import INTERRUPTED, FairleadError, UsageError, failure_exit_code
-from fairlead.lazy import has_light_structs, light_imports, use_light_structs
+from fairlead.lazy import CachedModules, has_light_structs, light_imports, use_light_structs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,10 @@ def launched() -> NoReturn:
         sys.exit(main(args))
     gc.disable()  # the process ends before there is anything worth collecting
     use_light_structs()
+    modules = CachedModules(sys.modules["fairlead"])
+    sys.meta_path.insert(0, modules)
     code = main(args)
+    modules.save()
     os._exit(code)  # all is written, and the client waits while modules are torn down
 
 

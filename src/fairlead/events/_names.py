@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
 
 from fairlead.errors import UnknownEventError
+from fairlead.structs import Enum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

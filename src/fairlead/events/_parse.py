@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from math import isfinite
 from time import time
 
 from fairlead.errors import PayloadError
 from fairlead.events._event import LOCAL_FIELDS, Event, OtherEvent
 from fairlead.events._names import TYPES, HookEvent
 from fairlead.events._work import SubagentStart
+from fairlead.lazy import cache
 from fairlead.structs import LIGHT, NeedsMsgspec, ValidationError, convert
 from fairlead.structs import decode_json as _decode
 from fairlead.structs import encode_json as _encode
 from fairlead.structs import force_setattr as _set
 
 TYPE_CHECKING = False
+if TYPE_CHECKING or not LIGHT:
+    from collections.abc import Mapping
+else:
+    from _collections_abc import Mapping  # `os` has it already; `collections` takes a millisecond
 if TYPE_CHECKING:
     from typing import Any
 
     from msgspec.structs import FieldInfo
 
+_INFINITY = float("inf")
 MAX_PAYLOAD = 64 * 1024 * 1024
 """Bytes. Larger payloads are refused before they are decoded."""
 
@@ -155,7 +158,7 @@ def _not_json(number: str) -> float:
 
 
 def _finite(number: str) -> float:
-    return value if isfinite(value := float(number)) else _not_json(number)
+    return value if -_INFINITY < (value := float(number)) < _INFINITY else _not_json(number)
 
 
 def _kind(raw: dict[str, Any], event: HookEvent | str | None) -> tuple[type[Event] | None, str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 if TYPE_CHECKING or not LIGHT:
+    from enum import Enum
+
     from msgspec import Raw, Struct, ValidationError, convert, field, to_builtins
     from msgspec.json import Decoder
     from msgspec.json import encode as encode_json
@@ -45,10 +47,12 @@ else:
         replace,
         to_builtins,
     )
+    from fairlead.structs._light_enum import Enum
     from fairlead.structs._light_json import decode_json, encode_json, json_decoder
 
 __all__ = [
     "LIGHT",
+    "Enum",
     "NeedsMsgspec",
     "Raw",
     "Struct",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _NO_DEFAULT: Any = object()
 _set = object.__setattr__
+_MUTABLE = frozenset({list, dict, set})
 _PUNCTUATION = str.maketrans("[]|,", "    ")
 
 
@@ -37,6 +38,14 @@ class _Field:
     def __init__(self, default: Any, factory: Callable[[], Any] | None, name: str | None) -> None:
         self.default, self.factory, self.name = default, factory, name
 
+    def value(self, name: str) -> Any:
+        """Return the default of a field."""
+        if self.factory is not None:
+            return self.factory()
+        if self.default is _NO_DEFAULT:
+            raise TypeError(f"Missing required argument '{name}'")
+        return self.default
+
 
 def field(*, default: Any = _NO_DEFAULT, default_factory: Any = None, name: str | None = None) -> Any:
     """Return the description of a field: its default, and its name in encoded values."""
@@ -47,26 +56,26 @@ class StructMeta(type):
     """Makes a slot of each annotated name, and keeps its default."""
 
     __struct_fields__: tuple[str, ...]
-    __struct_defaults__: dict[str, _Field]
+    __struct_defaults__: dict[str, Any]
+    """The default of each field, or its description."""
     __struct_options__: dict[str, Any]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> StructMeta:
         """Create a class. Its options are those of msgspec."""
         base: Any = bases[0] if bases else None
-        inherited = base.__struct_options__ if base else {}
-        own = {
-            key: annotation
-            for key, annotation in namespace.get("__annotations__", {}).items()
-            if not annotation.startswith("ClassVar")
-        }
-        defaults = dict(base.__struct_defaults__) if base else {}
+        own = namespace.get("__annotations__", {})
+        if base:
+            own = {key: annotation for key, annotation in own.items() if annotation[:8] != "ClassVar"}
+        defaults = base.__struct_defaults__.copy() if base else {}
         for key in own:
             default = namespace.pop(key, _NO_DEFAULT)
-            defaults[key] = default if type(default) is _Field else _Field(default, _factory_of(default), None)
+            if type(default) in _MUTABLE:  # an empty list, dict or set must not be shared
+                default = _Field(_NO_DEFAULT, type(default), None)
+            defaults[key] = default
         if options.get("eq") is False and "__eq__" not in namespace:
             namespace |= {"__eq__": object.__eq__, "__hash__": object.__hash__}
         namespace["__slots__"] = tuple(own)
-        namespace["__struct_options__"] = {**inherited, **options}
+        namespace["__struct_options__"] = {**base.__struct_options__, **options} if base else options
         namespace["__struct_defaults__"] = defaults
         namespace["__struct_types__"] = {**(base.__struct_types__ if base else {}), **own}
         namespace["__struct_fields__"] = tuple(defaults)
@@ -74,12 +83,6 @@ class StructMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: Any) -> None:
         """Take the options, which `type` does not know."""
-        super().__init__(name, bases, namespace)
-
-
-def _factory_of(default: Any) -> Callable[[], Any] | None:
-    """Return what makes the default of each value: an empty list, dict or set must not be shared."""
-    return type(default) if type(default) in {list, dict, set} else None
 
 
 class Struct(metaclass=StructMeta):
@@ -99,12 +102,10 @@ class Struct(metaclass=StructMeta):
         for name, known in kind.__struct_defaults__.items():
             if name in values:
                 _set(self, name, values.pop(name))
-            elif known.factory is not None:
-                _set(self, name, known.factory())
-            elif known.default is not _NO_DEFAULT:
-                _set(self, name, known.default)
-            else:
+            elif known is _NO_DEFAULT:
                 raise TypeError(f"Missing required argument '{name}'")
+            else:
+                _set(self, name, known.value(name) if type(known) is _Field else known)
         if values:
             raise TypeError(f"Unexpected keyword argument '{next(iter(values))}'")
         self.__post_init__()
@@ -167,13 +168,17 @@ def to_builtins(value: Any) -> Any:
 def encoded_names(kind: Any) -> dict[str, str]:
     """Return the name of each field in encoded values."""
     camel = kind.__struct_options__.get("rename") == "camel"
-    return {name: known.name or (_camel(name) if camel else name) for name, known in kind.__struct_defaults__.items()}
+    return {
+        name: (known.name if type(known) is _Field else None) or (_camel(name) if camel else name)
+        for name, known in kind.__struct_defaults__.items()
+    }
 
 
 def is_default(value: Any, name: str) -> bool:
     """Return whether a field has its default, by which `omit_defaults` leaves it out."""
-    known = type(value).__struct_defaults__[name]
-    item = getattr(value, name)
+    known, item = type(value).__struct_defaults__[name], getattr(value, name)
+    if type(known) is not _Field:
+        return item is known or item == known
     return item == known.factory() if known.factory is not None else item is known.default or item == known.default
 
 

@@ -7,7 +7,6 @@ numbers beyond a float, surrogates. Only CPython has these functions, and only t
 from __future__ import annotations
 
 from _json import encode_basestring, make_scanner
-from math import isfinite
 
 from fairlead.structs._errors import NeedsMsgspec
 from fairlead.structs._light import Raw, Struct, encoded_names, is_default
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _WHITESPACE = " \t\n\r"
+_INFINITY = float("inf")
 
 
 def decode_json(data: bytes | bytearray | str) -> Any:
@@ -40,7 +40,7 @@ def _refuse(number: str) -> float:
 
 
 def _finite(number: str) -> float:
-    return value if isfinite(value := float(number)) else _refuse(number)
+    return value if -_INFINITY < (value := float(number)) < _INFINITY else _refuse(number)
 
 
 class _Scanning:
@@ -73,7 +73,7 @@ def _encode(value: Any) -> str:
         return f"{{{','.join(f'{encode_basestring(key)}:{_encode(item)}' for key, item in value.items())}}}"
     if value is None or type(value) is bool:
         return {None: "null", True: "true", False: "false"}[value]
-    if type(value) is int or (type(value) is float and isfinite(value)):
+    if type(value) is int or (type(value) is float and -_INFINITY < value < _INFINITY):
         return repr(value)
     raise NeedsMsgspec(type(value).__name__)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import struct
-from struct import unpack_from
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,28 +12,21 @@ _FIXED = ((0x80, "number"), (0x90, "dict"), (0xA0, "list"), (0xC0, "text"))
 """Below which first byte it holds the kind, and the number or size itself."""
 _FIXED_SIZE = {"dict": 0x0F, "list": 0x0F, "text": 0x1F}
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
-_NUMBERS = {
-    0xCC: (">B", 1),
-    0xCD: (">H", 2),
-    0xCE: (">I", 4),
-    0xCF: (">Q", 8),
-    0xD0: (">b", 1),
-    0xD1: (">h", 2),
-    0xD2: (">i", 4),
-    0xD3: (">q", 8),
-    0xCB: (">d", 8),
-}
+_FLOAT = 0xCB
+_NUMBERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
+"""The bytes of an integer."""
+_FIRST_SIGNED = 0xD0
 _SIZED = {
-    0xD9: ("text", ">B", 1),
-    0xDA: ("text", ">H", 2),
-    0xDB: ("text", ">I", 4),
-    0xC4: ("bytes", ">B", 1),
-    0xC5: ("bytes", ">H", 2),
-    0xC6: ("bytes", ">I", 4),
-    0xDC: ("list", ">H", 2),
-    0xDD: ("list", ">I", 4),
-    0xDE: ("dict", ">H", 2),
-    0xDF: ("dict", ">I", 4),
+    0xD9: ("text", 1),
+    0xDA: ("text", 2),
+    0xDB: ("text", 4),
+    0xC4: ("bytes", 1),
+    0xC5: ("bytes", 2),
+    0xC6: ("bytes", 4),
+    0xDC: ("list", 2),
+    0xDD: ("list", 4),
+    0xDE: ("dict", 2),
+    0xDF: ("dict", 4),
 }
 
 
@@ -42,7 +34,7 @@ def unpack(data: bytes) -> Any:
     """Return the value that data encodes. Raise `ValueError` if it is damaged."""
     try:
         value, end = _read(data, 0)
-    except (IndexError, KeyError, TypeError, RecursionError, struct.error) as error:
+    except (IndexError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not MessagePack: {error}") from None
     if end != len(data):
         raise ValueError("not MessagePack: data behind the value")
@@ -58,12 +50,25 @@ def _read(data: bytes, at: int) -> tuple[Any, int]:
     if first in _CONSTANTS:
         return _CONSTANTS[first], at
     if first in _NUMBERS:
-        form, size = _NUMBERS[first]
-        return unpack_from(form, data, at)[0], at + size
+        end = at + _NUMBERS[first]
+        return _integer(data, at, end, signed=first >= _FIRST_SIGNED), end
     if first in _SIZED:
-        kind, form, size = _SIZED[first]
-        return _read_sized(data, at + size, kind, unpack_from(form, data, at)[0])
+        kind, size = _SIZED[first]
+        return _read_sized(data, at + size, kind, _integer(data, at, at + size))
+    if first == _FLOAT:
+        return _float(_integer(data, at, at + 8)), at + 8
     return first - 256, at  # a small negative number
+
+
+def _integer(data: bytes, at: int, end: int, *, signed: bool = False) -> int:
+    if end > len(data):
+        raise IndexError("the end is missing")
+    return int.from_bytes(data[at:end], "big", signed=signed)
+
+
+def _float(bits: int) -> float:
+    """Return the number of these bits, by a view of memory: `struct` is a library of its own."""
+    return memoryview(bits.to_bytes(8, sys.byteorder)).cast("d")[0]
 
 
 def _read_sized(data: bytes, at: int, kind: str, size: int) -> tuple[Any, int]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from fairlead.lazy import cached_property
 from fairlead.policy.guards._git_guard import GitGuard
 
 TYPE_CHECKING = False

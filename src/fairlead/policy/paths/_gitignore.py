@@ -19,9 +19,11 @@ import re
 from stat import S_IFDIR, S_IFREG
 
 from fairlead.policy._globs import glob_test
+from fairlead.policy.paths._plain_match import plain_test
 from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath
 from fairlead.policy.paths._spelling import is_case_insensitive, nfc
 from fairlead.policy.paths._translate import ANY_FOLDERS, Translated, expand_braces, translate, translate_all
+from fairlead.structs import LIGHT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ class Pattern:
 
     def _compile(self) -> Find:
         """Compile on first use: a process that handles one event needs few of its patterns."""
-        self._find = re.compile(self._translated.self_or_parent).match
+        plain = plain_test(self._translated.plain) if LIGHT and self._translated.plain else None
+        self._find = plain or re.compile(self._translated.self_or_parent).match
         return self._find
 
     def _compile_any_case(self) -> Find:
@@ -162,6 +165,8 @@ class PatternSet:
         """Return whether a pattern matches a file by any of its names; always true with conclaude's reading."""
         if self._loose:
             return True
+        if LIGHT:  # it decides one event: to compile one expression of all takes longer
+            return any(pattern.matches(target) for pattern in self._patterns)
         any_case = target.case_insensitive
         for base, find in self._tests.get(any_case) or self._compile(case_insensitive=any_case):
             for name in target.below(base):

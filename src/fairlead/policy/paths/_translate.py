@@ -25,6 +25,8 @@ _POSIX_CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9a-fA-F",
 }
+_SPECIAL = frozenset("()[]{}?*+-|^$\\.&~# \t\n\r\v\f")
+"""What `re.escape` escapes; a process that decides one event may not need `re`."""
 MAX_ALTERNATIVES = 100
 _BRACES = r"(?<!\\)\{((?:[^{}\\]|\\.)*,(?:[^{}\\]|\\.)*)\}"
 _POSIX_CLASS = r"\[:([^\]]*):\]"
@@ -42,6 +44,8 @@ class Translated(Struct, frozen=True):
     itself: str
     """For exactly what the pattern names; folders end with a slash."""
     negated: bool
+    plain: tuple[tuple[str, bool], ...] = ()
+    """The text of each alternative, and whether it names folders alone; empty if it has more than `*` and `**`."""
 
 
 def translate(pattern: str) -> Translated:
@@ -60,7 +64,8 @@ def translate(pattern: str) -> Translated:
     anchored = "/" in inner
     body = _body(segments if anchored else [["*", "*"], *segments])
     ends = ("/", "/") if only_folders else (r"(?:/|\Z)", "/?")
-    return Translated(body + ends[0], body + ends[1], negated)
+    plain = () if any(char in inner for char in "[?\\") else ((inner, only_folders),)
+    return Translated(body + ends[0], body + ends[1], negated, plain)
 
 
 def _without_trailing_blanks(text: str) -> str:
@@ -84,11 +89,15 @@ def _segments(text: str) -> Iterator[list[str]]:
             expression, at = _character_class(text, at)
             segment.append(expression)
         elif char == "\\":
-            segment.append(re.escape(_escaped(text, at)))
+            segment.append(_literal(_escaped(text, at)))
             at += 1
         else:
-            segment.append({"*": "*", "?": "[^/]"}.get(char) or re.escape(char))
+            segment.append({"*": "*", "?": "[^/]"}.get(char) or _literal(char))
     yield segment
+
+
+def _literal(char: str) -> str:
+    return f"\\{char}" if char in _SPECIAL else char
 
 
 def _escaped(text: str, at: int) -> str:
@@ -188,6 +197,7 @@ def translate_all(texts: list[str]) -> Translated:
         f"(?:{'|'.join(option.self_or_parent for option in options)})",
         f"(?:{'|'.join(option.itself for option in options)})",
         negated=options[0].negated,
+        plain=tuple(one for option in options for one in option.plain) if all(one.plain for one in options) else (),
     )
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
+
+from fairlead.lazy import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from functools import cache, cached_property
 from time import monotonic
 
 from fairlead.clients import known_clients
+from fairlead.lazy import cache, cached_property
 from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.guards.own._environment import environment_paths, library_prefixes
 from fairlead.policy.guards.own._startup import is_startup_file
