@@ -28,6 +28,7 @@ if TYPE_CHECKING or not LIGHT:  # the light structs do not read annotations
     Action = Literal["block", "warn"]
     StayMode = Literal["always", "wake", "no"]
     IntegrityMode = Literal["restore", "report", "off"]
+    LeaseMode = Literal["block", "warn", "off"]
 
 
 class Section(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -322,6 +323,11 @@ class Policy(Section, frozen=True, kw_only=True):
     attention: Attention = field(default_factory=Attention)
     mail: Mail = field(default_factory=Mail)
     journal: Journal = field(default_factory=Journal)
+    leases: LeaseMode = "warn"
+    """New. What happens if an agent changes a file that another session has leased. Needs the daemon.
+
+    `warn`: the agent is told who holds it. `block`: the call is blocked. `off`: nothing; sessions that change the same
+    file are not told of each other either."""
     hooks: list[Pattern] = []
     """New. Python files with hooks of your own, relative to the policy file. `fairlead hooks add` adds one.
 
