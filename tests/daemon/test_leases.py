@@ -12,8 +12,6 @@ from daemon.clients import client
 from daemon.daemon_home import FAIRLEAD, until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from daemon.clients import Client
     from daemon.daemon_home import DaemonHome, Done
 
@@ -46,7 +44,7 @@ def refused(agent: Client, *words: str) -> str:
 
 
 @pytest.fixture
-def blocking(posted: DaemonHome) -> Iterator[DaemonHome]:
+def blocking(posted: DaemonHome) -> DaemonHome:
     """A project in which leases block."""
     posted.policy("leases: block\npreToolUse: {preventRootAdditions: false}\n")
     return posted

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _MAX_AGE = 30 * 24 * 3600
 """Seconds after which the file of a session is removed."""
 _NO_LEASES = (
-    "leases: block has no effect on this call, because it was handled without the daemon, which knows the leases: files "
-    "that other sessions have leased are not protected. fairlead doctor says why there is no daemon."
+    "leases: block has no effect on this call, because it was handled without the daemon, which knows the leases: "
+    "files that other sessions have leased are not protected. fairlead doctor says why there is no daemon."
 )
 _MESSAGE = (
     "preToolUse.integrity is restore, but this call was handled without the daemon: protected files that it may have "

@@ -96,6 +96,7 @@ class MailApi:
     def __init__(self, daemon: Daemon) -> None:
         self._mail = daemon.mail
         self._tracker = daemon.tracker
+        self._turns = daemon.idle.turns
 
     def serving(
         self, operation: Operation, kind: type[requests.MailRequest]
@@ -184,7 +185,7 @@ class MailApi:
         message = request.path_params.get("id", 0)
         if message > requests.MAX_ID:
             raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")
-        return operations.MailCall(service, caller, tracker.get, mail.tasks, now, message)
+        return operations.MailCall(service, caller, tracker.get, mail.tasks, now, message, self._turns.held)
 
 
 def _ancestries(peer: int) -> tuple[Ancestry, Ancestry]:

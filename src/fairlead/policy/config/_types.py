@@ -264,6 +264,12 @@ class Mail(Section, frozen=True, kw_only=True):
     The default is the value of `fairlead hooks install --stay`, or else `no`."""
     wait: Annotated[int, Meta(ge=1, le=MAX_WAIT)] | None = None
     """Seconds that `always` waits before it reports that there is no mail, and waits again; 570 by default."""
+    max_turns_per_thread: Annotated[int, Meta(ge=0)] | None = None
+    """How many turns mail of one thread may cause without a person; then it waits for one. 20 by default; 0: no limit.
+
+    A turn counts if mail keeps an agent going that has finished, or wakes it. A prompt begins the count anew."""
+    max_turns_per_hour: Annotated[int, Meta(ge=0)] | None = None
+    """How many turns mail may cause within an hour without a person; 60 by default; 0: no limit."""
 
 
 class Journal(Section, frozen=True, kw_only=True):
