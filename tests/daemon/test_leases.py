@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from random import Random
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.callers import person, program
 from daemon.clients import client
 from daemon.daemon_home import FAIRLEAD, until
+from daemon.killing import kill_daemon
 
 if TYPE_CHECKING:
     from daemon.clients import Client
@@ -291,3 +295,32 @@ def test_a_blocked_edit_is_no_edit(posted: DaemonHome, fox: Client, owl: Client)
     assert edit(fox, "src/a.py").exit_code == 2
     posted.policy("leases: warn\n")
     assert edit(owl, "src/a.py").stdout == ""
+
+
+# -- kills ----------------------------------------------------------------------------------------------------
+
+KILLS = int(os.environ.get("FAIRLEAD_TEST_KILLS", "8"))
+
+
+@pytest.mark.timeout(60 + KILLS * 15)
+def test_no_lease_is_lost_and_none_comes_back_when_the_daemon_is_killed(open_home: DaemonHome) -> None:
+    random = Random(14)  # noqa: S311 - no secret
+    expected: set[str] = set()
+    with client(open_home, "s1") as fox:
+        fox.hook("SessionStart", source="startup")
+        for number in range(KILLS):
+            path = f"src/{number}.py"
+            taken = fox.start([str(FAIRLEAD), "lease", path], b"")
+            sleep(random.uniform(0, 0.03))  # the moment of the kill is another one each time
+            kill_daemon(open_home)
+            if taken.end().exit_code == 0:
+                expected.add(str(open_home.project / path))
+            if number % 3 == 2:
+                gone = expected.pop()
+                fox.fairlead("lease", "--release", gone)
+                kill_daemon(open_home)
+
+        held = {row["path"] for row in leases(fox)}
+
+    assert held == expected
+    assert len(expected) > KILLS // 2

@@ -1,4 +1,4 @@
-"""Turns that mail causes without a person are bounded; many messages are summed up; texts for subagents and summaries."""
+"""Turns that mail causes without a person are bounded, long queues summed up; what subagents and summaries read."""
 
 from __future__ import annotations
 

@@ -39,11 +39,12 @@ _AGENT_CONTINUES = frozenset({"clear", "resume", "fork"})
 class LeaseService:
     """The leases of all sessions of a user."""
 
-    def __init__(self, mail: MailService, tracker: SessionTracker, errors: ErrorLog) -> None:
+    def __init__(self, mail: MailService, tracker: SessionTracker, errors: ErrorLog, folder: str = "") -> None:
+        """Keep the leases in a folder; by default in the user's state folder."""
         self._mail = mail
         self._tracker = tracker
         self._errors = errors
-        self._file = LeaseFile()
+        self._file = LeaseFile(folder)
         self._lock = Lock()
         self._notices: deque[tuple[Holder, str, str]] = deque(maxlen=_MAX_NOTICES)
         self._notified: dict[tuple[int, float, str], float] = {}
