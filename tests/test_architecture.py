@@ -40,10 +40,12 @@ MAY_IMPORT = {
     "execute": LIGHT | {"events", "hooks", "policy", "decide", "journal", "notify", "clients"},
     "act": {"execute"},
     "mail": LIGHT | {"events", "clients"},
+    "leases": LIGHT | {"policy"},
     "store": LIGHT | {"journal", "mail"},
     "sessions": LIGHT | {"events", "journal", "clients"},
     "daemon": LIGHT
-    | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "store", "sessions", "mail"},
+    | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "store", "sessions", "mail"}
+    | {"leases"},
     "tui": LIGHT | {"sessions", "clients"},
     "doctor": LIGHT | {"events", "policy", "journal", "clients", "store", "daemon", "testing"},
     "sdk": {"errors", "events", "hooks", "clients"},

@@ -57,7 +57,7 @@ def test_it_has_the_head_that_the_client_wants_and_is_short() -> None:
 
 def test_it_teaches_commands_and_options_that_there_are() -> None:
     lines = [line.split("  ")[0] for line in skill_text().decode().splitlines() if line.startswith("fairlead ")]
-    assert len(lines) == 8
+    assert len(lines) == 9
     for line in lines:
         _, command, *words = shlex.split(line)
         with click.Context(make_root()) as ctx:

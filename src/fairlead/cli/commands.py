@@ -170,6 +170,12 @@ SECTIONS = (
                 about="Show or change who you are. Without a command it shows your name, session and project.",
                 examples=("fairlead identity", "fairlead identity rename reviewer"),
             ),
+            Entry(
+                "lease",
+                "Tell others which files you work on; list or release leases.",
+                "mail.lease:lease",
+                is_served=True,
+            ),
             Entry("heartbeat", "Mark the session as alive.", "mail.heartbeat:heartbeat", is_served=True),
             Entry("tasks", "List the incomplete tasks of a session.", "mail.tasks:tasks", is_served=True),
         ),

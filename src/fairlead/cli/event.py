@@ -181,7 +181,9 @@ def _decide_with_hooks(
 
 def _warned(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
     """Return the decision with a message about what only a daemon does."""
-    if not policy.layers or not event.event_name.startswith("PostToolUse"):
+    name = event.event_name
+    has_leases = name == "PreToolUse" and any(layer.policy.leases == "block" for layer in policy.layers)
+    if not has_leases and not (policy.layers and name.startswith("PostToolUse")):
         return decision
     from fairlead.decide import warn_without_daemon
 

@@ -56,6 +56,8 @@ def _decide(event: Event, options: Options) -> Settled:
     policy = find_policy_of(event, options)
     if any(layer.policy.hooks for layer in policy.layers):
         raise NeedsMsgspec("hooks")
+    if any(layer.policy.leases == "block" for layer in policy.layers):
+        raise NeedsMsgspec("a warning that the daemon is needed for leases")
     decision = decide(event, policy, Guards(policy.layers))
     if decision.notifications is not None or (decision.plan is not None and decision.plan.steps):
         raise NeedsMsgspec("commands")

@@ -18,6 +18,7 @@ from fairlead.daemon.events._plans import PlanSettler
 from fairlead.daemon.events._recorder import EventRecorder
 from fairlead.daemon.events.extensions import register_extensions
 from fairlead.daemon.integrity._monitor import IntegrityMonitor
+from fairlead.daemon.leases._service import LeaseService
 from fairlead.daemon.mail._idle_policy import IdlePolicy
 from fairlead.daemon.mail._service import MailService
 from fairlead.daemon.sessions._attention import AttentionNotifier
@@ -57,6 +58,7 @@ class Daemon:
         self.attention = AttentionNotifier(self.tracker, self.errors)
         self.mail = MailService(self.tracker, self.errors)
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
+        self.leases = LeaseService(self.mail, self.tracker, self.errors)
         self.integrity = IntegrityMonitor()
         self.hook_workers = HookWorkers(report=self.errors.report)
         register_extensions(self)
@@ -77,6 +79,7 @@ class Daemon:
             self.errors.report(f"{torn.file}: cut off {torn.size} bytes of a line that a killed daemon left")
         self.tracker.open()
         self.attention.open()
+        self.leases.open()
         self.recorder.open()
         if 0 < count_spooled(spool_folder()) <= _FEW_SPOOLED:
             self.take_spool()

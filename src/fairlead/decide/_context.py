@@ -18,6 +18,8 @@ DOCTOR_SESSION = "fairlead-doctor"
 """The session of `fairlead doctor`: it gets no mail and needs nobody's attention."""
 STAY_VARIABLE = "FAIRLEAD_STAY"
 """Says how idle agents wait where no policy file does. `fairlead hooks install` writes it into the settings."""
+DEFAULT_TURNS_PER_THREAD = 20
+DEFAULT_TURNS_PER_HOUR = 60
 DEFAULT_WAIT = 570
 """Seconds: less than the ten minutes that a client gives a hook by default."""
 
@@ -53,6 +55,9 @@ class IdleSettings(Struct, frozen=True):
     """Seconds of one wait."""
     max_reminders: int = 0
     """How often in a row the agent is reminded of the same tasks; 0 means no limit."""
+    turns_per_thread: int = DEFAULT_TURNS_PER_THREAD
+    """How many turns mail of one thread may cause without a person; 0 means no limit."""
+    turns_per_hour: int = DEFAULT_TURNS_PER_HOUR
 
 
 def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
@@ -124,7 +129,17 @@ def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str
     can = client_or_default(event.client).capabilities
     if (stay == "always" and not can.waits_at_stop) or (stay == "wake" and not can.wakes):
         stay = "no"
-    return IdleSettings(stay or "no", rules.mail.wait or DEFAULT_WAIT, rules.stop.max_blocks)
+    return IdleSettings(
+        stay or "no",
+        rules.mail.wait or DEFAULT_WAIT,
+        rules.stop.max_blocks,
+        _or_default(rules.mail.max_turns_per_thread, DEFAULT_TURNS_PER_THREAD),
+        _or_default(rules.mail.max_turns_per_hour, DEFAULT_TURNS_PER_HOUR),
+    )
+
+
+def _or_default(value: int | None, default: int) -> int:
+    return default if value is None else value
 
 
 def prepare_decoders() -> None:

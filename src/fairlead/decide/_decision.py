@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairlead.decide._context import PolicyContext
     from fairlead.events import Event
     from fairlead.hooks import HookContext, HookManager
-    from fairlead.policy import Guards, Layer
+    from fairlead.policy import FileChange, Guards, Layer
 
 GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards are registered for."""
@@ -47,14 +47,19 @@ def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event
     return client_named(client).parse(payload, kind)
 
 
-def decide(event: Event, policy: PolicyContext, guards: Guards | None) -> Decision:
-    """Ask the guards of the policy about an event, then plan the policy's commands. Unguarded events need none."""
+def decide(
+    event: Event, policy: PolicyContext, guards: Guards | None, changes: list[FileChange] | None = None
+) -> Decision:
+    """Ask the guards of the policy about an event, then plan the policy's commands. Unguarded events need none.
+
+    The files that a tool call changes are added to `changes`.
+    """
     is_broken = policy.broken is not None and event.event_name == "PreToolUse"
     if event.event_name not in GUARDED_EVENTS or is_broken:
         return _decision(event, policy, HookOutput())
     if guards is None:
         raise TypeError(f"{event.event_name} cannot be decided without guards")
-    return _decision(event, policy, guards.answer(event, cached_only=policy.cached_only))
+    return _decision(event, policy, guards.answer(event, cached_only=policy.cached_only, changes=changes))
 
 
 def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:

@@ -1,4 +1,4 @@
-"""The warning, once a session, that without a daemon nobody looks at the protected files."""
+"""The warnings, once a session, about what does not happen without a daemon: the integrity check, and leases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from time import time
 
 from fairlead.clients import client_or_default
-from fairlead.events import HookOutput, PostToolUse, PostToolUseFailure
+from fairlead.events import HookOutput, PostToolUse, PostToolUseFailure, PreToolUse
 from fairlead.paths import make_private, state_folder
 from fairlead.structs import replace
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _MAX_AGE = 30 * 24 * 3600
 """Seconds after which the file of a session is removed."""
+_NO_LEASES = (
+    "leases: block has no effect on this call, because it was handled without the daemon, which knows the leases: "
+    "files that other sessions have leased are not protected. fairlead doctor says why there is no daemon."
+)
 _MESSAGE = (
     "preToolUse.integrity is restore, but this call was handled without the daemon: protected files that it may have "
     "changed are not noticed and not put back. fairlead doctor says why there is no daemon."
@@ -26,12 +30,31 @@ _MESSAGE = (
 
 
 def warn_without_daemon(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
-    """Return a decision that was made without a daemon, with a message to the user if files should be restored."""
+    """Return a decision that was made without a daemon, with a message to the user about what needs one."""
+    if isinstance(event, PreToolUse):
+        return _warn_about_leases(event, policy, decision)
     if not isinstance(event, PostToolUse | PostToolUseFailure) or not _restores(policy):
         return decision
-    if not client_or_default(event.client).may_change_files(event.tool_name) or not _is_first(event.session_id):
+    if not client_or_default(event.client).may_change_files(event.tool_name) or not _is_first(event.session_id, ""):
         return decision
     return replace(decision, output=HookOutput(system_message=_MESSAGE).merge(decision.output))
+
+
+def _blocks_by_lease(policy: PolicyContext) -> bool:
+    """Return whether the policy has calls blocked that change files which others have leased."""
+    if not any(layer.policy.leases == "block" for layer in policy.layers):
+        return False
+    from fairlead.policy import merge_layers
+
+    return merge_layers(policy.layers).leases == "block"
+
+
+def _warn_about_leases(event: PreToolUse, policy: PolicyContext, decision: Decision) -> Decision:
+    client = client_or_default(event.client)
+    changes = client.kind_of(event.tool_name) == "file_write" or client.may_change_files(event.tool_name)
+    if not changes or not _blocks_by_lease(policy) or not _is_first(event.session_id, "leases"):
+        return decision
+    return replace(decision, output=HookOutput(system_message=_NO_LEASES).merge(decision.output))
 
 
 def _restores(policy: PolicyContext) -> bool:
@@ -43,12 +66,12 @@ def _restores(policy: PolicyContext) -> bool:
     return merge_layers(policy.layers).pre_tool_use.integrity == "restore"
 
 
-def _is_first(session_id: str) -> bool:
-    """Return whether this is the first time for a session. A file says so: each hook is a new process."""
+def _is_first(session_id: str, what: str) -> bool:
+    """Return whether a session is told something for the first time. A file says so: each hook is a new process."""
     from hashlib import sha256
 
     folder = f"{state_folder()}/unchecked"
-    file = f"{folder}/{sha256(session_id.encode(errors='replace')).hexdigest()}"
+    file = f"{folder}/{sha256((what + session_id).encode(errors='replace')).hexdigest()}"
     try:
         make_private(folder)
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.decide._context import PolicyContext
     from fairlead.events import Event
     from fairlead.hooks.own import Answer, Ask
-    from fairlead.policy import Guards, HookFile, HookGroup
+    from fairlead.policy import FileChange, Guards, HookFile, HookGroup
 
     AskHooks = Callable[[HookGroup, Ask], Answer]
     """Asks a worker with the hooks of a group. Raises `HookWorkerError` if it gives no answer."""
@@ -51,8 +51,16 @@ def lists_hooks(policy: PolicyContext) -> bool:
     return has_hook_files(policy.layers) and has_hook_files(policy.acting)
 
 
-def ask_own_hooks(call: HookCall, policy: PolicyContext, guards: Guards | None, ask: AskHooks) -> HooksDecision:
+def ask_own_hooks(
+    call: HookCall,
+    policy: PolicyContext,
+    guards: Guards | None,
+    ask: AskHooks,
+    changes: list[FileChange] | None = None,
+) -> HooksDecision:
     """Ask the hooks of each policy file, nearest first. `guards` check an input that they have rewritten.
+
+    `changes` then holds what the rewritten call changes.
 
     A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked.
     """
@@ -65,7 +73,9 @@ def ask_own_hooks(call: HookCall, policy: PolicyContext, guards: Guards | None, 
     output = state.output
     if state.tool_input is not None and guards is not None and call.event.event_name in GUARDED_EVENTS:
         rewritten = msgspec.structs.replace(call.event, tool_input=state.tool_input)
-        checked = guards.answer(rewritten, cached_only=policy.cached_only)
+        if changes is not None:
+            changes.clear()
+        checked = guards.answer(rewritten, cached_only=policy.cached_only, changes=changes)
         if checked.blocked:
             return HooksDecision(output=output.merge(checked), log=tuple(state.log))
         output = output.merge(checked)

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
     from fairlead.mail._errors import MailError
     from fairlead.mail._storage import MailStorage
-    from fairlead.mail._types import Agent, Delivery, Intent, MailCounts, Message, Priority, SendResult, Stage
+    from fairlead.mail._types import (
+        Agent,
+        Delivery,
+        Intent,
+        MailCounts,
+        Message,
+        Priority,
+        QueueSummary,
+        SendResult,
+        Stage,
+    )
 
 _PRUNE_BATCH_SIZE = 500
 _MAX_PAUSE = 0.05
@@ -276,6 +286,17 @@ class MessageService:
             if any(message.intent == "request" for message in messages):
                 self._cache.owing_reply.add(agent.id)
         return messages
+
+    def sum_up(self, agent: Agent, event: str, event_id: str) -> QueueSummary:
+        """Take all deliveries from an agent's queue, to be counted and not shown at an event. They stay unread."""
+        with self._cache.locked():
+            summary = self._storage.sum_up(
+                agent.id, event=replace_surrogates(event), event_id=replace_surrogates(event_id), at=self._now()
+            )
+            self._cache.clear_queue(agent.id)
+            if summary.requests:
+                self._cache.owing_reply.add(agent.id)
+        return summary
 
     def requeue(self, event_id: str, *, may_repeat: bool = False) -> int:
         """Queue again what was shown at an event whose reply never arrived, and return how many deliveries.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
-from fairlead.mail._types import Agent, Delivery, MailCounts, Message, Stage
+from fairlead.mail._types import Agent, Delivery, MailCounts, Message, QueueSummary, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -177,6 +177,9 @@ class MailStorage(Protocol):
 
         With `urgent_only`: the urgent ones, and what is queued before them in their threads.
         """
+
+    def sum_up(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
+        """Mark all queued deliveries of an agent as shown, and return who sent how many."""
 
     def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
         """Queue again what was shown at an event and not read since, and return how much that is.

@@ -119,6 +119,20 @@ class SendResult(msgspec.Struct, frozen=True, kw_only=True):
     """False if the idempotency key was used before: this is the earlier message, and nothing was sent."""
 
 
+class QueueSummary(msgspec.Struct, frozen=True):
+    """Messages that were not shown one by one, because there are too many."""
+
+    senders: tuple[tuple[str, int], ...]
+    """Each sender and how many are from it, most first."""
+    requests: int = 0
+    """How many of them ask for an answer."""
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return sum(number for _, number in self.senders)
+
+
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """A topic and the names of its subscribers."""
 

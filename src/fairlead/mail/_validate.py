@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from fairlead.mail._types import Draft
 
 _REPLY_PREFIX = "Re: "
+_MAX_FIRST_WORDS = 60
+"""Characters of a subject that is taken from the body."""
+_MAX_SCANNED = 8000
 
 
 def validate_draft(draft: Draft, now: float) -> Draft:
@@ -30,7 +33,7 @@ def validate_draft(draft: Draft, now: float) -> Draft:
     _check_size(draft)
     return replace(
         draft,
-        subject=replace_surrogates(draft.subject),
+        subject=replace_surrogates(draft.subject if draft.subject.strip() else _first_words(draft.body)),
         body=replace_surrogates(draft.body),
         key=replace_surrogates(draft.key),
     )
@@ -40,6 +43,16 @@ def reply_subject(subject: str) -> str:
     """Return the subject of a reply."""
     prefixed = subject if subject.startswith(_REPLY_PREFIX) else f"{_REPLY_PREFIX}{subject}"
     return prefixed[:MAX_SUBJECT_LENGTH]
+
+
+def _first_words(body: str) -> str:
+    """Return the beginning of the first line of a text, at most a few words, as a subject."""
+    line = " ".join(next(filter(str.strip, body[:_MAX_SCANNED].splitlines()), "").split())
+    if len(line) <= _MAX_FIRST_WORDS:
+        return line
+    cut = line[: _MAX_FIRST_WORDS - 1]
+    words = cut if line[_MAX_FIRST_WORDS - 1] == " " else cut.rpartition(" ")[0] or cut
+    return f"{words.rstrip()}…"
 
 
 def _check_deadline(draft: Draft, now: float) -> None:

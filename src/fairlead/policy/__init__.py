@@ -37,18 +37,30 @@ if TYPE_CHECKING:
     from fairlead.policy.config._reader import read_document, read_policy
     from fairlead.policy.config._schema import schema_text
     from fairlead.policy.config._time_spans import is_within_hours
-    from fairlead.policy.config._types import Attention, Command, Layer, Notifications, Policy, PolicyTest, StayMode
+    from fairlead.policy.config._types import (
+        Attention,
+        Command,
+        Layer,
+        LeaseMode,
+        Notifications,
+        Policy,
+        PolicyTest,
+        StayMode,
+    )
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._effects import CallEffects, call_effects
     from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict
     from fairlead.policy.guards._hooks import register_guards
     from fairlead.policy.guards._protected_files import ProtectedFiles
+    from fairlead.policy.guards._verdict import FileChange
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._detect_files import DetectedFiles, detect_files
     from fairlead.policy.init._template import render_policy, with_schema_header
     from fairlead.policy.layers._matched_files import PatternMatches, matched_files
-    from fairlead.policy.paths._gitignore import PatternList
+    from fairlead.policy.paths._gitignore import Pattern, PatternList
+    from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath, resolve
     from fairlead.policy.paths._roots import SearchRoot
+    from fairlead.policy.paths._search import TooManyFiles, files_below
     from fairlead.policy.paths._translate import PatternError
     from fairlead.policy.trust._beginnings import Beginning, SessionCaller, mark_told, was_told
     from fairlead.policy.trust._hook_files import (
@@ -70,6 +82,7 @@ __all__ = [
     "MAX_MISTAKES",
     "MAX_POLICY_BYTES",
     "Attention",
+    "BaseFolder",
     "Beginning",
     "CachedPolicy",
     "CallEffects",
@@ -77,15 +90,18 @@ __all__ = [
     "DetectedCheck",
     "DetectedFiles",
     "Diagnostic",
+    "FileChange",
     "FileTrust",
     "Guards",
     "HookFile",
     "HookGroup",
     "Layer",
+    "LeaseMode",
     "NotCached",
     "NotInterruptible",
     "Notice",
     "Notifications",
+    "Pattern",
     "PatternError",
     "PatternList",
     "PatternMatches",
@@ -95,11 +111,13 @@ __all__ = [
     "PolicyError",
     "PolicyTest",
     "ProtectedFiles",
+    "ResolvedPath",
     "RuleCheck",
     "SearchRoot",
     "SessionCaller",
     "StayMode",
     "Step",
+    "TooManyFiles",
     "TrustedFile",
     "Verdict",
     "call_effects",
@@ -112,6 +130,7 @@ __all__ = [
     "context_rule_applies",
     "detect_checks",
     "detect_files",
+    "files_below",
     "find_hints",
     "find_hook_groups",
     "find_interpreter",
@@ -139,6 +158,7 @@ __all__ = [
     "register_guards",
     "remove_trusted",
     "render_policy",
+    "resolve",
     "schema_text",
     "shared_lookups",
     "shorten",
@@ -181,17 +201,22 @@ __getattr__ = lazy_exports(
         "config._reader": ("read_document", "read_policy"),
         "config._schema": ("schema_text",),
         "config._time_spans": ("is_within_hours",),
-        "config._types": ("Attention", "Command", "Layer", "Notifications", "Policy", "PolicyTest", "StayMode"),
+        "config._types": (
+            *("Attention", "Command", "Layer", "LeaseMode", "Notifications", "Policy", "PolicyTest", "StayMode"),
+        ),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
         "guards._effects": ("CallEffects", "call_effects"),
         "guards._guards": ("Guards", "RuleCheck", "Verdict"),
         "guards._hooks": ("register_guards",),
         "guards._protected_files": ("ProtectedFiles",),
+        "guards._verdict": ("FileChange",),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._detect_files": ("DetectedFiles", "detect_files"),
         "init._template": ("render_policy", "with_schema_header"),
         "layers._matched_files": ("PatternMatches", "matched_files"),
-        "paths._gitignore": ("PatternList",),
+        "paths._gitignore": ("Pattern", "PatternList"),
+        "paths._resolve": ("BaseFolder", "ResolvedPath", "resolve"),
+        "paths._search": ("TooManyFiles", "files_below"),
         "trust._beginnings": ("Beginning", "SessionCaller", "mark_told", "was_told"),
         "trust._hook_files": (
             "HookFile",

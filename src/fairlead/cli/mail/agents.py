@@ -52,6 +52,7 @@ def _cells(row: Document, document: Document) -> tuple[str, ...]:
     mail = [f"{row['unread']} unread"] if row["unread"] else []
     mail += [f"owes {row['owes']}"] if row["owes"] else []
     mail += [f"is owed {row['owed']}"] if row["owed"] else []
+    mail += [f"waits for you after {row['held']}"] if row.get("held") else []
     where = [one_line(row["project"].rpartition("/")[2])] if document["project"] is None else []
     name, since = f"{one_line(row['name'])}{you}", ago(row["ended"] or row["seen"], document["now"])
     return name, row["presence"], since, *where, ", ".join(mail), _activity(row["is"])

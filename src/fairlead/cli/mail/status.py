@@ -50,6 +50,8 @@ def _counts(document: Document) -> Iterator[str]:
     yield f"you are      {', '.join((one_line(agent['name']), *where))}"
     urgent = f", {document['urgent']} of them urgent" if document["urgent"] else ""
     yield f"unread       {agent['unread']}, {agent['queued']} not shown yet{urgent}"
+    if document.get("held"):
+        yield f"held         until the user writes to you, after {document['held']}"
     yield from _owed("you owe", "from", document["owes"], document["now"])
     yield from _owed("you are owed", "recipient", document["owed"], document["now"])
 

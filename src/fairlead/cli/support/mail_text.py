@@ -120,4 +120,6 @@ def sent_line(document: Row) -> str:
         return f"was sent already, as #{document['id']}"
     names = [f"{one_line(one['name'])} ({one['presence']})" for one in document["recipients"]]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}"
+    waiting = [one_line(one["name"]) for one in document["recipients"] if one.get("held")]
+    waits = f"; {', '.join(waiting[:_MAX_NAMES])} reads it once the user has written to it" if waiting else ""
+    return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}{waits}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
     from fairlead.journal import Record
-    from fairlead.policy import Guards
+    from fairlead.policy import FileChange, Guards
 
     StartWait = Callable[[HookReply], HookReply]
 
@@ -53,6 +53,7 @@ class EventContext:
 
     __slots__ = (
         "_policy",
+        "changes",
         "client",
         "event",
         "guards",
@@ -90,6 +91,8 @@ class EventContext:
         """Whether a gate that was asked earlier has blocked the event."""
         self.guards: Guards | None = None
         """The compiled guards of the policy, once its gate was asked."""
+        self.changes: list[FileChange] = []
+        """What a tool call changes, as its guards understand it, once they were asked."""
         self._policy = policy
         self.unchanged: object = None
         """The project whose protected files were just found unchanged."""

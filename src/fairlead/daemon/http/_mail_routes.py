@@ -15,6 +15,8 @@ from starlette.routing import Route
 
 from fairlead.daemon.events._messages import is_receipt_name
 from fairlead.daemon.http import _mail_requests as requests
+from fairlead.daemon.http._lease_routes import lease_routes
+from fairlead.daemon.leases._operations import LeaseHeld
 from fairlead.daemon.mail import _operations as operations
 from fairlead.daemon.mail._caller_identity import Observation, identify
 from fairlead.mail import (
@@ -57,12 +59,13 @@ _STATUS = {
     NoSuchAgent: 404,
     NoSuchMessage: 404,
     NobodyThere: 404,
+    LeaseHeld: 409,
 }
 
 
 def mail_routes(daemon: Daemon) -> list[Route]:
     """Return the routes."""
-    api = _MailApi(daemon)
+    api = MailApi(daemon)
 
     def route(path: str, operation: Operation, kind: type[requests.MailRequest], method: str) -> Route:
         return Route(f"/v1/mail/{path}", api.serving(operation, kind), methods=[method])
@@ -83,15 +86,17 @@ def mail_routes(daemon: Daemon) -> list[Route]:
         route("topics", operations.topics, requests.MailRequest, "GET"),
         route("topics", operations.listen, requests.Listen, "POST"),
         Route("/v1/mail/poll", api.poll, methods=["POST"]),
+        *lease_routes(daemon, api),
     ]
 
 
-class _MailApi:
+class MailApi:
     """Runs the operations."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._mail = daemon.mail
         self._tracker = daemon.tracker
+        self._turns = daemon.idle.turns
 
     def serving(
         self, operation: Operation, kind: type[requests.MailRequest]
@@ -180,7 +185,7 @@ class _MailApi:
         message = request.path_params.get("id", 0)
         if message > requests.MAX_ID:
             raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")
-        return operations.MailCall(service, caller, tracker.get, mail.tasks, now, message)
+        return operations.MailCall(service, caller, tracker.get, mail.tasks, now, message, self._turns.held)
 
 
 def _ancestries(peer: int) -> tuple[Ancestry, Ancestry]:

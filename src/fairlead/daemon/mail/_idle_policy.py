@@ -19,6 +19,8 @@ from fairlead.clients import client_named
 from fairlead.daemon.events._extension import EventContext
 from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
 from fairlead.daemon.mail._receipts import unique_showing
+from fairlead.daemon.mail._turn_limit import TurnLimiter
+from fairlead.daemon.mail._turn_notices import send_hold_notices
 from fairlead.decide import idle_settings
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.mail._waiters import Mode, Waiter, WaitToken
     from fairlead.decide import IdleSettings
+    from fairlead.events import UserPromptSubmit
     from fairlead.mail import Agent, MessageService
 
 MAX_WAKE_WAIT = 2_000_000
@@ -45,6 +48,8 @@ _OPEN_TIMEOUT = 5.0
 _WAKE_DELAY = 0.5
 """Seconds that a wake leaves to the hook that the client started at the same moment: mail shown there needs no turn."""
 _MAX_REMINDED = 2000
+_MAX_COMPARED = 50
+"""Queued messages whose threads are looked at."""
 _ONLY_AT_STOP = "only at the end of a turn is there something to wait for"
 
 
@@ -58,6 +63,7 @@ class IdlePolicy:
         self._lock = Lock()
         self._reminded: dict[str, tuple[tuple[Task, ...], int]] = {}
         """By session: the tasks of the last reminder, and how often in a row it was given."""
+        self.turns = TurnLimiter()
 
     @staticmethod
     def settings(context: EventContext) -> IdleSettings:
@@ -86,9 +92,31 @@ class IdlePolicy:
     ) -> HookOutput | None:
         """Show the mail that has come, which keeps the agent going."""
         agent = self._mail.agent_of(service, event, context.request)
-        self._mail.set_stay(agent, self.settings(context).stay)
+        settings = self.settings(context)
+        self._mail.set_stay(agent, settings.stay)
+        if not self._may_cause_turn(service, agent, settings):
+            return None
         messages, left = self._mail.show(service, agent, event, context.request, showing=showing)
+        if messages:
+            self.turns.add(agent.id, (message.thread for message in messages), time())
         return HookOutput.block(render.stop_reason(messages, left)) if messages else None
+
+    def _may_cause_turn(self, service: MessageService, agent: Agent, settings: IdleSettings) -> bool:
+        """Return whether queued mail may keep an agent going; if there were too many such turns, say so once."""
+        if not service.queued_count(agent):
+            return True
+        queued = [message for _, message in service.inbox(agent, stages=("queued",), limit=_MAX_COMPARED)]
+        reason, is_new = self.turns.check(agent.id, queued, settings, time())
+        if is_new:
+            send_hold_notices(service, agent, queued, reason)
+        return not reason
+
+    def person_prompted(self, event: UserPromptSubmit) -> None:
+        """Begin to count turns anew, because the person has written a prompt."""
+        service = self._mail.service_within(0)
+        agent = service.find_by_session(event.session_id) if service else None
+        if agent is not None:
+            self.turns.release(agent.id)
 
     def wait_for(self, event: Stop, context: EventContext) -> StartWait | None:
         """Return what makes the agent wait if it may stop; `None` if it does not wait."""
@@ -200,11 +228,11 @@ class IdlePolicy:
     ) -> HookReply:
         end = "mail" if wait.mode == "stop" else await waiter.wait(_WAKE_DELAY)
         while end in {"mail", "time"}:
-            if service.queued_count(agent):
-                reply = await self._deliver(service, agent, wait, is_disconnected)
-                if reply is not None:
-                    return reply
-            elif wait.seconds_left() <= 0:
+            has_mail = service.queued_count(agent)
+            reply = await self._deliver(service, agent, wait, is_disconnected) if has_mail else None
+            if reply is not None:
+                return reply
+            if wait.seconds_left() <= 0:
                 return await self._time_is_up(wait)
             end = await waiter.wait(wait.seconds_left())
         if end == "shutdown":
@@ -230,9 +258,13 @@ class IdlePolicy:
     def _show(self, service: MessageService, agent: Agent, wait: WaitToken, showing: str) -> HookReply | None:
         self._mail.retry_undo(service)
         event, request = wait.event, wait.request
+        context = EventContext(event, request, client_named(request.client), inline=False)
+        if not self._may_cause_turn(service, agent, self.settings(context)):
+            return None
         messages, left = self._mail.show(service, agent, event, request, showing=showing)
         if not messages:
             return None
+        self.turns.add(agent.id, (message.thread for message in messages), time())
         reason = render.stop_reason(messages, left)
         self._record(wait, reason)
         if wait.mode == "wake":

@@ -26,6 +26,7 @@ from fairlead.mail import (
     MailCounts,
     NoSuchAgent,
     NotYours,
+    QueueSummary,
     incomplete,
     session_context,
     stop_reason,
@@ -37,10 +38,11 @@ if TYPE_CHECKING:
 
     from fairlead.daemon.http import _mail_requests as requests
     from fairlead.daemon.mail._caller_identity import Caller
-    from fairlead.mail import Agent, Message, MessageService, Stage, TaskLists
+    from fairlead.mail import Agent, Message, MessageService, SendResult, Stage, TaskLists
+    from fairlead.mail.render import Left
     from fairlead.sessions import Session
 
-    Take = Callable[[MessageService, Agent, str, str], tuple[list[Message], int]]
+    Take = Callable[[MessageService, Agent, str, str], tuple[list[Message], Left]]
     """Marks the mail of an agent as shown by a showing of that event and id. Returns it, and how much is left."""
 
 _PAGE = 200
@@ -59,6 +61,8 @@ class MailCall(msgspec.Struct, frozen=True):
     now: float
     message: int = 0
     """The id in the path."""
+    held: Callable[[int], str] = lambda _: ""
+    """Returns why the mail of an agent waits for the person."""
 
     @property
     def agent(self) -> Agent:
@@ -92,7 +96,7 @@ def send(call: MailCall, request: requests.Send) -> dict[str, Any]:
         key=request.key,
     )
     sent = call.service.send(call.agent, draft, project=call.project(request.cwd))
-    return sent_document(sent, call.sessions, call.now)
+    return _sent(call, sent)
 
 
 def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
@@ -109,7 +113,7 @@ def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
         key=request.key,
         project=call.project(request.cwd),
     )
-    return sent_document(sent, call.sessions, call.now)
+    return _sent(call, sent)
 
 
 def inbox(call: MailCall, request: requests.Inbox) -> dict[str, Any]:
@@ -156,7 +160,8 @@ def poll(call: MailCall, request: requests.Poll, started: float, take: Take) -> 
         "how": call.caller.how,
         "id": request.id,
         "messages": [message_document(message, whole=True) for message in messages],
-        "left": left,
+        "left": 0 if isinstance(left, QueueSummary) else left,
+        "summed_up": left.count if isinstance(left, QueueSummary) else 0,
         "text": text(messages, left) if messages else "",
         "waited": round(monotonic() - started, 3),
     }
@@ -216,6 +221,8 @@ def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
     if not request.all:
         agents = [agent for agent in agents if not has_ended(agent, session_of(agent, call.sessions))]
     rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now)
+    for agent, row in zip(agents, rows, strict=True):
+        row["held"] = call.held(agent.id)
     return {"project": project, "agents": rows}
 
 
@@ -227,6 +234,7 @@ def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
         "how": call.caller.how,
         "agent": agent_document(service.current(agent), standing, session_of(agent, call.sessions), call.now),
         "urgent": service.queued_count(agent, urgent_only=True),
+        "held": call.held(agent.id),
         "owes": [inbox_document(*owed) for owed in service.unanswered_by(agent)],
         "owed": [inbox_document(*owed) for owed in service.unanswered_from(agent)],
     }
@@ -287,6 +295,13 @@ def listen(call: MailCall, request: requests.Listen) -> dict[str, Any]:
     change = call.service.subscribe if request.action == "join" else call.service.unsubscribe
     topic = change(call.agent, request.topic)
     return {"topic": topic.name, "subscribers": list(topic.subscribers)}
+
+
+def _sent(call: MailCall, sent: SendResult) -> dict[str, Any]:
+    document = sent_document(sent, call.sessions, call.now)
+    for agent, row in zip(sent.recipients, document["recipients"], strict=True):
+        row["held"] = call.held(agent.id)
+    return document
 
 
 def _standing(call: MailCall) -> MailCounts:

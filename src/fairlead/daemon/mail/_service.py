@@ -14,8 +14,9 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
 from fairlead.daemon.mail._receipts import Receipts, reader_pid
+from fairlead.daemon.mail._showing import show_bounded
 from fairlead.daemon.mail._waiters import WaiterRegistry
-from fairlead.mail import MAX_SHOWN_MESSAGES, MailError, MailUnreachable, MessageService, TaskLists
+from fairlead.mail import MailError, MailUnreachable, MessageService, TaskLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.journal import EventRecord
     from fairlead.mail import Agent, Message
+    from fairlead.mail.render import Left
     from fairlead.policy import StayMode
     from fairlead.sessions import Session
     from fairlead.store import MailStore
@@ -49,8 +51,7 @@ _DEADLINE_INTERVAL = 1.0
 _FLUSH_INTERVAL = 30.0
 _PRUNE_INTERVAL = 3600.0
 _MAX_KNOWN = 20_000
-_MAX_STAYS = 20_000
-_MAX_UNDONE = 20_000
+_MAX_STAYS = _MAX_UNDONE = 20_000
 _AGENT_CONTINUES = frozenset({"clear", "resume", "fork"})
 """End reasons of a session whose agent goes on."""
 _LAST_EVENTS = frozenset({"SessionEnd", "SubagentStop"})
@@ -253,7 +254,7 @@ class MailService:
         *,
         urgent_only: bool = False,
         showing: str = "",
-    ) -> tuple[list[Message], int]:
+    ) -> tuple[list[Message], Left]:
         """Mark the mail of an agent as shown at this event. Returns it, and how much is left.
 
         Where there is more than one showing at an event, each has an id of its own.
@@ -270,16 +271,16 @@ class MailService:
         pid: int | None,
         *,
         urgent_only: bool = False,
-    ) -> tuple[list[Message], int]:
+    ) -> tuple[list[Message], Left]:
         """Mark mail as shown, for the reader with that pid, who gives a receipt; `None` is one who gives none."""
         if not service.queued_count(agent, urgent_only=urgent_only):
             return [], 0
         if pid is not None:
             self.receipts.open(showing, pid)
-        messages = service.show(agent, event_name, showing, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
+        messages, left = show_bounded(service, agent, event_name, showing, urgent_only=urgent_only)
         if not messages and pid is not None:
             self.receipts.close(showing)
-        return messages, service.queued_count(agent, urgent_only=urgent_only)
+        return messages, left
 
     def undo_delivery(self, event_id: str) -> None:
         """Queue the mail again that was shown at an event; done by the next thread that may write."""

@@ -17,6 +17,7 @@ _GUARDS = ("preventRootAdditions", "preventUpdateGitIgnored", "preventGeneratedF
 """Settings of `preToolUse` that guard when they are true."""
 _LISTS = ("uneditableFiles", "unreadableFiles", "preventAdditions")
 _UNPARSABLE = ("allow", "ask", "deny")
+_LEASES = ("off", "warn", "block")
 
 
 def merge_layers(layers: Sequence[Layer]) -> Policy:
@@ -39,7 +40,7 @@ def merge_layers(layers: Sequence[Layer]) -> Policy:
 
 
 def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
-    """Return the single settings of `preToolUse` that a file would loosen, if it were trusted, beside some others."""
+    """Return the single settings that a file would loosen, if it were trusted, beside some others."""
     before = merge_layers(others)
     names = [f"preToolUse.{name}" for name in _GUARDS if _loosens(layer, before, name)]
     unparsable = (_pre_tool_use(given_values(layer)).get("bash") or {}).get("unparsable")
@@ -47,6 +48,9 @@ def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
         names.append("preToolUse.bash.unparsable")
     if _pre_tool_use(given_values(layer)).get("integrity") in {"off", "restore"} - {before.pre_tool_use.integrity}:
         names.append("preToolUse.integrity")
+    leases = given_values(layer).get("leases")
+    if leases and _LEASES.index(leases) < _LEASES.index(before.leases):
+        names.append("leases")
     return tuple(names)
 
 
@@ -72,7 +76,10 @@ def _tightened(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
         bash = ours.get("bash") or {}
         stricter = max(bash.get("unparsable", "ask"), unparsable, key=_UNPARSABLE.index)
         section["bash"] = {**bash, "unparsable": stricter}
-    return {**document, "preToolUse": section} if section else dict(document)
+    tightened = {**document, "preToolUse": section} if section else dict(document)
+    if "leases" in given:
+        tightened["leases"] = max(document.get("leases", "warn"), given["leases"], key=_LEASES.index)
+    return tightened
 
 
 def _pre_tool_use(document: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING or not LIGHT:  # the light structs do not read annotations
     Action = Literal["block", "warn"]
     StayMode = Literal["always", "wake", "no"]
     IntegrityMode = Literal["restore", "report", "off"]
+    LeaseMode = Literal["block", "warn", "off"]
 
 
 class Section(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -263,6 +264,12 @@ class Mail(Section, frozen=True, kw_only=True):
     The default is the value of `fairlead hooks install --stay`, or else `no`."""
     wait: Annotated[int, Meta(ge=1, le=MAX_WAIT)] | None = None
     """Seconds that `always` waits before it reports that there is no mail, and waits again; 570 by default."""
+    max_turns_per_thread: Annotated[int, Meta(ge=0)] | None = None
+    """How many turns mail of one thread may cause without a person; then it waits for one. 20 by default; 0: no limit.
+
+    A turn counts if mail keeps an agent going that has finished, or wakes it. A prompt begins the count anew."""
+    max_turns_per_hour: Annotated[int, Meta(ge=0)] | None = None
+    """How many turns mail may cause within an hour without a person; 60 by default; 0: no limit."""
 
 
 class Journal(Section, frozen=True, kw_only=True):
@@ -322,6 +329,11 @@ class Policy(Section, frozen=True, kw_only=True):
     attention: Attention = field(default_factory=Attention)
     mail: Mail = field(default_factory=Mail)
     journal: Journal = field(default_factory=Journal)
+    leases: LeaseMode = "warn"
+    """New. What happens if an agent changes a file that another session has leased. Needs the daemon.
+
+    `warn`: the agent is told who holds it. `block`: the call is blocked. `off`: nothing; sessions that change the same
+    file are not told of each other either."""
     hooks: list[Pattern] = []
     """New. Python files with hooks of your own, relative to the policy file. `fairlead hooks add` adds one.
 

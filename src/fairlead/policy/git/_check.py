@@ -89,7 +89,7 @@ class GitCheck:
         """Return why the command is blocked; what is not known is added to the evaluation."""
         names = {command.name for command in self._analysis.git}
         rules = self._guard.files
-        moves = not names.isdisjoint(TREE_MOVERS) and bool(rules.uneditable or self._guard.own)
+        moves = not names.isdisjoint(TREE_MOVERS) and self._guard.has_files
         reads = not names.isdisjoint(READS) and bool(rules.unreadable)
         if not (moves or reads):
             return None

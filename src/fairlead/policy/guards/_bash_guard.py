@@ -6,6 +6,7 @@ from fairlead.policy.bash.programs._calls import basename
 from fairlead.policy.bash.programs._everyday import FORMATTERS
 from fairlead.policy.guards._command_text import CommandText
 from fairlead.policy.guards._mentions import add_mentions
+from fairlead.policy.guards._verdict import FileChange
 from fairlead.policy.paths._search import TooManyFiles, expand
 from fairlead.structs import replace
 
@@ -179,6 +180,7 @@ class BashGuard:
         if target.is_folder:
             evaluation.changed_folders[target.real] = None
         whole = access.below or access.mode in {"delete", "move"}
+        evaluation.changes.append(FileChange(target, whole))
         # a formatter does not change what our files say
         own_whole = whole and access.program not in FORMATTERS
         if access.mode != "delete":

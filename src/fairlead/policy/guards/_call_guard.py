@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from fairlead.policy.guards._verdict import Evaluation
+from fairlead.policy.guards._verdict import Evaluation, FileChange
 from fairlead.policy.paths._search import TooManyFiles, expand
 from fairlead.policy.paths._selection import Selection
 from fairlead.structs import replace
@@ -141,6 +141,7 @@ class CallGuard:
         writes, moves = access.mode == "write", access.mode == "move"
         if target.is_folder:
             evaluation.changed_folders[target.real] = None
+        evaluation.changes.append(FileChange(target, access.below or moves or access.mode == "delete"))
         if writes or moves:
             self._shell.git.check_written(evaluation, target)
         blocked = self._files.check_edit(evaluation, target, adds=writes and not access.below, writes=writes)

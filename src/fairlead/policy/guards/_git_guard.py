@@ -5,17 +5,29 @@ from __future__ import annotations
 import re
 from stat import S_IFREG
 
+from fairlead.policy.guards._verdict import FileChange
 from fairlead.policy.paths._resolve import ResolvedPath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Final, Protocol
 
     from fairlead.policy.bash._analysis import Analysis
     from fairlead.policy.git._check import Questions
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._files import OwnFiles
+
+    class WatchedFiles(Protocol):
+        """Files beside those of the rules of which it matters whether a command of git changes them."""
+
+        version: int
+        """Another number once other files are watched."""
+
+        def __bool__(self) -> bool: ...
+
+        def may_match(self, target: ResolvedPath) -> bool: ...
+
 
 _RUN_BY_GIT: Final = (
     r"/\.git/(?:.*/)?(?:hooks/[^/]+|config|config\.worktree|info/attributes|rebase-(?:merge|apply)/[^/]+)$"
@@ -26,9 +38,11 @@ _RUN_BY_GIT: Final = (
 class GitGuard:
     """Judges the calls of git in a command. Git is only asked about commands that change or show files."""
 
-    def __init__(self, files: FileRules, own: OwnFiles | None) -> None:
+    def __init__(self, files: FileRules, own: OwnFiles | None, watched: WatchedFiles | None = None) -> None:
         self.files = files
         self.own = own
+        self._watched = watched
+        self._version = 0
         self._questions: Questions | None = None
 
     def expand(self, evaluation: Evaluation, analysis: Analysis) -> Analysis:
@@ -41,8 +55,9 @@ class GitGuard:
         """Return why a command is blocked for what its calls of git do."""
         from fairlead.policy.git._check import GitCheck, Questions
 
-        if self._questions is None:
-            self._questions = Questions(self)
+        version = self._watched.version if self._watched is not None else 0
+        if self._questions is None or version != self._version:  # what git answered before is about other files
+            self._questions, self._version = Questions(self), version
         return GitCheck(self, evaluation, analysis, self._questions).run()
 
     def check_written(self, evaluation: Evaluation, target: ResolvedPath) -> None:
@@ -55,7 +70,16 @@ class GitGuard:
     def is_protected(self, root: str, path: str) -> bool:
         """Return whether a rule may protect a file of a working tree from changes."""
         target = _inside(root, path)
-        return self.files.uneditable.may_match(target) or (self.own is not None and self.own.contains(target))
+        return (
+            self.files.uneditable.may_match(target)
+            or (self.own is not None and self.own.contains(target))
+            or (self._watched is not None and self._watched.may_match(target))
+        )
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there are files of which it matters whether git changes them."""
+        return bool(self.files.uneditable or self.own or self._watched)
 
     def is_unreadable(self, root: str, path: str) -> bool:
         """Return whether a rule may protect a file of a working tree from being read."""
@@ -63,6 +87,7 @@ class GitGuard:
 
     def check_change(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         """Check a file that git would change."""
+        evaluation.changes.append(FileChange(target))
         if self.own and (blocked := self.own.check(evaluation, target, whole=False)):
             return blocked
         evaluation.start_subject(target.given)
@@ -70,6 +95,7 @@ class GitGuard:
 
     def check_patch(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
         """Check a file that a patch would change or create."""
+        evaluation.changes.append(FileChange(target))
         if self.own and (blocked := self.own.check(evaluation, target, whole=False)):
             return blocked
         return self.files.check_edit(evaluation, target, adds=True, writes=True)

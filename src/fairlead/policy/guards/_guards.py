@@ -16,7 +16,7 @@ from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._shell_guards import ShellGuards
-from fairlead.policy.guards._verdict import Evaluation, RuleCheck, Verdict
+from fairlead.policy.guards._verdict import Evaluation, FileChange, RuleCheck, Verdict
 from fairlead.policy.guards.own._files import OwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
 from fairlead.policy.layers._tool_groups import tool_rules
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.policy.config._errors import Diagnostic
     from fairlead.policy.config._types import Layer
+    from fairlead.policy.guards._git_guard import WatchedFiles
     from fairlead.policy.layers._permissions import Permissions
 
 __all__ = ["GUARD_NAME", "PERMISSION_NAME", "Guards", "RuleCheck", "Verdict"]
@@ -51,21 +52,29 @@ class Guards:
         *,
         by_path: bool = True,
         headless: bool | None = None,
+        watched: WatchedFiles | None = None,
     ) -> None:
         """Compile the guards. `by_path`: a call is also checked by the policies above the files that it touches.
 
         `headless`: whether the client runs without a person; by default its variables in `environ` say so.
+        `watched`: files whose changes by git are listed although no rule is about them.
         """
         self._headless = headless
+        self._watched = watched
         self._layers = tuple(layers)
         self._environ = os.environ if environ is None else environ
         self._paths = PathPolicies(self._layers) if by_path else None
-        self._checks = _Checks(self._layers, (), self._environ)
+        self._checks = _Checks(self._layers, (), self._environ, watched)
         self._with_more: dict[tuple[int, ...], _Checks] = {}
         self._permissions: Permissions | None = None
 
-    def check(self, event: PreToolUse, *, cached_only: bool = False) -> Verdict:
-        """Check a tool call. With `cached_only`, raises `NotCached` rather than read a policy file or ask git."""
+    def check(
+        self, event: PreToolUse, *, cached_only: bool = False, changes: list[FileChange] | None = None
+    ) -> Verdict:
+        """Check a tool call. With `cached_only`, raises `NotCached` rather than read a policy file or ask git.
+
+        What the call changes is added to `changes`.
+        """
         checks = self._checks
         headless = self._headless
         if headless is None:
@@ -79,6 +88,8 @@ class Guards:
             if len(found.layers) <= len(before.layers) and found.unreadable == before.unreadable:
                 break  # the paths of a call only become more
             checks = self._checks_with(found.layers) if found.layers else checks
+        if changes is not None:
+            changes += evaluation.changes
         return _with_warnings(verdict, found.warnings) if found.warnings else verdict
 
     def _checks_with(self, more: tuple[Layer, ...]) -> _Checks:
@@ -87,14 +98,14 @@ class Guards:
         if checks is None:
             if len(self._with_more) >= _MAX_WITH_MORE:
                 self._with_more.clear()
-            checks = self._with_more[key] = _Checks(self._layers, more, self._environ)
+            checks = self._with_more[key] = _Checks(self._layers, more, self._environ, self._watched)
         return checks
 
-    def answer(self, event: Event, *, cached_only: bool = False) -> HookOutput:
+    def answer(self, event: Event, *, cached_only: bool = False, changes: list[FileChange] | None = None) -> HookOutput:
         """Return the output for an event that guards decide. A guard that fails denies."""
         try:
             if isinstance(event, PreToolUse):
-                return self.check(event, cached_only=cached_only).output
+                return self.check(event, cached_only=cached_only, changes=changes).output
             if isinstance(event, PermissionRequest):
                 return self.check_permission(event).output
         except NotCached:
@@ -120,7 +131,13 @@ class Guards:
 class _Checks:
     """The compiled rules of the session's layers, and of `more` layers above files that a call touches."""
 
-    def __init__(self, layers: Sequence[Layer], more: Sequence[Layer], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        more: Sequence[Layer],
+        environ: Mapping[str, str],
+        watched: WatchedFiles | None = None,
+    ) -> None:
         every = (*layers, *more)
         self._more = more  # holds the layers, so that their ids are not reused
         settings = merge_layers((*layers, *(variant_of(layer, trusted=False) for layer in more))).pre_tool_use
@@ -130,7 +147,7 @@ class _Checks:
         self._tools = tool_rules(layers, more)
         self._agents = AgentRules(every)
         self._files = FileRules(layers, more)
-        shell = ShellGuards(self._tools, self._files, self._own, has_policy=any(map(_restricts_agents, every)))
+        shell = ShellGuards(self._tools, self._files, self._own, watched, has_policy=any(map(_restricts_agents, every)))
         self._calls = CallGuard(self._tools, self._files, self._own, shell)
 
     def check(
@@ -199,5 +216,5 @@ def _with_warnings(verdict: Verdict, warnings: tuple[str, ...]) -> Verdict:
 
 
 def _restricts_agents(layer: Layer) -> bool:
-    """Return whether a file sets anything but how the user is notified."""
-    return not layer.given or not layer.given.keys() <= {"attention", "journal"}
+    """Return whether a file sets anything but how people and agents are notified."""
+    return not layer.given or not layer.given.keys() <= {"attention", "journal", "leases"}

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.policy.guards._bash_guard import BashGuard
     from fairlead.policy.guards._file_rules import FileRules
+    from fairlead.policy.guards._git_guard import WatchedFiles
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards.own._files import OwnFiles
 
@@ -16,10 +17,18 @@ if TYPE_CHECKING:
 class ShellGuards:
     """The guard on commands, and the one on git that it needs."""
 
-    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, *, has_policy: bool) -> None:
+    def __init__(
+        self,
+        tools: ToolRules,
+        files: FileRules,
+        own: OwnFiles | None,
+        watched: WatchedFiles | None = None,
+        *,
+        has_policy: bool,
+    ) -> None:
         self._rules = tools, files, own
         self._has_policy = has_policy
-        self.git = GitGuard(files, own)
+        self.git = GitGuard(files, own, watched)
 
     @cached_property
     def bash(self) -> BashGuard:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.events import HookOutput
-from fairlead.policy.paths._resolve import PathResolver
+from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
 from fairlead.structs import LIGHT, Struct, replace
 
 TYPE_CHECKING = False
@@ -28,6 +28,14 @@ class RuleCheck(Struct, frozen=True):
     """The policy file; empty for a rule that applies without one."""
     matched: bool
     why: str
+
+
+class FileChange(Struct, frozen=True):
+    """A file or folder that a call changes."""
+
+    target: ResolvedPath
+    whole: bool = False
+    """Of a folder: whether what is below it is changed too."""
 
 
 class Verdict(Struct, frozen=True):
@@ -64,7 +72,7 @@ class Evaluation:
 
     __slots__ = (
         *("agent", "also", "checks", "cwd", "has_command", "leaves_out", "may_block", "may_leave_out", "paths"),
-        *("changed_folders", "stakes", "subjects", "tool", "unknowns", "warnings"),
+        *("changed_folders", "changes", "stakes", "subjects", "tool", "unknowns", "warnings"),
     )
 
     def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "", *, may_block: bool = True) -> None:
@@ -90,6 +98,8 @@ class Evaluation:
         """The rules that what is not known may break."""
         self.changed_folders: dict[str, None] = {}
         """The folders that the call changes as such, or below."""
+        self.changes: list[FileChange] = []
+        """What the call changes, as far as it was checked: nothing more once a rule has blocked it."""
 
     def start_subject(self, subject: str) -> None:
         """Record the file or command that the following checks are about."""

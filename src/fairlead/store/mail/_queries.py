@@ -167,6 +167,13 @@ QUEUED_BEFORE_IN_THREAD = (
     .order_by(deliveries.c.message)
     .limit(_LIMIT)
 )
+QUEUED_BY_SENDER = (
+    select(_senders.c.name, func.count().label("number"), func.sum(deliveries.c.owed).label("requests"))
+    .join_from(deliveries, _senders, deliveries.c.sender == _senders.c.id)
+    .where(_OF_AGENT, QUEUED)
+    .group_by(_senders.c.name)
+    .order_by(func.count().desc(), _senders.c.name)
+)
 SHOWN_AT_EVENT = (
     select(deliveries.c.recipient, deliveries.c.message, deliveries.c.urgent, agents.c.ended)
     .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)

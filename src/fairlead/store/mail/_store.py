@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from fairlead.mail import FAIRLEAD, SCRIPT, USER, MailCounts, MailSnapshot, MailUnreachable, PruneStep, QueueSize
+from fairlead.mail import (
+    FAIRLEAD,
+    SCRIPT,
+    USER,
+    MailCounts,
+    MailSnapshot,
+    MailUnreachable,
+    PruneStep,
+    QueueSize,
+    QueueSummary,
+)
 from fairlead.paths import state_folder
 from fairlead.store._backend import batches, insert_or_ignore
 from fairlead.store._database import Database
@@ -234,6 +244,14 @@ class MailStore(Database):
             shown = {"shown": at, "event": event, "event_id": event_id or None, "why": ""}
             writes.mark_shown(connection, recipient, numbers, shown)
         return messages
+
+    def sum_up(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
+        """Mark all queued deliveries of an agent as shown, and return who sent how many."""
+        with self._writing() as connection:
+            rows = connection.execute(queries.QUEUED_BY_SENDER, {"agent": recipient}).all()
+            shown = {"shown": at, "event": event, "event_id": event_id or None, "why": ""}
+            connection.execute(queries.UPDATE_QUEUED, {"agent": recipient, "stage": "shown", **shown})
+        return QueueSummary(tuple((row.name, row.number) for row in rows), sum(int(row.requests or 0) for row in rows))
 
     def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
         """Queue again what was shown at an event and not read since, and return how much that is."""

@@ -16,6 +16,7 @@ __all__ = ["EXTENSIONS", "register_extensions"]
 EXTENSIONS = (
     "_policy",
     "_own_hooks",
+    "_leases",
     "_environment",
     "_integrity",
     "_mail",

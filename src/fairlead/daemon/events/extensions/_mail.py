@@ -9,7 +9,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.clients import Task
+from fairlead.clients import Task, client_or_default
 from fairlead.daemon.events._extension import EventExtension, Reaction
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.events import (
@@ -155,6 +155,8 @@ class MailDelivery(EventExtension):
         if isinstance(event, SubagentStart):
             return self._context(service, agent, context, render.session_context)
         urgent_only = not isinstance(event, UserPromptSubmit)
+        if not urgent_only and self._idle.turns.held(agent.id) and _is_automatic(event):
+            return None  # this mail waits for the person, who did not write the prompt
         return self._context(service, agent, context, render.prompt_context, urgent_only=urgent_only)
 
     def _at_session_start(
@@ -177,7 +179,9 @@ class MailDelivery(EventExtension):
         identity = _identity(service, agent)
         if not agent.saved or agent.saved.startswith(_OWN_TEXT):  # a text that the agent saved itself stays
             service.save_status(agent, identity)
-        return HookOutput(additional_context=identity) if self._uses_mail(service, agent, context) else None
+        if not self._uses_mail(service, agent, context):
+            return None
+        return HookOutput(additional_context=render.compaction_context(identity))
 
     def _at_subagent_stop(self, service: MessageService, context: EventContext) -> HookOutput | None:
         event = context.event
@@ -185,14 +189,14 @@ class MailDelivery(EventExtension):
         if agent is None:  # an agent that was never heard of has no mail
             return None
         messages, left = self._mail.show(service, agent, event, context.request)
-        return HookOutput.block(render.stop_reason(messages, left)) if messages else None
+        return HookOutput.block(render.subagent_stop_reason(messages, left)) if messages else None
 
     def _context(
         self,
         service: MessageService,
         agent: Agent,
         context: EventContext,
-        text: Callable[[list[Message], int], str],
+        text: Callable[[list[Message], render.Left], str],
         *,
         urgent_only: bool = False,
     ) -> HookOutput | None:
@@ -210,6 +214,8 @@ class MailDelivery(EventExtension):
             self._mail.waiters.release(event.session_id, "stop")  # so that the client can report the subagent's result
         if event is None or event.event_name not in {"Stop", "UserPromptSubmit"}:
             return
+        if isinstance(event, UserPromptSubmit) and not _is_automatic(event):
+            self._idle.person_prompted(event)
         if record.steps:
             self._remember_plan(record, event)
         elif isinstance(event, Stop) and not self._idle.waits_always(event):
@@ -260,6 +266,11 @@ class MailDelivery(EventExtension):
         is_new = service.find_by_session(event.session_id) is None
         if before is not None and is_new and service.find_by_session(before) is not None:
             service.change_session(before, event.session_id)
+
+
+def _is_automatic(event: Event) -> bool:
+    """Return whether the client wrote a prompt itself."""
+    return isinstance(event, UserPromptSubmit) and client_or_default(event.client).is_automatic(event.prompt)
 
 
 def _identity(service: MessageService, agent: Agent) -> str:

@@ -44,7 +44,7 @@ class OwnHooks(EventExtension):
             env=context.request.env,
             is_blocked=context.is_blocked,
         )
-        decision = ask_own_hooks(call, policy, context.guards, self._workers.ask)
+        decision = ask_own_hooks(call, policy, context.guards, self._workers.ask, context.changes)
         if decision == _NO_OPINION:
             return None
         return Reaction(output=decision.output, log=decision.log, decided_by=decision.decided_by)

@@ -13,15 +13,16 @@ from fairlead.policy import Guards
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
+    from fairlead.daemon.leases._service import LeaseService
     from fairlead.decide import PolicyContext
 
 _MAX_GUARDS = 256
 _NO_OPINION = Decision()
 
 
-def create(_daemon: Daemon) -> PolicyGate:
+def create(daemon: Daemon) -> PolicyGate:
     """Return the extension."""
-    return PolicyGate()
+    return PolicyGate(daemon.leases)
 
 
 class PolicyGate(EventExtension):
@@ -29,14 +30,16 @@ class PolicyGate(EventExtension):
 
     kind = "gate"
 
-    def __init__(self) -> None:
+    def __init__(self, watched: LeaseService | None = None) -> None:
+        """Compile guards that also list what git changes among the watched files."""
+        self._watched = watched
         self._compiled: dict[tuple[object, ...], tuple[PolicyContext, Guards]] = {}
         self._lock = Lock()
 
     def before_reply(self, context: EventContext) -> Reaction | None:
         """Ask the guards, then plan the policy's commands."""
         context.guards = self._guards(context)
-        decision = decide(context.event, context.policy, context.guards)
+        decision = decide(context.event, context.policy, context.guards, context.changes)
         if decision == _NO_OPINION:
             return None
         return Reaction(
@@ -54,7 +57,7 @@ class PolicyGate(EventExtension):
         cached = self._compiled.get(key)
         if cached is not None:
             return cached[1]
-        guards = Guards(policy.layers, {**os.environ, variable: settings}, headless=headless)
+        guards = Guards(policy.layers, {**os.environ, variable: settings}, headless=headless, watched=self._watched)
         with self._lock:
             if len(self._compiled) >= _MAX_GUARDS:
                 self._compiled.clear()

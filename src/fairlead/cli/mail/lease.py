@@ -1,0 +1,133 @@
+"""`fairlead lease`: takes leases on files, lists them, and ends them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import current
+from fairlead.cli.support.mail_client import Request, ask_mail, print_document
+from fairlead.cli.support.param_types import Duration
+from fairlead.cli.support.screen import Screen, stdout_screen
+from fairlead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.cli.support.mail_client import Document
+
+_LONGEST = 24 * 3600.0
+
+
+class Options(msgspec.Struct, frozen=True):
+    """The options of the command line."""
+
+    paths: tuple[str, ...] = ()
+    seconds: float | None = None
+    why: str = ""
+    shared: bool = False
+    release: bool = False
+
+
+def to_request(options: Options) -> Request:
+    """Return the request: a list, new leases, or the end of some. Raise `UsageError` for options that do not fit."""
+    takes = options.seconds is not None or options.why or options.shared
+    if options.release:
+        if takes:
+            raise UsageError("lease: --release ends leases; --for, --why and --shared are for new ones")
+        return Request("POST", "leases/release", {"paths": list(options.paths)})
+    if not options.paths:
+        if takes:
+            raise UsageError("lease: which files? Name a path, or a pattern in quotes: 'src/**/*.py'")
+        return Request("GET", "leases")
+    if options.seconds is not None and options.seconds > _LONGEST:
+        raise UsageError("lease: --for: a lease lasts at most 24h; take it again when it ends")
+    fields: dict[str, object] = {"paths": list(options.paths), "why": options.why, "shared": options.shared}
+    if options.seconds is not None:
+        fields["seconds"] = options.seconds
+    return Request("POST", "leases", fields)
+
+
+def to_text(document: Document, options: Options, cwd: str, screen: Screen) -> Iterator[str]:
+    """Yield a line for each lease, or what was done."""
+    from fairlead.cli.support.mail_text import table
+    from fairlead.text import duration, one_line
+
+    leases, now = document["leases"], document["now"]
+    if options.release:
+        for row in leases:
+            yield f"released {_shown(row, cwd)}"
+        if not leases:
+            yield "you hold no leases"
+    elif options.paths:
+        for row in leases:
+            shared = ", shared" if row["shared"] else ""
+            yield f"{one_line(row['holder'])} holds {_shown(row, cwd)} for {duration(row['until'] - now)}{shared}"
+    elif leases:
+        yield from table([_cells(row, cwd, now) for row in leases], screen)
+    else:
+        yield "no leases; to take one: fairlead lease PATH"
+
+
+def _cells(row: Document, cwd: str, now: float) -> tuple[str, ...]:
+    from fairlead.text import duration, one_line
+
+    you = " (you)" if row["yours"] else ""
+    kind = "shared" if row["shared"] else "exclusive"
+    left = f"{duration(row['until'] - now)} left"
+    return _shown(row, cwd), f"{one_line(row['holder'])}{you}", kind, left, one_line(row["why"])
+
+
+def _shown(row: Document, cwd: str) -> str:
+    """Return a path as people write it in the working folder."""
+    from fairlead.text import one_line
+
+    path: str = row["path"]
+    below = f"{cwd.rstrip('/')}/"
+    return one_line(path.removeprefix(below) if path != cwd else ".")
+
+
+@click.command(
+    "lease",
+    cls=Command,
+    arguments=(
+        (
+            "PATH...",
+            "a file; a folder, with all below it; or a gitignore pattern in quotes: 'src/**/*.py'",
+        ),
+    ),
+    examples=(
+        "fairlead lease src/parser.py --for 1h --why 'splitting it into two modules'",
+        "fairlead lease 'migrations/*.sql' --shared",
+        "fairlead lease",
+        "fairlead lease --release src/parser.py",
+    ),
+    exit_codes=(
+        (0, "taken, listed or released"),
+        (1, "nothing was changed: another session holds one of the files, or stderr says why"),
+    ),
+)
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.option(
+    "--for", "seconds", metavar="DURATION", type=Duration(positive=True), help="How long, up to 24h; 30m by default."
+)
+@click.option("--why", metavar="TEXT", default="", help="What you do with them, for those who want to change them.")
+@click.option("--shared", is_flag=True, help="Others may take a shared lease on the same files, too.")
+@click.option("--release", is_flag=True, help="End your leases on these paths; without a path, all of yours.")
+@caller_options
+def lease(caller: Caller, **given: Any) -> int:
+    """Tell others which files you work on; list or release leases.
+
+    While you hold a lease, agents of other sessions that are about to change the files are warned or blocked, as the
+    policy says (`leases: warn`, `block` or `off`), and you are notified. It ends with its time, with `--release`, or
+    with your session. The agents of one session share its leases. Without a path it lists all leases.
+    """
+    options = Options(**given)
+    document = ask_mail(to_request(options), caller)
+    cwd = os.path.normpath(current().cwd())
+    return print_document(document, caller, to_text(document, options, cwd, stdout_screen()))

@@ -1,0 +1,187 @@
+"""Leases as a gate: a tool call that changes a file which another session has leased is blocked, or warned of.
+
+Also tells two sessions of each other that change the same file within minutes. What a call changes is what the guards
+have found out about it.
+"""
+
+from __future__ import annotations
+
+from time import time
+from typing import TYPE_CHECKING
+
+from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.leases._text import attempt_notice, conflict_text, edited_after_you, edited_too
+from fairlead.decide import DOCTOR_SESSION
+from fairlead.events import HookOutput, SubagentStop
+from fairlead.leases import Editor, RecentEdits
+from fairlead.policy import NotCached, merge_layers
+
+if TYPE_CHECKING:
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.events._extension import EventContext
+    from fairlead.daemon.leases._service import LeaseService
+    from fairlead.events import Event
+    from fairlead.journal import Record
+    from fairlead.leases import Lease
+    from fairlead.policy import FileChange, LeaseMode
+
+    _Agent = tuple[str, str]
+    """A session, and the id of its subagent or nothing."""
+
+_SOMEBODY = "an agent"
+_MAX_AGENTS = 1000
+_MAX_NOTES = 10
+_MAX_SHOWN = 100
+
+
+def create(daemon: Daemon) -> LeaseGate:
+    """Return the extension."""
+    return LeaseGate(daemon.leases)
+
+
+class LeaseGate(EventExtension):
+    """Checks what a tool call changes against the leases of others, and against their last edits."""
+
+    kind = "gate"
+    events = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit"})
+
+    def __init__(self, leases: LeaseService) -> None:
+        self._leases = leases
+        self._edits = RecentEdits()
+        self._notes: dict[_Agent, list[str]] = {}
+        """What agents are told at their next event."""
+        self._shown: dict[str, tuple[_Agent, list[str]]] = {}
+        """By event: what was told in its reply, which may not be delivered."""
+
+    def before_reply(self, context: EventContext) -> Reaction | None:
+        """Check a call, and tell the agent what others did meanwhile."""
+        if context.is_blocked:
+            return None
+        output = self._check(context) if context.changes else None
+        if not self._notes or (output is not None and output.blocked):
+            return None if output is None else Reaction(output=output)
+        notes = self._take_notes(context)
+        if notes:
+            output = HookOutput(additional_context="\n".join(notes)).merge(output or HookOutput())
+        return None if output is None else Reaction(output=output, undoable=bool(notes))
+
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Tell the session what a subagent was to be told that has ended."""
+        if isinstance(event, SubagentStop) and self._notes:
+            notes = self._notes.pop((event.session_id, event.agent_id or ""), [])
+            for note in notes:
+                self._add_note((event.session_id, ""), note)
+
+    def undo(self, event_id: str) -> None:
+        """Tell again with the next reply what was in one that was not delivered."""
+        shown = self._shown.pop(event_id, None)
+        if shown is not None:
+            agent, notes = shown
+            self._notes[agent] = notes + self._notes.get(agent, [])
+
+    # -- the call --------------------------------------------------------------------------------------
+
+    def _check(self, context: EventContext) -> HookOutput | None:
+        event = context.event
+        if not event.session_id or event.session_id == DOCTOR_SESSION:
+            return None
+        mode = _mode(context)
+        if mode == "off":
+            return None
+        if self._leases.table:
+            conflicts = self._conflicts(context)
+            if conflicts:
+                return self._conflict_output(context, conflicts, mode)
+        return self._note_edits(context)
+
+    def _conflicts(self, context: EventContext) -> list[tuple[str, Lease, str]]:
+        """Return what the call changes and others have leased: each path, the lease, its holder's name."""
+        found: dict[tuple[str, int], tuple[str, Lease, str]] = {}
+        now = time()
+        for change in context.changes:
+            for lease in self._leases_on(change, context, now):
+                shown = change.target.given
+                found[shown, lease.id] = shown, lease, self._leases.name_of(lease.holder)
+        return list(found.values())
+
+    def _leases_on(self, change: FileChange, context: EventContext, now: float) -> list[Lease]:
+        leases, session = self._leases, context.event.session_id
+        covering = leases.table.covering(change.target)
+        if change.whole and change.target.is_folder:
+            if context.inline:
+                raise NotCached  # the files below it have to be looked up
+            covering += leases.table.below(change.target)
+        others = []
+        has_own = False
+        for lease in covering:
+            if leases.is_same_session(session, lease.holder.session):
+                has_own = True
+            elif lease.until > now and not leases.is_dead(lease):
+                others.append(lease)
+        return [lease for lease in others if not (has_own and lease.shared)]
+
+    def _conflict_output(
+        self, context: EventContext, conflicts: list[tuple[str, Lease, str]], mode: LeaseMode
+    ) -> HookOutput:
+        event, now, is_blocked = context.event, time(), mode == "block"
+        by = self._leases.agent_name(event.session_id, event.agent_id or "") or _SOMEBODY
+        for path, lease, _ in conflicts:
+            subject, text = attempt_notice(path, lease, by, now, is_blocked=is_blocked)
+            self._leases.notify(lease, event.session_id, subject, text)
+        told = conflict_text(conflicts, now, is_blocked=is_blocked)
+        if is_blocked:
+            return HookOutput.deny(told)
+        self._note_edits(context)
+        return HookOutput(additional_context=told)
+
+    # -- edits of the same file ------------------------------------------------------------------------
+
+    def _note_edits(self, context: EventContext) -> HookOutput | None:
+        event = context.event
+        editor = Editor(event.session_id, event.agent_id or "", time())
+        told = []
+        for change in context.changes:
+            target = change.target
+            if target.exists and not target.is_file:
+                continue
+            for other in self._edits.note(target.real, editor):
+                if not self._are_apart(editor, other) or not self._edits.is_news(target.real, editor, other):
+                    continue
+                told.append(edited_too(target.given, self._name(other), other.at, editor.at))
+                note = edited_after_you(target.real, self._name(editor), other.at, editor.at)
+                self._add_note((other.session, other.agent_id), note)
+        return HookOutput(additional_context="\n".join(told)) if told else None
+
+    def _are_apart(self, editor: Editor, other: Editor) -> bool:
+        """Return whether two edits are of different sessions, the other of which goes on."""
+        leases = self._leases
+        return not leases.is_same_session(editor.session, other.session) and not leases.has_ended(other.session)
+
+    def _name(self, editor: Editor) -> str:
+        return self._leases.agent_name(editor.session, editor.agent_id) or _SOMEBODY
+
+    # -- notes -----------------------------------------------------------------------------------------
+
+    def _add_note(self, agent: _Agent, note: str) -> None:
+        if len(self._notes) >= _MAX_AGENTS:
+            self._notes.clear()
+        self._notes.setdefault(agent, []).append(note)
+
+    def _take_notes(self, context: EventContext) -> list[str]:
+        event = context.event
+        agent = event.session_id, event.agent_id or ""
+        notes = self._notes.pop(agent, [])[-_MAX_NOTES:]
+        if notes:
+            if len(self._shown) >= _MAX_SHOWN:
+                del self._shown[next(iter(self._shown))]
+            self._shown[context.request.id] = agent, notes
+        return notes
+
+
+def _mode(context: EventContext) -> LeaseMode:
+    """Return the setting of the policy; most set none, and are not merged to find out."""
+    layers = context.policy.layers
+    for layer in layers:
+        if layer.policy.leases != "warn":
+            return merge_layers(layers).leases
+    return "warn"

@@ -1,0 +1,24 @@
+"""Leases over HTTP, for `fairlead lease`. The caller is identified as for mail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from fairlead.daemon.http._mail_requests import MailRequest
+from fairlead.daemon.leases._operations import LeaseOperations, ReleaseRequest, TakeRequest
+
+if TYPE_CHECKING:
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.http._mail_routes import MailApi
+
+
+def lease_routes(daemon: Daemon, api: MailApi) -> list[Route]:
+    """Return the routes."""
+    operations = LeaseOperations(daemon.leases)
+    return [
+        Route("/v1/mail/leases", api.serving(operations.list_all, MailRequest), methods=["GET"]),
+        Route("/v1/mail/leases", api.serving(operations.take, TakeRequest), methods=["POST"]),
+        Route("/v1/mail/leases/release", api.serving(operations.release, ReleaseRequest), methods=["POST"]),
+    ]

@@ -1,0 +1,50 @@
+"""The file that the leases are kept in. It is replaced as a whole, so that a killed daemon leaves the last one."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from fairlead.leases import Lease
+from fairlead.paths import make_private, state_folder
+
+_NAME = "leases.json"
+
+
+class LeaseFile:
+    """Reads and writes all leases at once: there are few, and they change seldom."""
+
+    def __init__(self, folder: str = "") -> None:
+        """Use the file in a folder; by default in the user's state folder."""
+        self._folder = folder or state_folder()
+        self.path = f"{self._folder}/{_NAME}"
+
+    def read(self) -> tuple[Lease, ...]:
+        """Return the leases. Raises `OSError`, or `ValueError` for a file that is damaged, which is then set aside."""
+        try:
+            with open(self.path, "rb") as file:
+                content = file.read()
+        except FileNotFoundError:
+            return ()
+        try:
+            return msgspec.json.decode(content, type=tuple[Lease, ...])
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            os.replace(self.path, f"{self.path}.damaged")
+            raise ValueError(f"{self.path} is damaged, and was set aside: {error}") from None
+
+    def write(self, leases: tuple[Lease, ...]) -> None:
+        """Replace the file. It survives a power failure once this returns. Raises `OSError`."""
+        make_private(self._folder)
+        beside = f"{self.path}.{os.getpid()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(beside, flags, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(leases))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, self.path)
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

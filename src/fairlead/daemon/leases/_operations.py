@@ -1,0 +1,147 @@
+"""The operations on leases over HTTP: from the caller and a request to a document. They may wait for the disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from fairlead.daemon.http._mail_requests import MailRequest
+from fairlead.leases import Holder, LeaseError, WantedLease, lease_path
+from fairlead.mail import SCRIPT, USER, BadMessage, MailError, NotYours
+from fairlead.text import duration, one_line, quoted, replace_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.daemon.leases._service import LeaseService
+    from fairlead.daemon.mail._operations import MailCall
+    from fairlead.leases import Lease
+
+MAX_SECONDS = 24 * 3600.0
+_DEFAULT_SECONDS = 1800.0
+_MAX_PATHS = 200
+_MAX_SHOWN = 5
+_Paths = Annotated[tuple[Annotated[str, msgspec.Meta(max_length=4096)], ...], msgspec.Meta(max_length=_MAX_PATHS)]
+
+
+class LeaseHeld(MailError):
+    """Another session holds a lease on the same files."""
+
+
+class TakeRequest(MailRequest, frozen=True, kw_only=True):
+    """Take leases."""
+
+    paths: Annotated[_Paths, msgspec.Meta(min_length=1)]
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)] = _DEFAULT_SECONDS
+    why: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    shared: bool = False
+
+
+class ReleaseRequest(MailRequest, frozen=True, kw_only=True):
+    """End leases; without a path, all of the caller's."""
+
+    paths: _Paths = ()
+
+
+class LeaseOperations:
+    """What commands ask about leases."""
+
+    def __init__(self, leases: LeaseService) -> None:
+        self._leases = leases
+
+    def take(self, call: MailCall, request: TakeRequest) -> dict[str, Any]:
+        """Take leases on all paths, or on none. Raises `LeaseHeld` if others hold some of them."""
+        holder = _holder(call)
+        try:
+            wanted = [
+                WantedLease(
+                    path=path,
+                    folder=folder,
+                    shared=request.shared,
+                    why=replace_surrogates(request.why).strip(),
+                    until=call.now + request.seconds,
+                )
+                for path, folder in (lease_path(replace_surrogates(text), request.cwd) for text in request.paths)
+            ]
+            taken, against = self._leases.take(wanted, holder)
+        except LeaseError as error:
+            raise BadMessage(str(error)) from None
+        if against:
+            raise LeaseHeld(self._held_text(against, call.now))
+        return {"leases": [self._document(lease, call) for lease in taken]}
+
+    def list_all(self, call: MailCall, _: MailRequest) -> dict[str, Any]:
+        """List all leases in force."""
+        return {"leases": [self._document(lease, call) for lease in self._leases.in_force()]}
+
+    def release(self, call: MailCall, request: ReleaseRequest) -> dict[str, Any]:
+        """End leases. Raises `NotYours` for a lease of another session, unless the person asks."""
+        in_force = self._leases.in_force()
+        if request.paths:
+            chosen = {lease.id: lease for text in request.paths for lease in self._named(call, text, request, in_force)}
+        else:
+            chosen = {lease.id: lease for lease in in_force if self._is_own(lease, call)}
+        ended = list(chosen.values())
+        self._leases.release(ended)
+        return {"leases": [self._document(lease, call) for lease in ended]}
+
+    def _named(self, call: MailCall, text: str, request: ReleaseRequest, in_force: Sequence[Lease]) -> list[Lease]:
+        """Return the leases on a path that the caller may end."""
+        try:
+            path, folder = lease_path(replace_surrogates(text), request.cwd)
+        except LeaseError as error:
+            raise BadMessage(str(error)) from None
+        found = [lease for lease in in_force if (lease.path, lease.folder) == (path, folder) or lease.title == text]
+        own = [lease for lease in found if self._is_own(lease, call)]
+        if not found:
+            raise BadMessage(f"there is no lease on {one_line(text)}; `fairlead lease` lists them")
+        if not own and not call.caller.is_person:
+            name = self._leases.name_of(found[0].holder)
+            raise NotYours(
+                f'{one_line(text)} is leased by {name}, who alone can release it; ask: fairlead send {name} "…"'
+            )
+        return own or found
+
+    def _is_own(self, lease: Lease, call: MailCall) -> bool:
+        return self._leases.is_same_session(call.agent.session, lease.holder.session)
+
+    def _held_text(self, against: Sequence[Lease], now: float) -> str:
+        lines = []
+        for lease in against[:_MAX_SHOWN]:
+            why = f" ({quoted(lease.why, 200)})" if lease.why else ""
+            kind = "shares" if lease.shared else "holds"
+            name = one_line(self._leases.name_of(lease.holder))
+            lines.append(f"{name} {kind} {one_line(lease.title)} for another {duration(lease.until - now)}{why}")
+        if len(against) > _MAX_SHOWN:
+            lines.append(f"and {len(against) - _MAX_SHOWN} more")
+        name = one_line(self._leases.name_of(against[0].holder))
+        return f'nothing was leased: {"; ".join(lines)}. To ask: fairlead send {name} --request "…"'
+
+    def _document(self, lease: Lease, call: MailCall) -> dict[str, Any]:
+        return {
+            "id": lease.id,
+            "path": lease.title,
+            "pattern": bool(lease.folder),
+            "holder": self._leases.name_of(lease.holder),
+            "session": lease.holder.session,
+            "agent_id": lease.holder.agent_id,
+            "yours": self._is_own(lease, call),
+            "shared": lease.shared,
+            "why": lease.why,
+            "since": lease.since,
+            "until": lease.until,
+        }
+
+
+def _holder(call: MailCall) -> Holder:
+    """Return the caller as a holder. Raises `NotYours` for a program, of which nobody knows when it has ended."""
+    agent = call.agent
+    if agent.id == USER.id:
+        return Holder(name=USER.name)
+    if agent.id == SCRIPT.id or not agent.session:
+        raise NotYours(
+            "a lease belongs to a session or to the person, and this command runs in no session and has no terminal; "
+            "name one: --session ID"
+        )
+    return Holder(agent.session, agent.agent_id, agent.name)

@@ -1,0 +1,222 @@
+"""Keeps the leases: takes and ends them, knows whether a holder is alive, and notifies holders.
+
+The table is replaced as a whole under a lock, after the file was written. Whoever reads it needs no lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from threading import Lock
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from fairlead.daemon.leases._file import LeaseFile
+from fairlead.leases import LeaseTable
+from fairlead.mail import FAIRLEAD, USER, Draft, MailError, MailUnreachable
+from fairlead.process import dead_processes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.mail._service import MailService
+    from fairlead.daemon.sessions._tracker import SessionTracker
+    from fairlead.leases import Holder, Lease, WantedLease
+    from fairlead.mail import MessageService
+    from fairlead.policy import ResolvedPath
+    from fairlead.sessions import Session
+
+_TICK = 0.5
+_NOTICE_INTERVAL = 600.0
+"""Seconds in which a holder is notified once of what one session does to one lease."""
+_MAX_NOTICES = 200
+_MAX_NOTIFIED = 2000
+_AGENT_CONTINUES = frozenset({"clear", "resume", "fork"})
+"""End reasons of a session whose agent may go on in another one."""
+
+
+class LeaseService:
+    """The leases of all sessions of a user."""
+
+    def __init__(self, mail: MailService, tracker: SessionTracker, errors: ErrorLog, folder: str = "") -> None:
+        """Keep the leases in a folder; by default in the user's state folder."""
+        self._mail = mail
+        self._tracker = tracker
+        self._errors = errors
+        self._file = LeaseFile(folder)
+        self._lock = Lock()
+        self._notices: deque[tuple[Holder, str, str]] = deque(maxlen=_MAX_NOTICES)
+        self._notified: dict[tuple[int, float, str], float] = {}
+        self.table = LeaseTable()
+        self.version = 0
+        """Counts the tables, for whoever has stored something about one."""
+
+    # -- lifecycle -------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Read the leases that the last daemon has left."""
+        try:
+            self.table = LeaseTable(self._file.read())
+        except (OSError, ValueError) as error:
+            self._errors.report(f"the leases of the last daemon are lost: {error}")
+        self.version = 1
+
+    async def run_forever(self) -> None:
+        """End leases whose time is up or whose holder has ended, and send the notices."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_TICK)
+            if self.table or self._notices:
+                try:
+                    await loop.run_in_executor(None, self.tend)
+                except Exception as error:  # noqa: BLE001 - one failed step must not end the loop
+                    self._errors.report(f"the leases are not up to date: {error}")
+
+    def tend(self) -> None:
+        """End what is over, follow sessions that go on under another id, and send the notices. For a thread."""
+        self._send_notices()
+        now = time()
+        service = self._mail.service_within(0)
+        if service is not None:
+            self._follow_sessions(service)
+        over = {lease.id for lease in self.table.leases if lease.until <= now or self.is_dead(lease)}
+        if over:
+            with self._lock:
+                self._replace(self.table.without(over))
+
+    # -- the files of interest -------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(self.table)
+
+    def may_match(self, target: ResolvedPath) -> bool:
+        """Return whether there is a lease on a file."""
+        return self.table.may_match(target)
+
+    # -- commands --------------------------------------------------------------------------------------
+
+    def take(self, wanted: Sequence[WantedLease], holder: Holder) -> tuple[list[Lease], list[Lease]]:
+        """Take leases, all or none. Returns them, or the leases of others that stand against it.
+
+        Once this returns, they survive a power failure. Raises `LeaseError`, or `MailUnreachable` for a full disk.
+        """
+        now = time()
+        with self._lock:
+            held = {lease.id: lease for one in wanted for lease in self.table.against(one, holder)}
+            against = [lease for lease in held.values() if lease.until > now and not self.is_dead(lease)]
+            if against:
+                return [], against
+            table, taken = self.table.without(held).take(wanted, holder, now)
+            self._replace(table)
+        return taken, []
+
+    def release(self, leases: Sequence[Lease]) -> None:
+        """End leases."""
+        with self._lock:
+            self._replace(self.table.without({lease.id for lease in leases}))
+
+    def in_force(self) -> list[Lease]:
+        """Return the leases whose time is not up and whose holders are alive, by path."""
+        now = time()
+        leases = [lease for lease in self.table.leases if lease.until > now and not self.is_dead(lease)]
+        return sorted(leases, key=lambda lease: (lease.title, lease.since))
+
+    # -- holders ---------------------------------------------------------------------------------------
+
+    def is_dead(self, lease: Lease) -> bool:
+        """Return whether the holder of a lease has ended. The person never has."""
+        holder = lease.holder
+        if not holder.session:
+            return False
+        session = self._tracker.get(holder.session)
+        if session is None:
+            return self._has_no_agent(holder)
+        if session.ended is not None and session.end_reason not in _AGENT_CONTINUES:
+            return True
+        if _is_gone(session):
+            return True
+        if not holder.agent_id:
+            return False
+        subagent = self._tracker.get(f"{session.id}/{holder.agent_id}")
+        return subagent is not None and subagent.ended is not None
+
+    def name_of(self, holder: Holder) -> str:
+        """Return the name of a holder as it is now."""
+        if not holder.session:
+            return USER.name
+        return self.agent_name(holder.session, holder.agent_id) or holder.name
+
+    def agent_name(self, session: str, agent_id: str = "") -> str:
+        """Return the name of the agent of a session or subagent; "" if it has none yet. Never blocks."""
+        service = self._mail.service_within(0)
+        agent = service.find_by_session(session, agent_id) if service is not None else None
+        return agent.name if agent is not None else ""
+
+    def is_same_session(self, session: str, other: str) -> bool:
+        """Return whether two ids are of one session, which may have had both."""
+        if session == other:
+            return True
+        found = self._tracker.get(other) if other else None
+        return found is not None and session in {found.id, *found.previous}
+
+    def has_ended(self, session: str) -> bool:
+        """Return whether a session has ended."""
+        found = self._tracker.get(session)
+        return found is not None and found.ended is not None
+
+    def notify(self, lease: Lease, by_session: str, subject: str, text: str) -> None:
+        """Send the holder a message, once in a while for each session; a thread sends it."""
+        now, key = monotonic(), (lease.id, lease.since, by_session)
+        last = self._notified.get(key)
+        if last is not None and now - last < _NOTICE_INTERVAL:
+            return
+        if len(self._notified) >= _MAX_NOTIFIED:
+            self._notified.clear()
+        self._notified[key] = now
+        self._notices.append((lease.holder, subject, text))
+
+    # -- internal --------------------------------------------------------------------------------------
+
+    def _replace(self, table: LeaseTable) -> None:
+        try:
+            self._file.write(table.leases)
+        except OSError as error:
+            raise MailUnreachable(f"the leases cannot be stored: {error.strerror or error}") from None
+        self.table = table
+        self.version += 1
+
+    def _has_no_agent(self, holder: Holder) -> bool:
+        """Return whether a session that is not tracked has no living agent either; unknown until the mail is open."""
+        service = self._mail.service_within(0)
+        if service is None or not self._tracker.is_checked:
+            return False
+        agent = service.find_by_session(holder.session, holder.agent_id)
+        return agent is None or bool(agent.ended)
+
+    def _follow_sessions(self, service: MessageService) -> None:
+        """Give leases to the session in which their agent goes on, as after /clear."""
+        for session in {lease.holder.session for lease in self.table.leases if lease.holder.session}:
+            agent = service.find_by_session(session)
+            if agent is not None and agent.session and agent.session != session:
+                with self._lock:
+                    self._replace(self.table.moved(session, agent.session))
+
+    def _send_notices(self) -> None:
+        service = self._mail.service_within(0)
+        while service is not None and self._notices:
+            holder, subject, text = self._notices.popleft()
+            agent = USER if not holder.session else service.find_by_session(holder.session, holder.agent_id)
+            if agent is None or agent.ended:
+                continue
+            try:
+                service.send(FAIRLEAD, Draft(to=(agent.name,), subject=subject, body=text))
+            except MailError as error:
+                self._errors.report(f"{agent.name} could not be notified about a lease: {error}")
+
+
+def _is_gone(session: Session) -> bool:
+    """Return whether all processes of a session have ended; those without a known start prove nothing."""
+    processes = ((session.pid, session.pid_start), *session.others)
+    known = [(pid, start) for pid, start in processes if pid and start]
+    return bool(known) and len(dead_processes(known)) == len(known)

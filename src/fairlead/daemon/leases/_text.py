@@ -1,0 +1,73 @@
+"""What agents read about leases and about each other's edits. Names, paths and reasons of others are data: escaped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.text import ago, duration, one_line, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.leases import Lease
+
+MAX_SHOWN = 3
+"""Files of one call that are named."""
+_MAX_PATH = 300
+_MAX_WHY = 200
+
+
+def conflict_text(conflicts: Sequence[tuple[str, Lease, str]], now: float, *, is_blocked: bool) -> str:
+    """Return what an agent is told that changes leased files: each path, the lease on it, the holder's name."""
+    lines = [_conflict_line(path, lease, name, now) for path, lease, name in conflicts[:MAX_SHOWN]]
+    if len(conflicts) > MAX_SHOWN:
+        lines.append(f"… and {len(conflicts) - MAX_SHOWN} more: fairlead lease")
+    name = one_line(conflicts[0][2])
+    ask = f'fairlead send {name} --request "May I change {one_line(conflicts[0][0], _MAX_PATH)}?"'
+    shared = all(lease.shared for _, lease, _ in conflicts)
+    share = " The lease is shared: `fairlead lease --shared PATH` lets you work on it too." if shared else ""
+    if is_blocked:
+        lines.append(f"So the call is blocked (leases: block). {name} was notified. To ask: {ask}{share}")
+    else:
+        lines.append(f"{name} was notified. Do not change it before you have asked: {ask}{share}")
+    return "\n".join(lines)
+
+
+def _conflict_line(path: str, lease: Lease, name: str, now: float) -> str:
+    why = f" Why: {quoted(lease.why, _MAX_WHY)}." if lease.why else ""
+    kind = "a shared lease" if lease.shared else "a lease"
+    left = duration(lease.until - now)
+    return f"{one_line(path, _MAX_PATH)}: {one_line(name)} holds {kind} on it for another {left}.{why}"
+
+
+def attempt_notice(path: str, lease: Lease, by: str, now: float, *, is_blocked: bool) -> tuple[str, str]:
+    """Return subject and text of the message to the holder of a lease."""
+    shown, name = one_line(path, _MAX_PATH), one_line(by)
+    what = "wanted to change" if is_blocked else "changes"
+    outcome = "The call was blocked." if is_blocked else "The call was allowed, with a warning (leases: warn)."
+    text = (
+        f"You hold a lease on {one_line(lease.title, _MAX_PATH)} for another {duration(lease.until - now)}. {outcome}\n"
+        f"If you are done with it: fairlead lease --release {one_line(lease.title, _MAX_PATH)}"
+    )
+    return f"{name} {what} {shown}, which you have leased", text
+
+
+def edited_too(path: str, name: str, at: float, now: float) -> str:
+    """Return what an agent is told that changes a file which another session has just changed."""
+    return (
+        f"{one_line(name)} changed {one_line(path, _MAX_PATH)} {ago(at, now)}, in another session, and was notified. "
+        f"Read the file again before you change it. {_agree(path, name)}"
+    )
+
+
+def edited_after_you(path: str, name: str, at: float, now: float) -> str:
+    """Return what an agent is told whose file another session changes."""
+    return (
+        f"{one_line(name)} changes {one_line(path, _MAX_PATH)} in another session; you changed it {ago(at, now)}. "
+        f"Read the file again before you go on with it. {_agree(path, name)}"
+    )
+
+
+def _agree(path: str, name: str) -> str:
+    shown = one_line(path, _MAX_PATH)
+    return f'To agree on who works on it: fairlead send {one_line(name)} "…". To keep it: fairlead lease {shown}'

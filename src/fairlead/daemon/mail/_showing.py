@@ -1,0 +1,26 @@
+"""Shows the mail of an agent at an event: a bounded number of messages, and what is left, in one line if it is much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.mail import MAX_SHOWN_MESSAGES
+
+if TYPE_CHECKING:
+    from fairlead.mail import Agent, Message, MessageService
+    from fairlead.mail.render import Left
+
+
+def show_bounded(
+    service: MessageService, agent: Agent, event_name: str, showing: str, *, urgent_only: bool
+) -> tuple[list[Message], Left]:
+    """Mark mail as shown. Returns the first messages, and how many are left for the next events.
+
+    If more are left than the next event could show, they are summed up: an agent must not read 2 000 messages in a
+    hundred turns.
+    """
+    messages = service.show(agent, event_name, showing, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
+    left = service.queued_count(agent, urgent_only=urgent_only)
+    if messages and not urgent_only and left > MAX_SHOWN_MESSAGES:
+        return messages, service.sum_up(agent, event_name, showing)
+    return messages, left

@@ -1,0 +1,9 @@
+"""Leases on files: who works on which files, and until when. Plain values and rules; stores and asks nothing."""
+
+from __future__ import annotations
+
+from fairlead.leases._edits import Editor, RecentEdits
+from fairlead.leases._table import LeaseTable, WantedLease
+from fairlead.leases._types import Holder, Lease, LeaseError, lease_path
+
+__all__ = ["Editor", "Holder", "Lease", "LeaseError", "LeaseTable", "RecentEdits", "WantedLease", "lease_path"]

@@ -1,0 +1,199 @@
+"""The leases that are in force, as one immutable value: which of them cover a file, and which stand against another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.leases._types import Lease, LeaseError
+from fairlead.policy import BaseFolder, Pattern, PatternError, TooManyFiles, files_below, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from fairlead.leases._types import Holder
+    from fairlead.policy import ResolvedPath
+
+MAX_LEASES = 2000
+"""Of all holders together: a lease is for what one works on now."""
+
+
+class WantedLease(msgspec.Struct, frozen=True, kw_only=True):
+    """A lease that somebody wants."""
+
+    path: str
+    folder: str = ""
+    shared: bool = False
+    why: str = ""
+    until: float
+
+
+class LeaseTable:
+    """All leases. A change makes another table, so that a reader needs no lock."""
+
+    __slots__ = ("_by_path", "_patterns", "leases")
+
+    def __init__(self, leases: Iterable[Lease] = ()) -> None:
+        """Compile the patterns. One that cannot be compiled is left out: it was valid when the lease was taken."""
+        self.leases = tuple(leases)
+        self._by_path: dict[str, tuple[Lease, ...]] = {}
+        self._patterns: list[tuple[Pattern, Lease]] = []
+        for lease in self.leases:
+            if lease.folder:
+                self._patterns.append((compile_pattern(lease.path, lease.folder), lease))
+                continue
+            for name in resolve(lease.path, "/").names:
+                self._by_path[name] = (*self._by_path.get(name, ()), lease)
+
+    def __bool__(self) -> bool:
+        return bool(self.leases)
+
+    # -- questions -------------------------------------------------------------------------------------
+
+    def covering(self, target: ResolvedPath) -> list[Lease]:
+        """Return the leases on a file, or on a folder above it, by any of its names."""
+        found: dict[int, Lease] = {}
+        if self._by_path:
+            for name in target.names:
+                for path in _self_and_parents(name):
+                    for lease in self._by_path.get(path, ()):
+                        found[lease.id] = lease
+        for pattern, lease in self._patterns:
+            if pattern.matches(target):
+                found[lease.id] = lease
+        return list(found.values())
+
+    def below(self, folder: ResolvedPath) -> list[Lease]:
+        """Return the leases on files below a folder. Of a pattern, files that exist are compared."""
+        above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
+        found = {
+            lease.id: lease for path, leases in self._by_path.items() if path.startswith(above) for lease in leases
+        }
+        for pattern, lease in self._patterns:
+            if _may_meet(pattern.base, folder) and _matches_below(pattern, folder):
+                found[lease.id] = lease
+        return list(found.values())
+
+    def may_match(self, target: ResolvedPath) -> bool:
+        """Return whether there is a lease on a file."""
+        return bool(self.covering(target))
+
+    def against(self, wanted: WantedLease, holder: Holder) -> list[Lease]:
+        """Return the leases of others that keep somebody from taking a lease. Two shared ones never do."""
+        others = [
+            lease
+            for lease in self.leases
+            if lease.holder.session != holder.session and not (lease.shared and wanted.shared)
+        ]
+        return [lease for lease in others if _overlap(wanted, lease)]
+
+    # -- changes ---------------------------------------------------------------------------------------
+
+    def take(self, wanted: Iterable[WantedLease], holder: Holder, now: float) -> tuple[LeaseTable, list[Lease]]:
+        """Return a table in which somebody holds all of these leases, and the leases. Raises `LeaseError`.
+
+        What the holder has on the same path is replaced. Leases of others must not stand against it: ask `against`.
+        """
+        number = max((lease.id for lease in self.leases), default=0)
+        taken = [
+            Lease(
+                id=number + at,
+                path=one.path,
+                folder=one.folder,
+                holder=holder,
+                shared=one.shared,
+                why=one.why,
+                since=now,
+                until=one.until,
+            )
+            for at, one in enumerate(dict.fromkeys(wanted), 1)
+        ]
+        same = {(lease.path, lease.folder) for lease in taken}
+        kept = [
+            lease
+            for lease in self.leases
+            if lease.holder.session != holder.session or (lease.path, lease.folder) not in same
+        ]
+        if len(kept) + len(taken) > MAX_LEASES:
+            raise LeaseError(f"there are {MAX_LEASES} leases already; release some, or lease a folder instead of files")
+        return LeaseTable((*kept, *taken)), taken
+
+    def without(self, numbers: Collection[int]) -> LeaseTable:
+        """Return a table without some leases."""
+        return LeaseTable(lease for lease in self.leases if lease.id not in numbers)
+
+    def moved(self, old_session: str, new_session: str) -> LeaseTable:
+        """Return a table in which the leases of a session belong to another one, as after /clear."""
+        return LeaseTable(
+            msgspec.structs.replace(lease, holder=msgspec.structs.replace(lease.holder, session=new_session))
+            if lease.holder.session == old_session
+            else lease
+            for lease in self.leases
+        )
+
+
+def compile_pattern(text: str, folder: str) -> Pattern:
+    """Return a pattern relative to a folder. Raises `LeaseError` if it is none."""
+    try:
+        pattern = Pattern(text, BaseFolder.at(folder))
+    except PatternError as error:
+        raise LeaseError(f"{text}: {error}") from None
+    return pattern
+
+
+def _overlap(wanted: WantedLease, lease: Lease) -> bool:
+    """Return whether two leases are on the same file: one that is named, or of two patterns one that exists."""
+    if not wanted.folder and not lease.folder:
+        names, others = resolve(wanted.path, "/").names, resolve(lease.path, "/").names
+        return any(_is_below(one, other) or _is_below(other, one) for one in names for other in others)
+    if wanted.folder and lease.folder:
+        if (wanted.path, wanted.folder) == (lease.path, lease.folder):
+            return True
+        return _patterns_meet(compile_pattern(wanted.path, wanted.folder), compile_pattern(lease.path, lease.folder))
+    path, text, folder = (
+        (lease.path, wanted.path, wanted.folder) if wanted.folder else (wanted.path, lease.path, lease.folder)
+    )
+    pattern, target = compile_pattern(text, folder), resolve(path, "/")
+    if pattern.matches(target):
+        return True
+    return target.is_folder and _may_meet(pattern.base, target) and _matches_below(pattern, target)
+
+
+def _patterns_meet(one: Pattern, other: Pattern) -> bool:
+    """Return whether an existing file matches both patterns. Among too many files nobody can tell, so they do."""
+    deeper = max((one.base, other.base), key=lambda base: len(base.folder))
+    folder = resolve(deeper.folder, "/")
+    if not (_may_meet(one.base, folder) and _may_meet(other.base, folder)):
+        return False
+    try:
+        return any(one.matches(file) and other.matches(file) for file in files_below(folder))
+    except TooManyFiles:
+        return True
+
+
+def _matches_below(pattern: Pattern, folder: ResolvedPath) -> bool:
+    """Return whether a pattern matches a file below a folder. Among too many files nobody can tell, so it does."""
+    try:
+        return any(pattern.matches(file) for file in files_below(folder))
+    except TooManyFiles:
+        return True
+
+
+def _may_meet(base: BaseFolder, folder: ResolvedPath) -> bool:
+    """Return whether a folder is above or below the folder of a pattern."""
+    above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
+    return any(prefix.startswith(above) for prefix in base.prefixes) or any(
+        name.startswith(base.prefixes) for name in above
+    )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _self_and_parents(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = path[: path.rfind("/")]
+    yield "/"

@@ -1,0 +1,65 @@
+"""A lease, and who holds it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import msgspec
+
+from fairlead.errors import FairleadError
+
+_GLOB = re.compile(r"[*?\[{]")
+PERSON = ""
+"""The session of a lease that the person holds: it ends with its time alone."""
+
+
+class LeaseError(FairleadError):
+    """A lease cannot be taken: the path is no path, or others hold it."""
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Who holds a lease. The agents of one session share what each of them holds."""
+
+    session: str = PERSON
+    agent_id: str = ""
+    """Of a subagent: its lease ends with it."""
+    name: str = ""
+    """The agent's name when it took the lease."""
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """A path or pattern that somebody works on until a time."""
+
+    id: int
+    path: str
+    """An absolute path, which stands for all that is below it; or a gitignore pattern."""
+    folder: str = ""
+    """The folder that a pattern is relative to; empty for a path."""
+    holder: Holder
+    shared: bool = False
+    """Others may hold shared leases on the same files, and change them."""
+    why: str = ""
+    since: float
+    until: float
+
+    @property
+    def title(self) -> str:
+        """The path, or the pattern with its folder."""
+        return f"{self.folder.rstrip('/')}/{self.path.lstrip('/')}" if self.folder else self.path
+
+
+def lease_path(text: str, cwd: str) -> tuple[str, str]:
+    """Return the path and folder of a lease, from the text of a command; one with `*`, `?`, `[` or `{` is a pattern.
+
+    Raises `LeaseError` if it is neither: empty, a `!` pattern, or a text that no file name contains.
+    """
+    if not text.strip() or "\0" in text:
+        raise LeaseError("a lease needs the path of a file or folder, or a pattern such as 'src/**/*.py'")
+    if not os.path.isabs(cwd):
+        raise LeaseError("a lease needs an absolute working folder, which its paths are relative to")
+    if text.startswith("!"):
+        raise LeaseError(f"{text!r}: a lease cannot leave files out; name what you work on")
+    if _GLOB.search(text) and not os.path.lexists(os.path.join(cwd, text)):
+        return text, cwd
+    return os.path.normpath(os.path.join(cwd, os.path.expanduser(text))), ""
