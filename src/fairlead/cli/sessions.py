@@ -47,6 +47,20 @@ def state_name(session: Session) -> str:
     return "working" if isinstance(session.state, Working) else "idle"
 
 
+def running(sessions: Iterable[Session]) -> list[Session]:
+    """Return the sessions that have not ended. The parent of a subagent is the nearest ancestor among them."""
+    by_id = {session.id: session for session in sessions}
+    live = []
+    for session in by_id.values():
+        above = by_id.get(session.parent)
+        while above is not None and above.ended is not None:
+            above = by_id.get(above.parent)
+        if session.ended is None:
+            parent = above.id if above is not None else session.parent
+            live.append(session if parent == session.parent else msgspec.structs.replace(session, parent=parent))
+    return live
+
+
 def to_line(sessions: Iterable[Session], now: float) -> str:
     """Return one line for a status bar: which session needs the user, and how many do what; "" if none runs.
 
@@ -228,12 +242,13 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
             print_line("")
         return 0
     document = request_sessions()
-    sessions = [session for session in _to_sessions(document["sessions"]) if show_all or session.ended is None]
+    known = _to_sessions(document["sessions"])
+    sessions = known if show_all else running(known)
     if as_json:
         print_line(json.dumps(to_document(sessions, document["now"])))
     elif tree:
         columns = current().columns(_COLUMNS_WITHOUT_TERMINAL)
-        print_lines(to_tree(sessions, show_ended=show_all, now=time(), columns=columns))
+        print_lines(to_tree(known, show_ended=show_all, now=time(), columns=columns))
     else:
         print_lines(to_text(sessions, document["now"]))
     return 0

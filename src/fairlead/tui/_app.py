@@ -311,6 +311,10 @@ class WatchApp(App[None]):
         self.list.focus()
         self._draw_hints()
 
+    def on_prompt_line_opened(self) -> None:
+        """Hide the hints, in whose place the question stands."""
+        self._show_or_hide_hints()
+
     def on_prompt_line_closed(self) -> None:
         """Return to the list, unless the answer led to another question."""
         if not self.prompt.display:

@@ -14,7 +14,7 @@ from fairlead.tui.model._rows import LABELS, SYMBOLS
 if TYPE_CHECKING:
     from fairlead.tui.model._rows import Row
     from fairlead.tui.model._totals import Totals
-    from fairlead.tui.model._view import View
+    from fairlead.tui.model._view import Sort, View
 
 StyleName: TypeAlias = Literal[
     "plain",
@@ -96,20 +96,29 @@ def column_headings(cols: Columns, view: View) -> str:
     """Return the names of the columns, as wide as the rows, with a mark at the one that the rows are sorted by."""
     if cols.is_narrow:
         return " " * cols.width
-    marks = {view.sort: "▲" if view.is_reversed else "▼"}
+    marks = {_marked(cols, view.sort): "▲" if view.is_reversed else "▼"}
     state = f"state{marks.get('state', '')}"
     lead = " " * _INDENT + f"{state:<{cols.label + 2}}" + _right("for ", cols.in_state)
     context = ("context" if cols.bar else "ctx") + marks.get("context", "")
     others = [
-        fit("  session", cols.name),
-        _left("activity", cols.activity),
-        _left(f"last event{marks.get('activity', '')}", cols.evidence),
+        fit(f"  session{marks.get('session', '')}", cols.name),
+        _left(f"activity{marks.get('activity', '')}", cols.activity),
+        _left(f"last event{marks.get('event', '')}", cols.evidence),
         _left(" model", cols.model),
         _right(context, cols.bar + cols.percent),
         _right(f"cost{marks.get('cost', '')}", cols.cost),
-        _right(f"age{marks.get('start', '')}", cols.age),
+        _right(f"age{marks.get('age', '')}", cols.age),
     ]
     return lead + "".join(others)
+
+
+def _marked(cols: Columns, sort: Sort) -> str:
+    """Return the column that shows what the rows are sorted by, or the nearest to it that there is room for."""
+    if sort == "start":
+        return "age" if cols.age else "session"
+    if sort == "activity":
+        return "event" if cols.evidence else "activity"
+    return sort
 
 
 def layout_row(row: Row, cols: Columns) -> list[StyledText]:

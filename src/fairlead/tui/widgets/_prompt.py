@@ -26,6 +26,9 @@ class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
 
     DEFAULT_CSS = "PromptLine { display: none; }"
 
+    class Opened(Message):
+        """The line has appeared."""
+
     class Closed(Message):
         """The user has answered or cancelled."""
 
@@ -48,6 +51,7 @@ class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
         self.display = True
         self._draw()
         self.focus()
+        self.post_message(self.Opened())
 
     def on_key(self, event: Key) -> None:
         """Take a letter, the confirmation, or the end."""
