@@ -252,6 +252,75 @@ def test_a_wrong_command_line_is_told(live: DaemonHome, words: list[str], said: 
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "exit_code"),
+    [((), 0), (("--until", "ended"), 0), (("--until", "idle"), 0), (("--until", "attention"), 4)],
+    ids=str,
+)
+def test_waiting_for_one_session_ends_when_it_has_ended(
+    live: DaemonHome, words: tuple[str, ...], exit_code: int
+) -> None:
+    send(live, "UserPromptSubmit", prompt="Go.")
+    send(live, "UserPromptSubmit", session="s2", prompt="Go.")
+    becomes(live, "s1", "working")
+    command = [FAIRLEAD, "sessions", "wait", "--session", "s1", "--timeout", "30", *words]
+    waiting = subprocess.Popen(command, env=live.environment(), stdout=subprocess.PIPE, text=True)
+    until(lambda: has_socket(waiting.pid), "it waits")
+    send(live, "SessionEnd", reason="other")
+    assert waiting.communicate(timeout=30)[0] == "ended\n"
+    assert waiting.returncode == exit_code
+    again = live.fairlead("sessions", "wait", "--session", "s1", *words)
+    assert (again.exit_code, again.stdout) == (exit_code, "ended\n"), "it has ended before"
+
+
+def test_the_line_and_the_view_count_the_same(live: DaemonHome) -> None:
+    """A session whose subagent asks needs the user, and so does not count as working."""
+    send(live, "UserPromptSubmit", prompt="Go.")
+    send(live, "SubagentStart", agent_id="a1", agent_type="Explore")
+    send(live, "PermissionRequest", agent_id="a1", tool_name="Bash", tool_input={"command": "make"})
+    send(live, "UserPromptSubmit", session="s2", prompt="Go.")
+    send(live, "Stop", session="s3")
+    becomes(live, "s3", "idle")
+    becomes(live, "s1/a1", "attention")
+    assert live.fairlead("sessions", "--line").stdout == "! project: Bash: make | 1 working | 1 idle\n"
+    for words in (("watch", "--once"), ("sessions", "--tree")):
+        summary = live.fairlead(*words).stdout.splitlines()[0]
+        assert summary == " ! 1 needs you   ● 1 working   ○ 1 idle", words
+
+
+def test_a_subagent_of_an_ended_one_is_listed_below_its_nearest_live_ancestor(live: DaemonHome) -> None:
+    asked = {"tool_name": "Agent", "tool_input": {"subagent_type": "Explore"}, "tool_use_id": "t1"}
+    send(live, "UserPromptSubmit", prompt="Go.")
+    send(live, "SubagentStart", agent_id="a1", agent_type="coder")
+    send(live, "PreToolUse", agent_id="a1", agent_type="coder", **asked)
+    send(live, "SubagentStart", agent_id="b1", agent_type="Explore")
+    send(live, "SubagentStop", agent_id="a1", agent_type="coder")
+    until(lambda: sessions(live).get("s1/a1", {}).get("ended"), "the outer one has ended")
+    rows = json.loads(live.fairlead("sessions", "--json").stdout)["sessions"]
+    assert {row["id"]: row.get("parent") for row in rows} == {"s1": None, "s1/b1": "s1"}
+    rows = json.loads(live.fairlead("sessions", "--json", "--all").stdout)["sessions"]
+    assert {row["id"]: row.get("parent") for row in rows} == {"s1": None, "s1/a1": "s1", "s1/b1": "s1/a1"}
+
+
+def test_what_doctor_plays_is_no_session(home: DaemonHome) -> None:
+    with home.daemon():
+        for event in ("SessionStart", "UserPromptSubmit", "PermissionRequest", "SubagentStart"):
+            fields = {"prompt": "x", "tool_name": "Bash", "tool_input": {}, "agent_id": "a", "agent_type": "Explore"}
+            send(home, event, session="fairlead-doctor", **fields)
+        send(home, "Stop")
+        becomes(home, "s1", "idle")
+        assert set(sessions(home)) == {"s1"}
+    with home.daemon():  # which reads the journal
+        assert set(sessions(home)) == {"s1"}
+
+
+@pytest.mark.parametrize("words", [("sessions",), ("sessions", "--json"), ("sessions", "--tree"), ("watch", "--once")])
+def test_the_list_and_the_view_start_a_daemon_if_there_is_none(open_home: DaemonHome, words: tuple[str, ...]) -> None:
+    done = open_home.fairlead(*words)
+    assert (done.exit_code, done.stderr) == (0, ""), done
+    assert open_home.status() is not None
+
+
 def test_without_a_daemon_the_list_says_so_and_the_line_is_empty(home: DaemonHome) -> None:
     assert "no daemon is running" in home.fairlead("sessions").stderr
     line = home.fairlead("sessions", "--line")

@@ -58,6 +58,8 @@ OWN_COMMANDS = [
     *("fairlead hooks uninstall", "fairlead uninstall", "fairlead uninstall --scope local", "fairlead install"),
     *("fairlead hooks install --stay always", "fairlead hooks install --scope project --replace conclaude"),
     *("fairlead init --force", "fairlead init . --force", "fairlead init --install", "fairlead daemon stop"),
+    *(f"fairlead sessions {word} 5f0c8a4e" for word in ("go", "interrupt", "end", "end --yes", "transcript", "copy")),
+    *("fairlead sessions --json end 5f0c8a4e --yes", "tmux new-window 'fairlead sessions end 5f0c8a4e --yes'"),
     *("fairlead daemon restart", "fairlead trust .", "fairlead trust ../b/.fairlead.yaml", "fairlead untrust ."),
     *("fairlead answer 3 allow", "fairlead hooks --scope user uninstall", "fairlead uninstall --yes"),
 ]

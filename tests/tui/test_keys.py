@@ -12,6 +12,7 @@ from tui.screens import lines_of, until, watching
 from fairlead.sessions import AttentionNeeded, Idle, Working
 from fairlead.tui._source import ConnectionStatus, SessionChanged, SessionRemoved
 from fairlead.tui.model._keys import GROUPS, KeyReader, hints
+from fairlead.tui.model._view import View
 from fairlead.tui.widgets._help import HelpScreen, help_lines
 
 if TYPE_CHECKING:
@@ -154,9 +155,9 @@ async def test_every_key_is_in_the_help_and_does_something() -> None:
     for cells in (30, 80):
         text = "".join(text for line in help_lines(cells) for text, _ in line)
         assert all(key.description in text for key in keys)
-    assert hints(80, "start").endswith("q quit  ? help")
-    assert len(hints(80, "activity")) <= 80
-    assert hints(30, "start") == " n next  q quit  ? help"
+    assert hints(80, View()).endswith("q quit  ? help")
+    assert len(hints(80, View(sort="activity", is_reversed=True))) <= 80
+    assert hints(30, View()) == " n next  q quit  ? help"
     names = [name for key in keys for name in key.names]
     assert len(names) == len(set(names))
     reader = KeyReader()

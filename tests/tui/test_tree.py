@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tui.sample_sessions import LEAD, LOCATIONS, MODELS, NOW, SHOP, TREE, sample_sessions, session, usage
 
-from fairlead.sessions import AttentionNeeded, Evidence, Idle, Session, Working
+from fairlead.clients import Usage
+from fairlead.sessions import AttentionNeeded, Evidence, Idle, OpenCall, Session, Working
 from fairlead.text import cell_width
 from fairlead.tui.model._layout import column_headings, columns, layout_row, summary
+from fairlead.tui.model._plain import plain_view
 from fairlead.tui.model._projects import Location
-from fairlead.tui.model._rows import make_row
+from fairlead.tui.model._quota import quota_text
+from fairlead.tui.model._rows import activity_text, display_name, make_row
 from fairlead.tui.model._totals import Totals
 from fairlead.tui.model._tree import SessionTree
-from fairlead.tui.model._view import SORTS, Folds, Line, View
+from fairlead.tui.model._view import SORTS, Folds, Line, Sort, View
 
 DAY = NOW - 10 * 3600
 
@@ -29,8 +33,8 @@ def shown(sessions: list[Session], view: View | None = None, cells: int = 80) ->
 def test_sessions_are_a_tree_with_what_needs_the_user_above_it() -> None:
     assert shown(sample_sessions()) == [
         " NEEDS YOU",
-        "   ! needs you 2m05s webshop  Checkout: pay by invoice   Permission for Bash",
-        "   ! needs you   31s fairlead/issu…  build the live vie… Question: which colour…",
+        "   ! needs you 2m05s   webshop  Checkout: pay by… Permission for Bash",
+        "   ! needs you   31s   fairlead/i…  build the li… Question: which colours?",
         "",
         " ▾ fairlead !1                                                             $2.45",
         "  ▾ main                                                                   $2.05",
@@ -84,7 +88,7 @@ def test_a_subagent_that_needs_the_user_names_its_session_and_marks_all_above_it
 
     assert shown([parent, child], View(folds=Folds(exceptions=frozenset({("session", "p")}))), 100) == [
         " NEEDS YOU",
-        "   ! needs you   10s webshop  coder of Big job             Permission                          1h00m",
+        "   ! needs you   10s   webshop  coder of Big job           Permission                          1h00m",
         "",
         " ▾ webshop !1  main",
         "   ● working     10s ▸ !1 Big job                          Agent                               1h00m",
@@ -184,6 +188,101 @@ def test_sorts() -> None:
         orders[sort] = "".join(line.id for line in lines if line.kind == "session")
 
     assert orders == {"start": "abc", "state": "cba", "activity": "cab", "cost": "acb", "context": "bca"}
+    for sort, order in orders.items():
+        lines = SessionTree(some, LOCATIONS).lines(View(sort=sort, is_reversed=True), NOW)
+        assert "".join(line.id for line in lines if line.kind == "session") == order[::-1]
+
+
+def test_ended_and_stale_sessions_come_last_in_a_reversed_order_too() -> None:
+    some = [
+        session("a", started=1),
+        session("b", started=2),
+        session("c", started=3, ended=NOW - 5),
+        session("d", started=4, last_activity=NOW - 9 * 3600),
+    ]
+    lines = SessionTree(some, LOCATIONS).lines(View(is_reversed=True, show_ended=True), NOW)
+    assert "".join(line.id for line in lines if line.kind == "session") == "badc"
+
+
+@pytest.mark.parametrize(
+    ("sort", "cells", "heading"),
+    [
+        ("start", 120, "age▼"),
+        ("start", 80, "session▼"),
+        ("state", 80, "state▼"),
+        ("activity", 120, "last event▼"),
+        ("activity", 80, "activity▼"),
+        ("cost", 80, "cost▼"),
+        ("context", 120, "context▼"),
+        ("context", 80, "ctx▼"),
+    ],
+)
+def test_the_column_that_is_sorted_by_has_a_mark(sort: Sort, cells: int, heading: str) -> None:
+    text = column_headings(columns(cells), View(sort=sort))
+    assert (heading in text, text.count("▼"), cell_width(text)) == (True, 1, cells)
+    assert heading.replace("▼", "▲") in column_headings(columns(cells), View(sort=sort, is_reversed=True))
+
+
+def test_what_needs_the_user_stands_in_the_columns_of_the_other_rows() -> None:
+    for cells in (80, 120, 200):
+        heading = column_headings(columns(cells), View())
+        lines = shown(sample_sessions(), cells=cells)
+        for text in ("Permission for", "Question: which"):
+            assert {line.index(text) for line in lines if text in line} == {heading.index("activity")}
+        assert lines[1].index("webshop") == heading.index("session")
+
+
+def test_a_filter_matches_what_is_shown_and_not_the_insides_of_ids() -> None:
+    one = session("abc-def-123", title="Pay", first_prompt="pay by invoice", cwd=SHOP, transcript="/t/secret.jsonl")
+    for word in ("pay", "webshop", "main", "idle"):
+        assert any("Pay" in line for line in shown([one], View(filter=word))), word
+    for word in ("abc", "def", "123", "invoice", "secret", "code"):
+        assert shown([one], View(filter=word)) == [" no session matches the filter; Esc clears it"], word
+
+
+def test_a_working_subagent_of_an_ended_one_stands_below_the_nearest_that_runs() -> None:
+    family = [
+        session("m", title="Main", state=Working("Explore in background")),
+        session("m/a", parent="m", agent_id="a", agent_type="coder", ended=NOW - 5, started=NOW - 50),
+        session("m/b", parent="m/a", agent_id="b", agent_type="Explore", state=Working("Grep"), started=NOW - 40),
+    ]
+    assert shown(family)[1:] == [
+        "   ● working     10s ▾ Main                               Explore in background",
+        "   ● working     10s   └ Explore                          Grep",
+    ]
+    assert [line.split()[0:2] for line in shown(family, View(show_ended=True))[1:]] == [
+        ["●", "working"],
+        ["x", "ended"],
+        ["●", "working"],
+    ]
+
+
+def test_the_name_of_a_session_is_its_title_else_its_latest_prompt() -> None:
+    assert display_name(session("abcdefghij")) == "abcdefgh"
+    assert display_name(session("a", first_prompt="one", last_prompt="two")) == "two"
+    assert display_name(session("a", first_prompt="one", last_prompt="two", title="Three")) == "Three"
+
+
+def test_the_file_of_the_call_that_runs_is_shown_and_not_that_of_one_that_failed() -> None:
+    evidence = Evidence("PostToolUseFailure", NOW - 2, "Read", f"{SHOP}/missing")
+    calls = {"t1": OpenCall("Read", NOW - 3, f"{SHOP}/there")}
+    assert activity_text(session("a", state=Working("Read"), evidence=evidence, calls=calls)) == "Read there"
+
+
+def test_the_header_tells_what_the_account_has_used_and_how_fast() -> None:
+    def limits(percent: float, resets: float, week: float | None = None) -> Usage:
+        return Usage(five_hour_percent=percent, five_hour_resets=resets, seven_day_percent=week)
+
+    now, hour = NOW, 3600.0
+    assert quota_text([], now) == ""
+    assert quota_text([Usage(five_hour_percent=42.0)], now) == "5 h 42%"
+    assert quota_text([limits(40, now + 3 * hour, 7)], now) == "5 h 40% +20%/h · 7 d 7%"
+    newest = [limits(90, now - hour), limits(20, now + hour), limits(30, now + hour)]
+    assert quota_text(newest, now) == "5 h 30% +8%/h", "of a window that is over nothing is left"
+    assert quota_text([limits(60, now + 3 * hour)], now) == "5 h 60% +30%/h full 15:33"
+    assert quota_text([limits(1, now + 4.9 * hour)], now) == "5 h 1%", "too early for a rate"
+    lines = plain_view([session("a", usage=limits(40, now + 3 * hour))], View(), now, 120)
+    assert lines[0].endswith("5 h 40% +20%/h")
 
 
 def test_a_subagent_stands_alone_until_its_parent_arrives() -> None:
@@ -280,5 +379,5 @@ def test_hostile_texts_never_change_the_width_of_a_row() -> None:
             for line in tree.lines(View(), NOW):
                 cols = columns(cells, has_usage=bool(len(text) % 2))
                 row = "".join(part for part, _ in layout_row(make_row(tree.data(line), NOW), cols))
-                assert cell_width(row) == cells == cell_width(column_headings(cols))
+                assert cell_width(row) == cells == cell_width(column_headings(cols, View()))
                 assert not set(row) & set("\x1b\n\r\t\x00\x07\u202e\u2066\u200f\u200b\u200d\ufeff\ufe0f\ud800")

@@ -60,6 +60,12 @@ _DAEMON = (
 _SESSIONS = (
     Entry("list", "List the sessions and their subagents.", "sessions:list_sessions", is_served=True),
     Entry("wait", "Wait until a session needs you, is idle, or has ended.", "sessions:wait"),
+    Entry("go", "Go to the tmux pane of a session.", "session_actions:go"),
+    Entry("mail", "Send a message to the agent of a session.", "session_actions:mail"),
+    Entry("interrupt", "Interrupt what a session does.", "session_actions:interrupt"),
+    Entry("end", "End a session.", "session_actions:end"),
+    Entry("transcript", "Show the conversation of a session in a pager.", "session_actions:transcript"),
+    Entry("copy", "Copy the id of a session to the clipboard.", "session_actions:copy"),
 )
 
 _TOPICS = (
@@ -118,12 +124,16 @@ SECTIONS = (
             Entry("watch", "Show every session and subagent, live.", "watch:watch"),
             Entry(
                 "sessions",
-                "List sessions, or wait for one.",
+                "List sessions, wait for one, or act on one.",
                 subcommands=_SESSIONS,
                 default="list",
-                about="List the sessions and their subagents, or wait for one. Without a command it lists them.",
+                about=(
+                    "List the sessions and their subagents, wait for one, or act on one. Without a command it lists "
+                    "them."
+                ),
                 examples=(
                     "fairlead sessions --tree",
+                    "fairlead sessions go 5f0c8a4e",
                     "fairlead sessions wait --until attention && notify-send 'an agent needs you'",
                     "set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf",
                 ),

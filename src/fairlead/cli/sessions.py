@@ -17,7 +17,7 @@ from fairlead.cli.support.param_types import Duration, OneOf
 from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
-from fairlead.sessions import AttentionNeeded, Idle, Session, Working
+from fairlead.sessions import AttentionNeeded, Session, Working
 from fairlead.text import duration, one_line
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _LABELS = {"attention": "! needs you", "working": "> working", "idle": "- idle",
 """By state, in the order of the list."""
 
 _TIMED_OUT = 3
+_HAS_ENDED = 4
 _MAX_SILENCE = 40.0
 _COLUMNS_WITHOUT_TERMINAL = 120
 _SHOWN_ID = 8
@@ -46,17 +47,30 @@ def state_name(session: Session) -> str:
     return "working" if isinstance(session.state, Working) else "idle"
 
 
-def to_line(sessions: Iterable[Session]) -> str:
-    """Return one line for a status bar: which session needs the user, and how many do what; "" if none runs."""
-    from fairlead.tui import project_of, row_texts
+def running(sessions: Iterable[Session]) -> list[Session]:
+    """Return the sessions that have not ended. The parent of a subagent is the nearest ancestor among them."""
+    by_id = {session.id: session for session in sessions}
+    live = []
+    for session in by_id.values():
+        above = by_id.get(session.parent)
+        while above is not None and above.ended is not None:
+            above = by_id.get(above.parent)
+        if session.ended is None:
+            parent = above.id if above is not None else session.parent
+            live.append(session if parent == session.parent else msgspec.structs.replace(session, parent=parent))
+    return live
 
-    live = [session for session in sessions if session.ended is None]
-    needing = [session for session in live if isinstance(session.state, AttentionNeeded)]
-    roots = [session for session in live if not session.is_child]
-    working = sum(isinstance(session.state, Working) for session in roots)
-    idle = sum(isinstance(session.state, Idle) for session in roots)
-    parts = [f"{working} working"] if working else []
-    parts += [f"{idle} idle"] if idle else []
+
+def to_line(sessions: Iterable[Session], now: float) -> str:
+    """Return one line for a status bar: which session needs the user, and how many do what; "" if none runs.
+
+    The sessions are counted as the view counts them.
+    """
+    from fairlead.tui import count_sessions, project_of, row_texts
+
+    totals, needing = count_sessions(sessions, now)
+    counts = ((totals.working, "working"), (totals.idle, "idle"), (totals.stale, "stale"))
+    parts = [f"{count} {label}" for count, label in counts if count]
     if needing:
         first = needing[0]
         more = f" and {len(needing) - 1} more" if len(needing) > 1 else ""
@@ -129,8 +143,10 @@ def find_idle(sessions: list[Session]) -> str | None:
 
 def find_ended(sessions: list[Session]) -> str | None:
     """Return `ended` if all of them have ended."""
-    return None if any(session.ended is None for session in sessions) else "ended"
+    return None if any(session.ended is None for session in sessions) else ENDED
 
+
+ENDED = "ended"
 
 _CONDITIONS: dict[str, Callable[[list[Session]], str | None]] = {
     "attention": find_attention,
@@ -154,7 +170,7 @@ def update_sessions(known: dict[str, Session], kind: str, data: Any) -> None:
 def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
     """Return what `wait` prints, and the sessions that it is about; `None` if the time is up."""
     deadline = monotonic() + options.timeout
-    document = current().request("GET", "/v1/sessions")
+    document = request_sessions()
     known = {session.id: session for session in _to_sessions(document["sessions"])}
     if options.session and not any(name.startswith(options.session) for name in known):
         raise UsageError(f"--session: no session's id starts with {options.session!r}; see fairlead sessions --all")
@@ -164,8 +180,10 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
         update_sessions(known, kind, data)
         meant = [session for session in known.values() if session.id.startswith(options.session)]
         result = _CONDITIONS[options.until](meant)
+        if result is None and options.session:
+            result = find_ended(meant)  # nothing else can become true of it
         if result is not None:
-            return result, [session for session in meant if result in {session.id, "ended"}]
+            return result, [session for session in meant if result in {session.id, ENDED}]
     raise DaemonUnavailable("the daemon has stopped; start another: fairlead daemon start")
 
 
@@ -179,6 +197,20 @@ def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
             if monotonic() < deadline:
                 raise
     yield "timeout", None
+
+
+def request_sessions() -> Any:
+    """Return the daemon's document of all sessions. A daemon is started if there is none, unless that is forbidden."""
+    try:
+        return current().request("GET", "/v1/sessions")
+    except DaemonUnavailable:
+        from fairlead.cli.support.start_daemon import ensure_daemon
+        from fairlead.daemon import NO_DAEMON_VARIABLE
+
+        if current().environ.get(NO_DAEMON_VARIABLE):
+            raise
+        ensure_daemon()
+    return current().request("GET", "/v1/sessions")
 
 
 def _to_sessions(rows: object) -> list[Session]:
@@ -205,17 +237,18 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
     """
     if line:
         try:
-            print_line(to_line(_to_sessions(current().request("GET", "/v1/sessions")["sessions"])))
+            print_line(to_line(_to_sessions(current().request("GET", "/v1/sessions")["sessions"]), time()))
         except DaemonUnavailable:
             print_line("")
         return 0
-    document = current().request("GET", "/v1/sessions")
-    sessions = [session for session in _to_sessions(document["sessions"]) if show_all or session.ended is None]
+    document = request_sessions()
+    known = _to_sessions(document["sessions"])
+    sessions = known if show_all else running(known)
     if as_json:
         print_line(json.dumps(to_document(sessions, document["now"])))
     elif tree:
         columns = current().columns(_COLUMNS_WITHOUT_TERMINAL)
-        print_lines(to_tree(sessions, show_ended=show_all, now=time(), columns=columns))
+        print_lines(to_tree(known, show_ended=show_all, now=time(), columns=columns))
     else:
         print_lines(to_text(sessions, document["now"]))
     return 0
@@ -229,6 +262,7 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
         (0, "the condition holds; the session's id is printed"),
         (1, "the command line is wrong, or no daemon answers"),
         (3, "the time is up"),
+        (4, "the session that was waited for has ended, and will not do what was waited for"),
         (130, "interrupted"),
     ),
 )
@@ -252,12 +286,14 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
 def wait(*, until: str | None, as_json: bool, **given: Any) -> int:
     """Wait until a session needs you, is idle, or has ended.
 
-    Then it prints the session's id.
+    Then it prints the session's id. Waiting for one session ends when that session has ended, whatever was waited for:
+    then it prints `ended`. Without --until it waits for that.
     """
-    if until is None:
+    if until is None and not given["session"]:
         raise UsageError(f"sessions wait: until when? Give --until with one of {', '.join(_CONDITIONS)}")
-    result, sessions = _wait_until(WaitOptions(until, **given))
+    options = WaitOptions(until or ENDED, **given)
+    result, sessions = _wait_until(options)
     if result is None:
         return _TIMED_OUT
     print_line(json.dumps(to_document(sessions, time())) if as_json else result)
-    return 0
+    return _HAS_ENDED if result == ENDED and options.until == "attention" else 0

@@ -17,6 +17,7 @@ from fairlead.cli.support.command import Command
 from fairlead.cli.support.param_types import OneOf, Text
 from fairlead.cli.support.screen import print_lines
 from fairlead.cli.support.start_daemon import ensure_daemon
+from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.errors import UsageError
 from fairlead.paths import socket_file
 
@@ -61,7 +62,7 @@ class Options(msgspec.Struct, frozen=True):
         "COLORFGBG says so, else dark)."
     ),
 )
-@click.option("--start", is_flag=True, help="Start a daemon if none is running; otherwise the view waits for one.")
+@click.option("--start", is_flag=True, hidden=True)  # what it asked for is always done now
 @click.option(
     "--once", is_flag=True, help="Print the rows as plain text and exit. The same happens without a terminal."
 )
@@ -70,13 +71,13 @@ def watch(*, project: str | None, theme: str | None, **given: Any) -> int:
 
     What needs you comes first, with why and for how long; then, by project, what each session is doing, how that is
     known, its model, context, cost and age. Press ? for all keys; Enter goes to the session's tmux pane, / filters, q
-    quits.
+    quits. A daemon is started if none runs.
     """
     if project is not None and not os.path.isdir(project):
         raise UsageError(f"--project: no such folder: {project}")
     options = Options(project=project or "", theme=theme or "", **given)
-    if options.start:
-        ensure_daemon(wait=options.once)
+    if not os.environ.get(NO_DAEMON_VARIABLE):
+        ensure_daemon(wait=options.once or bool(_no_live_view()))
     if options.once:
         return _print(options)
     if reason := _no_live_view():

@@ -43,7 +43,15 @@ if TYPE_CHECKING:
         is_python_launcher,
         launcher_folders,
     )
-    from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader, Usage
+    from fairlead.clients._reports import (
+        STARTING,
+        ClientSessionFile,
+        StatusLine,
+        SubagentResult,
+        Task,
+        TranscriptReader,
+        Usage,
+    )
     from fairlead.clients._settings_file import InstallError
     from fairlead.clients._skill import SkillChange, put_skill, remove_skill
     from fairlead.clients._tool_calls import InlineCode, PathAccess, PathMode, SubagentRequest, ToolCall, ToolKind
@@ -57,6 +65,7 @@ __all__ = [
     "OTHER_AGENTS",
     "OTHER_AGENT_PACKAGES",
     "PYTHON_LAUNCHER",
+    "STARTING",
     "Answer",
     "Client",
     "ClientSessionFile",
@@ -215,7 +224,15 @@ __getattr__ = lazy_exports(
             "launcher_folders",
             "loaded_client",
         ),
-        "_reports": ("ClientSessionFile", "StatusLine", "SubagentResult", "Task", "TranscriptReader", "Usage"),
+        "_reports": (
+            "STARTING",
+            "ClientSessionFile",
+            "StatusLine",
+            "SubagentResult",
+            "Task",
+            "TranscriptReader",
+            "Usage",
+        ),
         "_settings_file": ("InstallError",),
         "_skill": ("SkillChange", "put_skill", "remove_skill"),
         "_patches": ("patch_paths",),

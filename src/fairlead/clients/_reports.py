@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+STARTING = "starting-"
+"""How the id of a session begins that waits in a dialog at its start, and has no id yet."""
+
+
 class ClientSessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """A running session, as the client's own file about it says."""
 
@@ -27,8 +31,14 @@ class ClientSessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     version: str = ""
     """Of the client."""
     name: str = ""
+    """What the user or the client has called the session; "" if the client only made a name up to have one."""
     in_terminal: bool = False
     """It runs in a terminal, which has one session at a time; other programs have many."""
+    tmux: str = ""
+    pane: str = ""
+    """The tmux server and the pane that the process was started in."""
+    about: str = ""
+    """What exactly a waiting session asks, where the client tells."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -44,7 +54,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     lines_added: int | None = None
     lines_removed: int | None = None
     five_hour_percent: float | None = None
+    """Used of what the account may use in five hours."""
+    five_hour_resets: float | None = None
+    """When these five hours end, in Unix time."""
     seven_day_percent: float | None = None
+    seven_day_resets: float | None = None
     tokens: int | None = None
     """Everything that the model read and wrote for a subagent, summed over its messages."""
     output_tokens: int | None = None

@@ -25,7 +25,7 @@ from fairlead.structs import LIGHT, Struct, force_setattr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fairlead.clients._install_types import Installer
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
@@ -301,6 +301,13 @@ class Client:
     def transcripts(self) -> TranscriptReader | None:
         """Return a reader of token usage from transcripts; `None` if the client has none that can be read."""
         return None
+
+    interrupt_keys: tuple[str, ...] = ()
+    """The keys that interrupt what a session does, pressed in its terminal, by tmux's names; none if not known."""
+
+    def transcript_text(self, path: str) -> Iterator[str]:
+        """Yield the parts of a transcript as text for people. Raise `OSError` or `ValueError` if it cannot be read."""
+        raise ValueError(f"the form of {self.title}'s transcripts is not known: {path}")
 
     def subagent_transcript(self, transcript: str, agent_id: str) -> str:
         """Return where the transcript of a subagent is, by that of its session; "" if that is not known."""

@@ -1,4 +1,4 @@
-"""Processes of the operating system: run one to its end, find its ancestors, check whether it is alive."""
+"""Processes of the operating system: run one to its end, find its ancestors, check whether it is alive, end it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fairlead.process._liveness import LivenessCache
     from fairlead.process._output import MAX_LINES, FirstAndLastLines
     from fairlead.process._run import CANCELLED, ProcessResult, run_process, start_error
+    from fairlead.process._signals import ProcessNotEnded, terminate_process
+    from fairlead.process._surroundings import process_folder, process_started_at, process_variables
     from fairlead.process._tree import Ancestry, ancestry_of
 
 __all__ = [
@@ -22,14 +24,19 @@ __all__ = [
     "FirstAndLastLines",
     "LivenessCache",
     "Process",
+    "ProcessNotEnded",
     "ProcessResult",
     "ancestry_of",
     "command_line",
     "dead_processes",
     "is_alive",
+    "process_folder",
     "process_start_time",
+    "process_started_at",
+    "process_variables",
     "run_process",
     "start_error",
+    "terminate_process",
 ]
 
 __getattr__ = lazy_exports(
@@ -41,6 +48,8 @@ __getattr__ = lazy_exports(
         "_liveness": ("LivenessCache",),
         "_output": ("MAX_LINES", "FirstAndLastLines"),
         "_run": ("CANCELLED", "ProcessResult", "run_process", "start_error"),
+        "_signals": ("ProcessNotEnded", "terminate_process"),
+        "_surroundings": ("process_folder", "process_started_at", "process_variables"),
         "_tree": ("Ancestry", "ancestry_of"),
     },
 )

@@ -55,6 +55,8 @@ def discovered(file: ClientSessionFile) -> Session | None:
         pid_start=file.start,
         cwd=file.cwd,
         title=file.name,
+        tmux=file.tmux,
+        pane=file.pane,
         state=state,
         evidence=Evidence(f"sessions file: {file.status}", at, source="client", why="no event was received yet"),
         since=at,
@@ -68,10 +70,21 @@ def reconcile(session: Session, file: ClientSessionFile | None, now: float) -> S
     """Return the session after comparing it with the client's file."""
     if session.ended is not None or session.parent:
         return session
-    usable = file is not None and file.status in _STATES and _is_about(file, session)
-    if file is None or not usable or not _is_newer(file, session, now):
+    is_about = file is not None and _is_about(file, session)
+    if file is not None and is_about:
+        session = _with_name(session, file)
+    if file is None or not is_about or file.status not in _STATES or not _is_newer(file, session, now):
         return _with_wake_timeout(session, now)
     return _combine(session, file)
+
+
+def _with_name(session: Session, file: ClientSessionFile) -> Session:
+    """Take the name that the user or the client has given the session, and the pane that no event has told."""
+    if file.name and file.name != session.title:
+        session = replace(session, title=file.name)
+    if file.pane and not session.pane:
+        session = replace(session, tmux=file.tmux, pane=file.pane)
+    return session
 
 
 def _combine(session: Session, file: ClientSessionFile) -> Session:
@@ -99,7 +112,7 @@ _STATES = frozenset({"idle", "busy", "waiting"})
 
 def _state_of(file: ClientSessionFile) -> State:
     if file.status == "waiting":
-        return AttentionNeeded(file.waiting_for.capitalize() or "Input")
+        return AttentionNeeded(file.waiting_for.capitalize() or "Input", file.about)
     return IDLE if file.status == "idle" else Working()
 
 

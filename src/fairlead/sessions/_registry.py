@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.clients import STARTING
 from fairlead.events import (
     DEFAULT_CLIENT,
     Notification,
@@ -117,6 +118,8 @@ class Registry(SubagentLinker):
         Some states also end by the passage of time, so call it every second or so, even without files.
         """
         by_id = {file.session_id: file for file in files}
+        for name in [name for name in self.by_id if name.startswith(STARTING) and name not in by_id]:
+            self.drop(name)  # its dialog is answered: it has a session now, or has ended
         for name, file in by_id.items():
             if name not in self.by_id and (session := discovered(file)):
                 self.put(session)

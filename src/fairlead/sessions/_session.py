@@ -120,6 +120,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     model: str = ""
     transcript: str = ""
     title: str = ""
+    """What the client itself calls the session, if the user or the client has named it."""
 
     pid: int = 0
     """Of the client's process; 0 if it is not known, and for a subagent, which runs in its parent's process."""
@@ -144,6 +145,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     next_id: str = ""
     """The id under which the same process continued."""
     first_prompt: str = ""
+    last_prompt: str = ""
+    """The latest that the user wrote."""
     by_person: bool = False
     """Whether the user wrote the latest prompt."""
     usage: Usage | None = None

@@ -3,6 +3,9 @@
 No event says which tool call started a subagent, or whether another subagent did, until the call is answered. The first
 guess is the oldest open call that asks for this type and has no subagent yet, in the main session or in one of its
 subagents. The answer names the subagent: if the guess was wrong, the two subagents swap their calls.
+
+A subagent may end while those that it started in the background go on. They stay its own, and the nearest ancestor that
+runs works with them: a main session is not idle while anything below it works.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from fairlead.sessions.transitions._subagents import add_subagent, find_spawning
 from fairlead.sessions.transitions._tools import asked_agent, is_finished
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fairlead.events import Event, PostToolUse, SubagentStart, SubagentStop
     from fairlead.journal import Verdict
     from fairlead.sessions._states import Source
@@ -69,10 +74,15 @@ class SubagentLinker(SessionIndex):
         child = self.by_id.get(f"{root.id}/{agent_id}")
         if child is None and event.agent_type:
             child = self._create_child(root, agent_id, clean(event.agent_type), at)
-        parent = self._parent(child, root) if child is not None else root
-        if child is not None:
-            self.update(child, apply(child, event, at, verdict), event, at)
-        self.update(parent, apply(parent, event, at, verdict), event, at)
+        if child is None:
+            self.update(root, apply(root, event, at, verdict), event, at)
+            return
+        after = self.update(child, apply(child, event, at, verdict), event, at)
+        if after.ended is not None:
+            self._adopt_descendants(after, at)
+        for ancestor in list(self._ancestors(after)):
+            if ancestor.id == after.parent or agent_id in ancestor.agents or agent_id in ancestor.tasks:
+                self.update(ancestor, apply(ancestor, event, at, verdict), event, at)
 
     def get_or_create_child(self, root: Session, event: Event, at: float) -> Session:
         """Return the subagent that an event comes from; create it if its start was not seen."""
@@ -90,8 +100,8 @@ class SubagentLinker(SessionIndex):
 
     def mark_working(self, child: Session, at: float) -> None:
         """Add a subagent to its parent again if the parent took it for ended. Not an idle teammate."""
-        parent = self.by_id.get(child.parent)
-        if parent is None or child.agent_id in parent.agents or not child.in_turn or parent.ended is not None:
+        parent = next((one for one in self._ancestors(child) if one.ended is None), None)
+        if parent is None or child.agent_id in parent.agents or not child.in_turn:
             return
         self.put(add_subagent(parent, child.agent_id, child.agent_type, at))
 
@@ -227,10 +237,26 @@ class SubagentLinker(SessionIndex):
         if child is not None and child.ended is None:
             evidence = event.event_name if event else "the client is idle"
             reason = "completed" if event and event.event_name == "PostToolUse" else "stop not seen"
-            self.put(end_session(child, evidence, at, reason))
+            self._adopt_descendants(self.put(end_session(child, evidence, at, reason)), at)
+
+    def _adopt_descendants(self, ended: Session, at: float) -> None:
+        """Let the nearest ancestor that runs work with the subagents of one that has ended: they go on without it."""
+        heir = next((one for one in self._ancestors(ended) if one.ended is None), None)
+        for child in list(self.descendants(ended.id)) if heir is not None else ():
+            if heir is not None and child.ended is None and child.in_turn and child.agent_id not in heir.agents:
+                heir = self.put(add_subagent(heir, child.agent_id, child.agent_type, at, is_background=True))
+
+    def _ancestors(self, session: Session) -> Iterator[Session]:
+        """Yield the parent of a subagent, the parent of that, up to the main session."""
+        while session.parent in self.by_id:
+            session = self.by_id[session.parent]
+            yield session
 
     def _make_room_for_child(self, parent: Session) -> None:
         names = self.children.get(parent.id, {})
         if len(names) >= MAX_CHILDREN:
-            ended = (name for name in names if self.by_id[name].ended is not None)
+            ended = (name for name in names if self.by_id[name].ended is not None and not self._has_live(name))
             self.drop(next(ended, next(iter(names))))
+
+    def _has_live(self, name: str) -> bool:
+        return any(child.ended is None for child in self.descendants(name))

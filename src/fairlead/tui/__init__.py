@@ -11,8 +11,16 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.tui._app import WatchApp
+    from fairlead.tui._session_control import (
+        end_session,
+        interrupt_session,
+        send_mail,
+        show_in_pager,
+        transcript_lines,
+    )
     from fairlead.tui._source import SessionSource, SessionsReset, fetch_sessions
-    from fairlead.tui.model._plain import plain_view, project_of, row_texts
+    from fairlead.tui._tmux import jump
+    from fairlead.tui.model._plain import count_sessions, plain_view, project_of, row_texts
     from fairlead.tui.model._projects import Location, find_location
     from fairlead.tui.model._view import View
 
@@ -22,19 +30,34 @@ __all__ = [
     "SessionsReset",
     "View",
     "WatchApp",
+    "count_sessions",
+    "end_session",
     "fetch_sessions",
     "find_location",
+    "interrupt_session",
+    "jump",
     "plain_view",
     "project_of",
     "row_texts",
+    "send_mail",
+    "show_in_pager",
+    "transcript_lines",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
         "_app": ("WatchApp",),
+        "_session_control": (
+            "end_session",
+            "interrupt_session",
+            "send_mail",
+            "show_in_pager",
+            "transcript_lines",
+        ),
+        "_tmux": ("jump",),
         "_source": ("SessionSource", "SessionsReset", "fetch_sessions"),
-        "model._plain": ("plain_view", "project_of", "row_texts"),
+        "model._plain": ("count_sessions", "plain_view", "project_of", "row_texts"),
         "model._projects": ("Location", "find_location"),
         "model._view": ("View",),
     },

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from fairlead.errors import FairleadError
 from fairlead.text import one_line
 from fairlead.tui import _tmux
+from fairlead.tui._session_actions import SessionActions
 from fairlead.tui.model._rows import display_name
 from fairlead.tui.model._timeline import timeline_lines
 from fairlead.tui.model._view import SORTS, Folds
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from fairlead.sessions import Session
     from fairlead.tui._app import WatchApp
+    from fairlead.tui.model._view import View
 
 PanelContent: TypeAlias = Literal["", "peek", "timeline"]
 
@@ -59,10 +61,12 @@ class Actions:
             "panel_page_up": lambda: panel.scroll_pages(-1),
             "filter": app.edit_filter,
             "sort": self._sort,
+            "reverse": self._reverse,
             "ended": self._toggle_ended,
             "back": self._back,
             "help": lambda: app.push_screen(HelpScreen(app.palette)),
             "quit": app.exit,
+            **SessionActions(app, self._session).handlers,
         }
         """Action → what performs it, for every action in the table of keys."""
 
@@ -99,7 +103,12 @@ class Actions:
         view = self._app.view
         view = replace(view, sort=SORTS[(SORTS.index(view.sort) + 1) % len(SORTS)])
         self._app.set_view(view)
-        self._app.show_message(f"sorted by {view.sort}")
+        self._app.show_message(_sorted_by(view))
+
+    def _reverse(self) -> None:
+        view = replace(self._app.view, is_reversed=not self._app.view.is_reversed)
+        self._app.set_view(view)
+        self._app.show_message(_sorted_by(view))
 
     def _toggle_ended(self) -> None:
         view = self._app.view
@@ -198,3 +207,7 @@ class Actions:
             panel.show_message(title, str(error))
             return
         panel.show(title, timeline_lines(events))
+
+
+def _sorted_by(view: View) -> str:
+    return f"sorted by {view.sort}{', reversed' if view.is_reversed else ''}"

@@ -19,12 +19,14 @@ from fairlead.tui.model._hierarchy import folder_of
 from fairlead.tui.model._keys import hints
 from fairlead.tui.model._layout import column_headings, columns, summary
 from fairlead.tui.model._projects import Location, ProjectLocator, find_location
+from fairlead.tui.model._quota import quota_text
 from fairlead.tui.model._tree import SessionTree
 from fairlead.tui.model._view import View
 from fairlead.tui.widgets._filter import FilterInput
 from fairlead.tui.widgets._lines import TextLine, TextLines
 from fairlead.tui.widgets._list import SessionList
 from fairlead.tui.widgets._panel import Panel
+from fairlead.tui.widgets._prompt import PromptLine
 from fairlead.tui.widgets._themes import THEMES, Palette
 
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ class WatchApp(App[None]):
         self.question.display = False
         self.body = Container(id="body")
         self.filter_input = FilterInput(self.palette, id="filter")
+        self.prompt = PromptLine(self.palette, id="prompt")
         self.actions = Actions(self)
 
     def compose(self) -> ComposeResult:
@@ -116,6 +119,7 @@ class WatchApp(App[None]):
         yield from (self.text_lines[name] for name in ("name", "state", "place"))
         yield self.question
         yield self.filter_input
+        yield self.prompt
         yield self.text_lines["hints"]
 
     def on_mount(self) -> None:
@@ -202,10 +206,15 @@ class WatchApp(App[None]):
         connection.display = not status.is_live and self.size.height > _MIN_LIST_HEIGHT
         connection.show([(fit(f" {status.text}", cells), "needs")])
         self.text_lines["summary"].show(
-            summary(self.sessions.totals, cells, status.text if status.is_live else "offline")
+            summary(
+                self.sessions.totals,
+                cells,
+                status.text if status.is_live else "offline",
+                quota_text(self.sessions.limits.values(), now),
+            )
         )
         cols = columns(self.list.cells or cells, has_usage=self.sessions.has_usage)
-        headings = column_headings(cols) if self.sessions.sessions else ""
+        headings = column_headings(cols, self.view) if self.sessions.sessions else ""
         self.text_lines["headings"].show([(fit(headings, cells), "dim")])
         self._draw_detail(now)
         self._draw_hints()
@@ -238,7 +247,7 @@ class WatchApp(App[None]):
         cells, message = self.size.width, self._message
         if not message and self.view.filter:
             message = f"filter: {self.view.filter}   (Esc clears it)"
-        piece: StyledText = (f" {message}", "plain") if message else (hints(cells, self.view.sort), "dim")
+        piece: StyledText = (f" {message}", "plain") if message else (hints(cells, self.view), "dim")
         self.text_lines["hints"].show([(fit(piece[0], cells), piece[1])])
 
     def show_message(self, message: str) -> None:
@@ -266,7 +275,8 @@ class WatchApp(App[None]):
     def _show_or_hide_hints(self) -> None:
         """Show the last line if it has a message, or if there is room."""
         has_room = self._height >= _MIN_HEIGHT_FOR_HINTS
-        self.text_lines["hints"].display = (has_room or bool(self._message)) and not self.filter_input.display
+        is_free = not (self.filter_input.display or self.prompt.display)
+        self.text_lines["hints"].display = (has_room or bool(self._message)) and is_free
 
     # -- input -----------------------------------------------------------------------------------------
 
@@ -300,6 +310,15 @@ class WatchApp(App[None]):
         self._show_or_hide_hints()
         self.list.focus()
         self._draw_hints()
+
+    def on_prompt_line_opened(self) -> None:
+        """Hide the hints, in whose place the question stands."""
+        self._show_or_hide_hints()
+
+    def on_prompt_line_closed(self) -> None:
+        """Return to the list, unless the answer led to another question."""
+        if not self.prompt.display:
+            self.on_filter_input_closed()
 
 
 def _diff_style(line: str) -> StyleName:

@@ -42,6 +42,22 @@ async def peek(tmux: str, pane: str, lines: int) -> list[str]:
     return [printable(line.rstrip()) for line in content.rstrip().splitlines()][-lines:]
 
 
+async def pane_process(tmux: str, pane: str) -> int:
+    """Return the pid of the process that a pane was opened with. Raises `NoPane` if the pane is gone."""
+    server = _Server(tmux, pane)
+    await server.window()
+    pid = (await server.run("display-message", "-p", "-t", pane, "#{pane_pid}")).strip()
+    return int(pid) if pid.isdecimal() else 0
+
+
+async def send_keys(tmux: str, pane: str, keys: tuple[str, ...]) -> None:
+    """Press keys in a pane, by tmux's names. A pane that shows its history would take them, so it leaves that first."""
+    server = _Server(tmux, pane)
+    with suppress(NoPane):  # it is in no such mode
+        await server.run("send-keys", "-X", "-t", pane, "cancel")
+    await server.run("send-keys", "-t", pane, *keys)
+
+
 async def set_buffer(text: str) -> None:
     """Put a text into tmux's paste buffer and the clipboard, if the view runs in tmux.
 

@@ -155,7 +155,27 @@ def install(*, scope: str | None, client: str, client_version: str | None, **giv
     version = parse_version(found, client_version) or found.installer.client_version()
     launcher = find_launcher(launcher_folders(), sys.executable)
     request = to_request(options, found.installer, launcher, version)
-    return _preview(found, request, options) if options.dry_run else _install(found, request, options)
+    if options.dry_run:
+        return _preview(found, request, options)
+    return _install(found, offer_status_line(found, request, options), options)
+
+
+def offer_status_line(client: Client, request: InstallRequest, options: InstallOptions) -> InstallRequest:
+    """Return the request with our status line, if the user has none and asks for it with one key.
+
+    Without it neither context nor cost of a session is known. Only a person at a terminal is asked.
+    """
+    is_asked = request.status_line == "chain" and options.scope == "user" and not options.yes
+    if not is_asked or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return request
+    file = client.installer.settings_file(options.scope, Path.cwd(), os.environ)
+    plan = client.installer.plan_install(file, request, Path(state_folder()))
+    if client.installer.status_line_of(plan.result.text) != "none":
+        return request
+    print(text.STATUS_LINE_OFFER, end="", file=sys.stderr, flush=True)
+    key = click.getchar()
+    print(key if key.isprintable() else "", file=sys.stderr)
+    return msgspec.structs.replace(request, status_line="show") if key in {"y", "Y"} else request
 
 
 def _preview(client: Client, request: InstallRequest, options: InstallOptions) -> int:

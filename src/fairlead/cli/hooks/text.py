@@ -30,6 +30,11 @@ _STAY: dict[str, tuple[str, ...]] = {
     "wake": ("agents stay: wake; at the end of a turn they stop, and mail wakes them",),
     "no": ("agents stay: no",),
 }
+STATUS_LINE_OFFER = (
+    "You have no status line, and without one the context and the cost of a session are not known.\n"
+    "Show Fairlead's, with model, context and cost? Press y for yes, any other key for no: "
+)
+
 _STATUS_LINE: dict[StatusLineKind, tuple[str, ...]] = {
     "none": (),
     "own": ("status line: yours; Fairlead does not read it",),

@@ -8,7 +8,7 @@ from fairlead.clients.protocol import Capabilities, Client
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from fairlead.clients._install_types import Installer
@@ -105,6 +105,14 @@ class ClaudeCode(Client):
         from fairlead.clients.claude._transcripts import Transcripts
 
         return Transcripts()
+
+    interrupt_keys = ("Escape",)
+
+    def transcript_text(self, path: str) -> Iterator[str]:
+        """Yield a transcript as text for people."""
+        from fairlead.clients.claude._transcript_text import transcript_text
+
+        return transcript_text(path)
 
     def subagent_transcript(self, transcript: str, agent_id: str) -> str:
         """Return where the transcript of a subagent is."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 
+from msgspec.structs import replace
+
 from fairlead.clients._reports import ClientSessionFile
 from fairlead.clients._text import MAX_ID, MAX_PATH, clean
 from fairlead.clients.claude._environment import own_folder
+from fairlead.clients.claude._starting import find_starting, tmux_of
 from fairlead.events import decode_json
 
 TYPE_CHECKING = False
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MAX_SIZE = 64 * 1024
+_MADE_UP = ("derived", "collision")
+"""Sources of a name that is that of the folder with a number: it says nothing about the session."""
 _MAX_TIME = 1e15
 _MAX_DIGITS = 18
 """Of an int64."""
@@ -32,8 +37,8 @@ def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:
     except OSError:
         return []
     numbered = [name for name in names if name.endswith(".json") and name[:-5].isdecimal()]
-    read = (_read(f"{folder}/{name}") for name in numbered)
-    return [session for session in read if session is not None]
+    read = [session for name in numbered if (session := _read(f"{folder}/{name}")) is not None]
+    return [*(_in_pane(session) for session in read), *find_starting(folder, names)]
 
 
 def parse_session_file(text: bytes) -> ClientSessionFile | None:
@@ -54,9 +59,15 @@ def parse_session_file(text: bytes) -> ClientSessionFile | None:
         started=_seconds(document, "startedAt"),
         cwd=_text(document, "cwd"),
         version=_text(document, "version"),
-        name=_text(document, "name"),
+        name=_text(document, "name") if document.get("nameSource") not in _MADE_UP else "",
         in_terminal=document.get("entrypoint") == "cli",
     )
+
+
+def _in_pane(session: ClientSessionFile) -> ClientSessionFile:
+    """Add the tmux pane of a session. Its file has the pane without the server, so the process is asked."""
+    tmux, pane = tmux_of(session.pid, session.start)
+    return replace(session, tmux=tmux, pane=pane) if pane else session
 
 
 def _read(path: str) -> ClientSessionFile | None:

@@ -57,7 +57,9 @@ def usage_of(document: Mapping[str, Any]) -> Usage:
         lines_added=_whole(cost, "total_lines_added"),
         lines_removed=_whole(cost, "total_lines_removed"),
         five_hour_percent=_number(_object(limits, "five_hour"), "used_percentage"),
+        five_hour_resets=_number(_object(limits, "five_hour"), "resets_at"),
         seven_day_percent=_number(_object(limits, "seven_day"), "used_percentage"),
+        seven_day_resets=_number(_object(limits, "seven_day"), "resets_at"),
     )
 
 

@@ -49,6 +49,14 @@ def subagent_transcript(transcript: str, agent_id: str) -> str:
     return f"{transcript.removesuffix('.jsonl')}/subagents/agent-{agent_id}.jsonl" if transcript else ""
 
 
+def open_transcript(path: str, folder: str | None = None) -> int:
+    """Open a transcript to read. Raises `ValueError` for a file outside the folder, `OSError` if it cannot be read."""
+    real, inside = os.path.realpath(path), os.path.realpath(folder or transcripts_folder())
+    if not os.path.isabs(path) or not real.startswith(f"{inside}/"):
+        raise ValueError("outside the client's folder")
+    return os.open(real, _FLAGS)
+
+
 class Transcripts:
     """Transcripts of subagents, each read up to an offset. For one thread at a time."""
 
@@ -92,10 +100,7 @@ class Transcripts:
             os.close(descriptor)
 
     def _open(self, path: str) -> int:
-        real, folder = os.path.realpath(path), os.path.realpath(self._folder)
-        if not os.path.isabs(path) or not real.startswith(f"{folder}/"):
-            raise ValueError("outside the client's folder")
-        return os.open(real, _FLAGS)
+        return open_transcript(path, self._folder)
 
 
 class _Reading:

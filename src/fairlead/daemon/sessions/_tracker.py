@@ -18,6 +18,7 @@ import msgspec
 
 from fairlead.clients import known_clients
 from fairlead.daemon.events._extension import EventExtension
+from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
 from fairlead.journal import EventRecord, Position
 from fairlead.paths import state_folder
@@ -96,6 +97,8 @@ class SessionTracker(EventExtension):
             with open(_file(), "rb") as file:
                 saved = msgspec.json.decode(file.read(), type=_SavedState)
             self._registry, position = restore(bytes(saved.registry), _first_revision()), saved.position
+            if DOCTOR_SESSION in self._registry.by_id:  # an earlier version took it for one
+                self._registry.drop(DOCTOR_SESSION)
         except FileNotFoundError:
             pass
         except (OSError, ValueError, SnapshotError) as error:
@@ -139,7 +142,8 @@ class SessionTracker(EventExtension):
 
     def _apply(self, records: list[EventRecord]) -> None:
         for record in records:
-            apply_record(self._registry, record)
+            if record.session != DOCTOR_SESSION:
+                apply_record(self._registry, record)
 
     def _finish_replay(self) -> None:
         self._replay_to = None
@@ -174,8 +178,8 @@ class SessionTracker(EventExtension):
     # -- updates ---------------------------------------------------------------------------------------
 
     def after_record(self, record: Record, event: Event | None) -> None:
-        """Queue an event; it is applied after the reply was sent."""
-        if not isinstance(record, EventRecord):
+        """Queue an event; it is applied after the reply was sent. What `doctor` plays is no session."""
+        if not isinstance(record, EventRecord) or record.session == DOCTOR_SESSION:
             return
         self._queue.append((record, event))
         if not self._is_scheduled and self._loop is not None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from fairlead.events import Event
     from fairlead.journal import Verdict
+    from fairlead.sessions._session import OpenCall
+    from fairlead.sessions._states import State
     from fairlead.sessions.transitions._activity import Changes
 
     Handler = Callable[[Session, Any, float], Changes]
@@ -72,8 +74,7 @@ def apply(session: Session, event: Event, now: float, verdict: Verdict = "none")
             or (type(state) is AttentionNeeded and state != old)
         ):
             changes["since"] = now
-        about = changes.pop("about", None)
-        changes["evidence"] = Evidence(key[1], now, about.tool, about.path) if about else _evidence(event, now)
+        changes["evidence"] = _evidence(event, now, changes.pop("about", None), state)
     if not is_delayed:
         changes["last_activity"] = now
         _add_context(session, event, changes)
@@ -88,8 +89,13 @@ def _subject(event: Event) -> str:
     return subject if len(subject) <= MAX_ID_LENGTH and subject.isascii() else clean(subject, MAX_ID_LENGTH)
 
 
-def _evidence(event: Event, now: float) -> Evidence:
-    """Return the evidence for a state that is about no known call."""
+def _evidence(event: Event, now: float, about: OpenCall | None, state: State) -> Evidence:
+    """Return the evidence for a state, which may be about a call.
+
+    While other calls still run, an event that ends a call is about the one that has ended.
+    """
+    if about is not None and (type(event) not in _ENDS_CALL or type(state) is AttentionNeeded):
+        return Evidence(event.event_name, now, about.tool, about.path)
     if isinstance(event, events.ToolEvent):
         return Evidence(event.event_name, now, clean(event.tool_name), _tools.path_of(event))
     return Evidence(event.event_name, now)
@@ -113,7 +119,7 @@ def _add_context(session: Session, event: Event, changes: Changes) -> None:
 def _after_end(session: Session, kind: type[Event], changes: Changes, now: float, *, is_delayed: bool) -> Changes:
     if is_delayed or kind not in _REOPENING or now <= (session.ended or 0.0):
         return {name: value for name, value in changes.items() if name in _KEPT_AFTER_END}
-    return changes | {"ended": None, "end_reason": ""}
+    return changes | {"ended": None, "end_reason": "", "since": now}
 
 
 def _updated_memory(
@@ -136,6 +142,7 @@ def _updated_memory(
     return SessionMemory(newest, delayed_count, recent, closed, cleared, memory.process_events + 1)
 
 
+_ENDS_CALL = frozenset({events.PostToolUse, events.PostToolUseFailure, events.PermissionDenied})
 _KEPT_AFTER_END = frozenset({"counters", "started", "closed", "model", "agent_type", "description", "transcript"})
 _REOPENING = frozenset(
     {

@@ -100,9 +100,9 @@ def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str,
     return next((match for match in waiting if match[1].kind == kind), waiting[0] if waiting else None)
 
 
-def add_subagent(session: Session, agent_id: str, kind: str, at: float) -> Session:
-    """Return the session with a working subagent whose start was not seen, or that works again."""
-    agent = Agent(kind, at, background=not session.in_turn)
+def add_subagent(session: Session, agent_id: str, kind: str, at: float, *, is_background: bool = False) -> Session:
+    """Return the session with a working subagent whose start was not seen, that works again, or lost its parent."""
+    agent = Agent(kind, at, background=is_background or not session.in_turn)
     changes: Changes = {"agents": {**session.agents, agent_id: agent}}
     if not session.in_turn and session.ended is None:
         evidence = Evidence("a subagent's event", at)

@@ -52,9 +52,12 @@ def _counted(session: Session, event: UserPromptSubmit) -> Changes:
     counters = session.counters
     if client_or_default(event.client).is_automatic(event.prompt):  # the client fires the same event for its own
         return {"by_person": False, "counters": replace(counters, wakes=counters.wakes + 1)}
+    prompt = clean(event.prompt)
     changes: Changes = {"by_person": True, "counters": replace(counters, prompts=counters.prompts + 1)}
     if not session.first_prompt:
-        changes["first_prompt"] = clean(event.prompt)
+        changes["first_prompt"] = prompt
+    if prompt != session.last_prompt:
+        changes["last_prompt"] = prompt
     return changes
 
 
@@ -157,8 +160,8 @@ def _idle_prompt(session: Session) -> Changes:
 # -- the session itself --------------------------------------------------------------------------------
 
 
-def session_start(session: Session, event: SessionStart, _at: float) -> Changes:
-    """The session waits for its first prompt. After compaction it continues with its work."""
+def session_start(session: Session, event: SessionStart, at: float) -> Changes:
+    """The session waits for a prompt, from now on. After compaction it continues with its work."""
     changes: Changes = {}
     if event.model:
         changes["model"] = clean(event.model)
@@ -166,7 +169,7 @@ def session_start(session: Session, event: SessionStart, _at: float) -> Changes:
         changes["title"] = clean(event.session_title)
     if event.source == "compact":
         return changes if session.in_turn else with_state(session, **changes)
-    return changes | _RESET | {"ended": None, "end_reason": "", "next_id": ""}
+    return changes | _RESET | {"since": at, "ended": None, "end_reason": "", "next_id": ""}
 
 
 def delayed_session_start(session: Session, event: SessionStart, at: float) -> Changes:

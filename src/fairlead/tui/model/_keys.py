@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fairlead.tui.model._view import View
 
 
 class Key(NamedTuple):
@@ -39,6 +42,10 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key(("p",), "peek", "show its tmux pane", "peek"),
         Key(("t",), "timeline", "show its events", "events"),
         Key(("y",), "copy", "copy its id"),
+        Key(("o",), "transcript", "open its transcript"),
+        Key(("m",), "mail", "write to it"),
+        Key(("I",), "interrupt", "interrupt it"),
+        Key(("X",), "end", "end it; asks twice"),
     ),
     "Panel (opened by p and t)": (
         Key(("J", "shift+down"), "panel_down", "a line down"),
@@ -49,6 +56,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
     "View": (
         Key(("/",), "filter", "filter by words", "filter"),
         Key(("s",), "sort", "change the order", "sort"),
+        Key(("S",), "reverse", "reverse the order"),
         Key(("e",), "ended", "show ended sessions", "ended"),
         Key(("escape",), "back", "close panel or filter"),
         Key(("q", "ctrl+c"), "quit", "quit", "quit"),
@@ -103,11 +111,12 @@ def _label(name: str) -> str:
     return name.replace(" ", "") if " " in name or len(name) == 1 else name.capitalize()
 
 
-def hints(cells: int, sort: str) -> str:
+def hints(cells: int, view: View) -> str:
     """Return the last line of the view: as many hints as fit, always with those for help and quit."""
     hinted = [key for group in GROUPS.values() for key in group if key.hint]
     always = [key for key in hinted if key.action in ("quit", "help")]
-    texts = {key: f"{_label(key.names[0])} {key.hint}{f': {sort}' if key.action == 'sort' else ''}" for key in hinted}
+    order = f": {view.sort}{' ▲' if view.is_reversed else ''}"
+    texts = {key: f"{_label(key.names[0])} {key.hint}{order if key.action == 'sort' else ''}" for key in hinted}
     shown: list[Key] = []
     room = cells - 1
     for key in (*reversed(always), *(key for key in hinted if key not in always)):

@@ -14,6 +14,7 @@ from fairlead.tui.model._rows import LABELS, SYMBOLS
 if TYPE_CHECKING:
     from fairlead.tui.model._rows import Row
     from fairlead.tui.model._totals import Totals
+    from fairlead.tui.model._view import Sort, View
 
 StyleName: TypeAlias = Literal[
     "plain",
@@ -45,9 +46,6 @@ _BAR = 5
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NO_FIGURES = 100
 """Below this width, a session that needs the user shows why instead of what it costs."""
-
-_ENOUGH_NAME = 56
-"""Cells that are enough for the name of a project and of a session."""
 
 
 class Columns(NamedTuple):
@@ -94,21 +92,33 @@ def columns(cells: int, *, has_usage: bool = True) -> Columns:
     return fixed._replace(name=rest - activity, activity=activity)
 
 
-def column_headings(cols: Columns) -> str:
-    """Return the names of the columns, as wide as the rows."""
+def column_headings(cols: Columns, view: View) -> str:
+    """Return the names of the columns, as wide as the rows, with a mark at the one that the rows are sorted by."""
     if cols.is_narrow:
         return " " * cols.width
-    lead = " " * _INDENT + f"{'state':<{cols.label + 2}}" + _right("for ", cols.in_state)
+    marks = {_marked(cols, view.sort): "▲" if view.is_reversed else "▼"}
+    state = f"state{marks.get('state', '')}"
+    lead = " " * _INDENT + f"{state:<{cols.label + 2}}" + _right("for ", cols.in_state)
+    context = ("context" if cols.bar else "ctx") + marks.get("context", "")
     others = [
-        fit("  session", cols.name),
-        _left("activity", cols.activity),
-        _left("last event", cols.evidence),
+        fit(f"  session{marks.get('session', '')}", cols.name),
+        _left(f"activity{marks.get('activity', '')}", cols.activity),
+        _left(f"last event{marks.get('event', '')}", cols.evidence),
         _left(" model", cols.model),
-        _right("context", cols.bar + cols.percent) if cols.bar else _right("ctx", cols.percent),
-        _right("cost", cols.cost),
-        _right("age", cols.age),
+        _right(context, cols.bar + cols.percent),
+        _right(f"cost{marks.get('cost', '')}", cols.cost),
+        _right(f"age{marks.get('age', '')}", cols.age),
     ]
     return lead + "".join(others)
+
+
+def _marked(cols: Columns, sort: Sort) -> str:
+    """Return the column that shows what the rows are sorted by, or the nearest to it that there is room for."""
+    if sort == "start":
+        return "age" if cols.age else "session"
+    if sort == "activity":
+        return "event" if cols.evidence else "activity"
+    return sort
 
 
 def layout_row(row: Row, cols: Columns) -> list[StyledText]:
@@ -169,21 +179,19 @@ def _session(row: Row, cols: Columns) -> list[StyledText]:
 
 
 def _attention_columns(cols: Columns) -> Columns:
-    """Return columns with more room for the name, which follows that of the project, and for the reason."""
+    """Return columns with more room for the reason, which begins where the activity of other rows does."""
     if cols.width < _NO_FIGURES:
-        rest = cols.width - cols.lead
-        cols = cols._replace(name=0 if cols.activity else rest, activity=rest if cols.activity else 0)
-        cols = cols._replace(evidence=0, model=0, bar=0, percent=0, cost=0, age=0)
-    room = cols.name + cols.activity + cols.evidence
-    name = max(cols.name, min(_ENOUGH_NAME, room * 3 // 5)) if cols.activity else room
-    return cols._replace(name=name, activity=room - name, evidence=0)
+        rest = cols.width - cols.lead - (cols.name if cols.activity else 0)
+        cols = cols._replace(name=cols.name if cols.activity else rest, activity=rest if cols.activity else 0)
+        return cols._replace(evidence=0, model=0, bar=0, percent=0, cost=0, age=0)
+    return cols._replace(activity=cols.activity + cols.evidence, evidence=0)
 
 
 def _name(row: Row, cols: Columns, text_style: StyleName) -> list[StyledText]:
     line, room = row.line, cols.name
     if line.kind == "attention":
         note = fit(row.note, min(cell_width(row.note), room * 2 // 5)) if not cols.is_narrow else ""
-        note = f"{note}  " if note else ""
+        note = f"{'' if cols.is_narrow else '  '}{note}{'  ' if note else ''}"
         return [
             (fit(note, min(cell_width(note), room)), "dim"),
             (fit(row.name, room - cell_width(note)), text_style),
@@ -229,8 +237,11 @@ def _right(text: str, cells: int) -> str:
     return fit(text, cells) if cell_width(text) > cells else " " * (cells - cell_width(text)) + text
 
 
-def summary(totals: Totals, cells: int, connection: str) -> list[StyledText]:
-    """Return the totals of all sessions in one line, with the state of the connection at its end if there is room."""
+def summary(totals: Totals, cells: int, connection: str, quota: str = "") -> list[StyledText]:
+    """Return the totals of all sessions in one line, with the state of the connection at its end if there is room.
+
+    `quota` is what the account has used of its limits; it is left out first.
+    """
     need = "1 needs you" if totals.waiting == 1 else f"{totals.waiting} need you"
     at_most = "≤ " if totals.older else ""
     long: list[StyledText] = [
@@ -245,7 +256,8 @@ def summary(totals: Totals, cells: int, connection: str) -> list[StyledText]:
         (f"●{totals.working} ", "working" if totals.working else "dim"),
         (f"○{totals.idle} ", "plain"),
     ]
-    pieces = long if sum(cell_width(text) for text, _ in long) + 2 <= cells else short
+    longest: list[StyledText] = [*long, (f"   {quota}" if quota else "", "plain")]
+    pieces = next((one for one in (longest, long) if sum(cell_width(text) for text, _ in one) + 2 <= cells), short)
     rest = max(0, cells - sum(cell_width(text) for text, _ in pieces))
     end = fit(connection, min(cell_width(connection), max(0, rest - 2)))
     return [*pieces, (_right(f"{end} " if end else "", rest), "dim")]

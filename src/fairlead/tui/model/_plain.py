@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 from fairlead.text import one_line
 from fairlead.tui.model._layout import column_headings, columns, layout_row, summary
 from fairlead.tui.model._projects import find_location
+from fairlead.tui.model._quota import quota_text
 from fairlead.tui.model._rows import activity_text, display_name, evidence_text, make_row
 from fairlead.tui.model._tree import SessionTree
+from fairlead.tui.model._view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.sessions import Session
-    from fairlead.tui.model._view import View
+    from fairlead.tui.model._totals import Totals
 
 
 def plain_view(sessions: Iterable[Session], view: View, now: float, cells: int) -> list[str]:
@@ -25,8 +27,19 @@ def plain_view(sessions: Iterable[Session], view: View, now: float, cells: int) 
     cols = columns(cells, has_usage=tree.has_usage)
     lines = tree.lines(view, now)
     rows = ["".join(text for text, _ in layout_row(make_row(tree.data(line), now), cols)) for line in lines]
-    first = "".join(text for text, _ in summary(tree.totals, cells, ""))
-    return [line.rstrip() for line in (first, "", column_headings(cols), *rows)]
+    quota = quota_text(tree.limits.values(), now)
+    first = "".join(text for text, _ in summary(tree.totals, cells, "", quota))
+    return [line.rstrip() for line in (first, "", column_headings(cols, view), *rows)]
+
+
+def count_sessions(sessions: Iterable[Session], now: float) -> tuple[Totals, list[Session]]:
+    """Return how many main sessions are in which state, as the view counts them, and those that need the user.
+
+    The longest wait comes first, and stale ones last.
+    """
+    tree = SessionTree(sessions)
+    waiting = [line.id for line in tree.lines(View(), now) if line.kind == "attention"]
+    return tree.totals, [tree.sessions[name] for name in waiting]
 
 
 def row_texts(session: Session) -> tuple[str, str, str]:

@@ -99,7 +99,7 @@ def _session_row(data: LineData, session: Session, now: float) -> Row:
         evidence=evidence_text(session),
         evidence_age=duration(now - session.evidence.at) if session.evidence else "",
         in_state=duration(session.in_state(now) if session.ended is None else now - session.ended),
-        model=short_model((usage and usage.model) or session.model, session.client),
+        model=session_model(session),
         percent=usage.context_percent if usage else None,
         context=compact_number(usage.context_tokens) if usage and usage.context_tokens else "",
         cost=money(usage.cost_usd) if usage and usage.cost_usd is not None else "",
@@ -151,12 +151,13 @@ def totals_text(totals: Totals) -> str:
 
 
 def display_name(session: Session) -> str:
-    """Return what a session is about; its id only if nothing else is known."""
+    """Return what a session is about: its title, else its latest prompt; its id only if nothing else is known."""
     if session.is_child:
         kind = one_line(session.agent_type) or "subagent"
         about = one_line(session.description)
         return f"{kind}: {about}" if about else kind
-    return one_line(session.title) or one_line(session.first_prompt) or one_line(session.id)[:8]
+    names = (session.title, session.last_prompt, session.first_prompt)
+    return next((name for text in names if (name := one_line(text))), "") or one_line(session.id)[:8]
 
 
 def activity_text(session: Session) -> str:
@@ -165,15 +166,21 @@ def activity_text(session: Session) -> str:
         return one_line(session.end_reason)
     if isinstance(session.state, AttentionNeeded):
         return _question(session, session.state)
-    if not isinstance(session.state, Working):
-        return _background_text(session)
-    detail, evidence = one_line(session.state.detail or ""), session.evidence
+    return _working_text(session, session.state) if isinstance(session.state, Working) else _background_text(session)
+
+
+def _working_text(session: Session, state: Working) -> str:
+    """Return the tool that runs, with its file: of a call that is open, else of the evidence."""
+    detail, evidence = one_line(state.detail or ""), session.evidence
+    for call in reversed(session.calls.values()):
+        if call.tool == state.detail:
+            return _with_path(detail, call.path, session.cwd)
     if evidence is None:
         return detail
     tool = one_line(evidence.tool)
     if detail and tool not in detail:
         return detail  # such as "Thinking" after a tool: that call is over
-    return _with_path(detail or tool, session)
+    return _with_path(detail or tool, evidence.path, session.cwd)
 
 
 def _question(session: Session, state: AttentionNeeded) -> str:
@@ -183,17 +190,18 @@ def _question(session: Session, state: AttentionNeeded) -> str:
     if about:
         subject = text.removeprefix(_PERMISSION)  # the state's label says that it is asked
         if session.evidence and about == session.evidence.path:
-            return _with_path(subject, session)
+            return _with_path(subject, session.evidence.path, session.cwd)
         is_named = about.lower().startswith(text.partition(":")[0].lower())
         return one_line(about if is_named else f"{subject}: {about}")
     if session.evidence is None or not text.startswith("Permission"):
         return text
     tool = one_line(session.evidence.tool)
-    return _with_path(text if not tool or tool in text else f"{text} for {tool}", session)
+    text = text if not tool or tool in text else f"{text} for {tool}"
+    return _with_path(text, session.evidence.path, session.cwd)
 
 
-def _with_path(text: str, session: Session) -> str:
-    path = one_line(short_path(session.evidence.path, session.cwd)) if session.evidence else ""
+def _with_path(text: str, path: str, folder: str) -> str:
+    path = one_line(short_path(path, folder))
     return f"{text} {path}" if path and path not in text else text
 
 
@@ -216,6 +224,12 @@ def short_path(path: str, folder: str = "") -> str:
         return path[len(folder.rstrip("/")) + 1 :]
     home = os.path.expanduser("~")
     return f"~{path[len(home) :]}" if len(home) > 1 and path.startswith(f"{home}/") else path
+
+
+def session_model(session: Session) -> str:
+    """Return the short name of the model that a session uses."""
+    model = (session.usage.model if session.usage else None) or session.model
+    return short_model(model, session.client) if model else ""
 
 
 def short_model(model: str, client: str = DEFAULT_CLIENT) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.sessions import AttentionNeeded, Working
+from fairlead.text import one_line
+from fairlead.tui.model._rows import LABELS, activity_text, display_name, evidence_text, session_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fairlead.sessions import Session
     from fairlead.tui.model._projects import Location
-    from fairlead.tui.model._view import Folds, Line, Sort
+    from fairlead.tui.model._view import Folds, Line, View
 
 
 def needs_attention(session: Session) -> bool:
@@ -23,17 +25,21 @@ def needs_attention(session: Session) -> bool:
 
 
 def search_text(session: Session) -> str:
-    """Return everything that a filter looks for in a session, except its location."""
-    state = session.state
-    detail = state.reason if isinstance(state, AttentionNeeded) else (getattr(state, "detail", "") or "")
-    label = "needs you" if needs_attention(session) else type(state).__name__
-    parts = (session.id, session.title, session.first_prompt, session.description, session.agent_type, session.model)
-    return "\n".join((*parts, session.cwd, session.pane, label, detail)).casefold()
+    """Return what a filter looks for in a session: the texts of its row, without its location."""
+    if session.ended is not None:
+        label = LABELS["ended"]
+    elif needs_attention(session):
+        label = LABELS["needs"]
+    else:
+        label = LABELS["working" if isinstance(session.state, Working) else "idle"]
+    texts = (display_name(session), activity_text(session), evidence_text(session), session_model(session), label)
+    return "\n".join(texts).casefold()
 
 
 def location_search_text(location: Location) -> str:
-    """Return everything that a filter looks for in the location of a session."""
-    return f"{location.project}\n{location.branch}".casefold()
+    """Return what a filter looks for in the location of a session: the names of project, worktree and branch."""
+    names = (location.project.rpartition("/")[2], location.worktree.rpartition("/")[2], location.branch)
+    return "\n".join(map(one_line, names)).casefold()
 
 
 def contains_all(text: str, words: tuple[str, ...]) -> bool:
@@ -44,9 +50,9 @@ def contains_all(text: str, words: tuple[str, ...]) -> bool:
     return True
 
 
-def sort_key(session: Session, waiting: int, sort: Sort, now: float) -> tuple[float | str, ...]:
+def sort_key(session: Session, waiting: int, view: View, now: float) -> tuple[float | str, ...]:
     """Return the sort key of a main session. Ended ones always come last, stale ones before them."""
-    usage = session.usage
+    usage, sort = session.usage, view.sort
     key: tuple[float, ...] = ()
     if sort == "state":
         key = (not waiting, not isinstance(session.state, Working), session.since)
@@ -56,7 +62,10 @@ def sort_key(session: Session, waiting: int, sort: Sort, now: float) -> tuple[fl
         key = (-((usage and usage.cost_usd) or 0.0),)
     elif sort == "context":
         key = (-((usage and usage.context_percent) or 0.0),)
-    return (session.ended is not None, session.is_stale(now), *key, session.started, session.id)
+    key = (*key, session.started)
+    if view.is_reversed:
+        key = tuple(-part for part in key)
+    return (session.ended is not None, session.is_stale(now), *key, session.id)
 
 
 def filter_lines(lines: Sequence[Line], matches: Callable[[str], bool]) -> list[Line]:

@@ -26,6 +26,7 @@ from fairlead.tui.model._view import Line, View, empty_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from fairlead.clients import Usage
     from fairlead.sessions import Session
 
 ATTENTION_HEADING = Line("heading", "needs you")
@@ -63,6 +64,8 @@ class SessionTree:
         self.has_usage = False
         """Whether the usage of any session is known, so that there is something to show in those columns."""
         self.totals = Totals()
+        self.limits: dict[str, Usage] = {}
+        """The sessions whose status line tells what the account has used."""
         self._locations = dict(locations or {})
         self._groups: dict[str, dict[str, list[str]]] = {}
         """Project → worktree → its main sessions."""
@@ -74,6 +77,7 @@ class SessionTree:
         self._cost_at_midnight: dict[str, float] = {}
         """What sessions had cost when the day began, if the view was open then."""
         self._texts: dict[str, str] = {}
+        """Session → what a filter looks for, once a filter has looked."""
         self._subtrees: dict[str, tuple[Line, ...]] = {}
         """Main session → its line and those below it, without filter and folds."""
         self._joined_texts: dict[str, str] = {}
@@ -96,8 +100,8 @@ class SessionTree:
         moved = self._hierarchy.put(session)
         if moved or old is None or (old.ended is None, old.started) != (session.ended is None, session.started):
             self._invalidate(moved | {self.root(name)})
-        self._texts[name] = search_text(session)
-        self.has_usage = self.has_usage or session.usage is not None
+        self._texts.pop(name, None)
+        self._set_usage(name, session.usage)
         if needs_attention(session):
             self.waiting_since[name] = session.since
             self._attention_lines = None
@@ -109,7 +113,8 @@ class SessionTree:
         """Remove a session. Its subagents stay until they are dropped, too."""
         if session_id in self.sessions:
             self._invalidate(self._hierarchy.drop(session_id))
-            self._texts.pop(session_id)
+            self._texts.pop(session_id, None)
+            self.limits.pop(session_id, None)
             if self.waiting_since.pop(session_id, None) is not None:
                 self._attention_lines = None
 
@@ -123,6 +128,19 @@ class SessionTree:
         """Set where a folder belongs."""
         self._locations[folder] = location
         self._invalidate(self._hierarchy.roots.get(folder, ()))
+
+    def _set_usage(self, name: str, usage: Usage | None) -> None:
+        if usage is None:
+            return
+        self.has_usage = True
+        if usage.five_hour_percent is not None or usage.seven_day_percent is not None:
+            self.limits[name] = usage
+
+    def _text(self, name: str) -> str:
+        text = self._texts.get(name)
+        if text is None:
+            text = self._texts[name] = search_text(self.sessions[name])
+        return text
 
     def _mark_changed(self, root: str) -> None:
         self._changed_roots.add(root)
@@ -203,7 +221,7 @@ class SessionTree:
             costs = {name: _cost_of(self.sessions[name]) for name in self._roots()}
             self._cost_at_midnight = {name: cost for name, cost in costs.items() if cost is not None}
         is_same_time = last_check == self._stale_check
-        if not is_same_time or (old.sort, old.project, old.today) != (view.sort, view.project, view.today):
+        if not is_same_time or _order(old) != _order(view):
             self._changed_roots.update(self._roots())
             self._tree_lines = self._attention_lines = None
         if old.show_ended != view.show_ended:
@@ -224,7 +242,7 @@ class SessionTree:
         """Recompute the totals and sort keys of the main sessions that changed."""
         for name in self._changed_roots:
             session, waiting = self.sessions[name], self._waiting_below[name] + (name in self.waiting_since)
-            key = sort_key(session, waiting, self._view.sort, now)
+            key = sort_key(session, waiting, self._view, now)
             if self._sort_keys.get(name) != key:
                 self._sort_keys[name] = key
                 self._tree_lines = None
@@ -240,7 +258,7 @@ class SessionTree:
         waiting = []
         for name, since in self.waiting_since.items():
             location = self.location(name)
-            if _is_selected(location, self._view) and contains_all(self._texts[name], self._words_left(location)):
+            if _is_selected(location, self._view) and contains_all(self._text(name), self._words_left(location)):
                 waiting.append((self.sessions[name].is_stale(now), since, name))
         return [Line("attention", name) for _, _, name in sorted(waiting)]
 
@@ -287,35 +305,42 @@ class SessionTree:
             made: list[Line] = []
             self._add_lines(self.sessions[root], 0, {root}, made)
             lines = self._subtrees[root] = tuple(made)
-        if words and not contains_all(self._texts[root], words):
+        if words and not contains_all(self._text(root), words):
             joined = self._joined_text(root, lines)  # most have none of the words: one look is enough
             is_candidate = contains_all(joined, words)
-            lines = filter_lines(lines, lambda name: contains_all(self._texts[name], words)) if is_candidate else ()
+            lines = filter_lines(lines, lambda name: contains_all(self._text(name), words)) if is_candidate else ()
         return fold_lines(lines, self._view.folds)
 
     def _joined_text(self, root: str, lines: Sequence[Line]) -> str:
         text = self._joined_texts.get(root)
         if text is None:
-            text = self._joined_texts[root] = "\n".join([self._texts[line.id] for line in lines])
+            text = self._joined_texts[root] = "\n".join([self._text(line.id) for line in lines])
         return text
 
     def _add_lines(self, session: Session, depth: int, seen: set[str], lines: list[Line]) -> None:
-        """Append the lines of a session and of all below it."""
-        if session.ended is not None and not self._view.show_ended:
-            return
-        at = len(lines)
+        """Append the lines of a session and of all below it.
+
+        What a hidden session started in the background may go on: it stands below the nearest that is shown.
+        """
+        is_hidden = session.ended is not None and not self._view.show_ended
+        at, below = len(lines), depth if is_hidden else depth + 1
         if names := self._hierarchy.children(session.id):
             children = [self.sessions[name] for name in names if name not in seen]
             seen.update(names)
             children.sort(key=lambda child: (child.ended is not None, child.started, child.id))
             for child in children:
-                self._add_lines(child, depth + 1, seen, lines)
-        lines.insert(at, Line("session", session.id, depth, len(lines) > at))
+                self._add_lines(child, below, seen, lines)
+        if not is_hidden:
+            lines.insert(at, Line("session", session.id, depth, len(lines) > at))
 
     def _words_left(self, location: Location) -> tuple[str, ...]:
         """Return the words of the filter that the location does not have."""
         text = location_search_text(location) if self._words else ""
         return tuple(word for word in self._words if word not in text)
+
+
+def _order(view: View) -> tuple[object, ...]:
+    return view.sort, view.is_reversed, view.project, view.today
 
 
 def _is_split(project: str, worktrees: Mapping[str, object]) -> bool:

@@ -59,6 +59,7 @@ class View(msgspec.Struct, frozen=True):
 
     filter: str = ""
     sort: Sort = "start"
+    is_reversed: bool = False
     show_ended: bool = False
     folds: Folds = Folds()
     project: str = ""

@@ -54,6 +54,7 @@ _FOR_A_PERSON = frozenset(
         *(("uninstall",), ("install",), ("hooks", "uninstall"), ("hooks", "install")),
         *(("hooks", "add"), ("hooks", "remove")),
         *(("daemon", "stop"), ("daemon", "restart"), ("trust",), ("untrust",), ("answer",)),
+        *(("sessions", word) for word in ("go", "interrupt", "end", "transcript", "copy")),
     }
 )
 """The first words of Fairlead's commands that are left to a person."""
@@ -73,7 +74,7 @@ _FORGED_EVENTS = frozenset({"sessionstart", "setup"})
 _INTERPRETERS = r"(?:python|pypy|node|deno|bun|perl|ruby|php|lua|osascript|tclsh|Rscript)[\d.]*"
 _SCHEDULERS = frozenset({"at", "batch", "crontab", "systemd-run", "tmux", "screen", "launchctl", "dtach", "expect"})
 _SWITCH_OFF = (
-    r"(?i)fairlead(?:-hook)?\W+(?:[\w.]+\W+){0,3}?(?:uninstall|install|stop|restart|untrust|trust|hooks\W+(?:add|remove)|--force)\b|/v1/stop\b"
+    r"(?i)fairlead(?:-hook)?\W+(?:[\w.]+\W+){0,3}?(?:uninstall|install|stop|restart|untrust|trust|hooks\W+(?:add|remove)|sessions\W+(?:end|interrupt)|--force)\b|/v1/stop\b"
     r"|/v1/events/SessionStart"
 )
 _CODE = (
@@ -215,7 +216,7 @@ def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Findi
     line = " ".join(["fairlead", *named[:2]])
     if not _SHOWS_ONLY.isdisjoint(args) or named[:1] == ["help"]:
         return
-    if any(map(is_any, named[: 2 if named[:1] in (["hooks"], ["daemon"]) else 1])):
+    if any(map(is_any, named[: 2 if named[:1] in (["hooks"], ["daemon"], ["sessions"]) else 1])):
         yield Finding(f"running `{line}`, of which is not known what it does")
     elif tuple(named[:1]) in _FOR_A_PERSON or any((named[0], word) in _FOR_A_PERSON for word in named[1:]):
         yield Finding(f"running `{line}`")

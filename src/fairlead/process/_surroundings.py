@@ -1,0 +1,44 @@
+"""Where a process of this user runs, and with which variables it was started. Linux only: it reads `/proc`."""
+
+from __future__ import annotations
+
+import os
+from time import time
+
+from fairlead.process._alive import START_TIME, stat_fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MAX_BYTES = 1 << 20
+
+
+def process_variables(pid: int, names: Iterable[str]) -> dict[str, str]:
+    """Return some of the variables that a process was started with; those that are not set or not known are absent."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+            pairs = (pair.partition(b"=") for pair in file.read(_MAX_BYTES).split(b"\0"))
+            found = {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs}
+    except OSError:
+        return {}
+    return {name: found[name] for name in names if name in found}
+
+
+def process_folder(pid: int) -> str:
+    """Return the working directory of a process; "" if it is not known."""
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return ""
+
+
+def process_started_at(pid: int) -> float:
+    """Return when a process started, in Unix time; 0 if it is not known."""
+    fields = stat_fields(pid)
+    try:
+        with open("/proc/uptime", "rb", buffering=0) as file:
+            uptime = float(file.read(64).split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return time() - uptime + int(fields[START_TIME]) / os.sysconf("SC_CLK_TCK") if fields else 0.0

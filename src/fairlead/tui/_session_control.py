@@ -1,0 +1,135 @@
+"""What a person does to a session from outside: interrupt it, end it, write to it, read its transcript.
+
+Both the view and the command line use these. Whether a person asks is for the caller to check (`refuse_below_session`).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from fairlead.clients import STARTING, client_above, client_or_default
+from fairlead.errors import FairleadError
+from fairlead.ipc import RequestRefused, request
+from fairlead.process import ancestry_of, is_alive, terminate_process
+from fairlead.sessions import AttentionNeeded, Working
+from fairlead.text import one_line, printable_lines
+from fairlead.tui import _tmux
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fairlead.sessions import Session
+
+END_TIMEOUT = 10.0
+"""Seconds for a client to end: it runs the hooks of its end first."""
+_MAIL_TIMEOUT = 30.0
+
+
+class NotPossible(FairleadError):
+    """An action cannot be performed on a session; the message says why."""
+
+
+def refuse_below_session(action: str) -> None:
+    """Raise `NotPossible` if this process runs below an agent's session: acting on sessions is left to a person."""
+    client = client_above(os.environ)
+    if client is not None:
+        raise NotPossible(f"only a person can {action}, and this runs below a session of {client.title}")
+
+
+# -- interrupt and end ---------------------------------------------------------------------------------
+
+
+async def interrupt_session(session: Session) -> str:
+    """Interrupt what a session does, as its client is interrupted at its terminal, and return a message.
+
+    Keys go to a pane only while the session's own process runs in it. A signal would end the client.
+    """
+    keys = client_or_default(session.client).interrupt_keys
+    _require_process(session, "interrupted")
+    if not keys:
+        raise NotPossible("it is not known how this client is interrupted")
+    if not isinstance(session.state, Working | AttentionNeeded):
+        raise NotPossible("it is idle: there is nothing to interrupt")
+    if not session.pane:
+        raise NotPossible("only a session in a tmux pane can be interrupted from here; press Escape in its terminal")
+    above = {pid for pid, _ in ancestry_of(session.pid).processes}
+    if await _tmux.pane_process(session.tmux, session.pane) not in above:
+        raise NotPossible(f"its process does not run in pane {one_line(session.pane)} any more")
+    await _tmux.send_keys(session.tmux, session.pane, keys)
+    return f"interrupted: {' '.join(keys)} was pressed in pane {session.pane}"
+
+
+def end_session(session: Session) -> str:
+    """Ask the process of a session to end, and return a message. Blocks until it has ended, or for 10 seconds."""
+    _require_process(session, "ended")
+    if terminate_process(session.pid, session.pid_start, END_TIMEOUT):
+        return f"ended: process {session.pid}"
+    raise NotPossible(f"process {session.pid} was asked to end, and still runs after {END_TIMEOUT:g} s")
+
+
+def _require_process(session: Session, done: str) -> None:
+    if session.ended is not None:
+        raise NotPossible("it has ended")
+    if session.is_child:
+        raise NotPossible(f"a subagent runs in the process of its session, and cannot be {done} alone")
+    if not session.pid or not session.pid_start:
+        raise NotPossible("its process is not known")
+    if not is_alive(session.pid, session.pid_start):
+        raise NotPossible(f"its process {session.pid} is gone")
+
+
+# -- mail ----------------------------------------------------------------------------------------------
+
+
+def send_mail(session: Session, text: str, at: str | None = None) -> str:
+    """Send a message of the user to the agent of a session, and return a message. `at` is the daemon's socket."""
+    if session.id.startswith(STARTING):
+        raise NotPossible("it waits in a dialog at its start, and reads no mail yet")
+    main = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
+    agents = _ask("GET", "agents?all=true", None, at)["agents"]
+    name = next((one["name"] for one in agents if (one["session"], one["agent_id"]) == (main, session.agent_id)), "")
+    if not name:
+        raise NotPossible("it has no mailbox: no event of it has arrived")
+    sent = _ask("POST", "send", {"to": [name], "body": text, "key": uuid4().hex}, at)
+    return f"sent to {one_line(name)}: message {sent['id']}"
+
+
+def _ask(method: str, path: str, fields: object, at: str | None) -> Any:
+    try:
+        return request(method, f"/v1/mail/{path}", fields, timeout=_MAIL_TIMEOUT, at=at)
+    except RequestRefused as error:
+        raise NotPossible(f"the message was not sent: {one_line(error.text)}") from None
+
+
+# -- the transcript ------------------------------------------------------------------------------------
+
+
+def transcript_lines(session: Session, main: Session | None = None) -> Iterator[str]:
+    """Yield the conversation of a session as text that is safe to show. Raises `NotPossible` if there is none."""
+    client = client_or_default(session.client)
+    path = session.transcript
+    if not path and session.is_child and main is not None:
+        path = client.subagent_transcript(main.transcript, session.agent_id)
+    if not path:
+        raise NotPossible("its transcript is not known: no event has told")
+    try:
+        lines = client.transcript_text(path)
+        yield from (line for text in lines for line in printable_lines(text))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise NotPossible(f"its transcript cannot be read: {one_line(path)}: {reason}") from None
+
+
+def show_in_pager(lines: Iterable[str]) -> None:
+    """Show lines in the user's pager, and return when it is closed. Raises `NotPossible` if there is none."""
+    command = shlex.split(os.environ.get("PAGER", "")) or [next(filter(shutil.which, ("less", "more")), "")]
+    text = "".join(f"{line}\n" for line in lines).encode(errors="replace")
+    try:
+        subprocess.run(command, input=text, check=False)  # noqa: S603 - the user's own pager
+    except OSError as error:
+        raise NotPossible(f"the pager cannot be started: {command[0] or 'none'}: {error.strerror}") from None

@@ -1,0 +1,56 @@
+"""What the account has used of its limits, and how fast: from the status lines of all sessions, which share them."""
+
+from __future__ import annotations
+
+from time import localtime, strftime
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fairlead.clients import Usage
+
+_HOUR, _DAY = 3600.0, 86400.0
+_MIN_ELAPSED = 0.05
+"""The part of a window that must have passed before its rate means anything."""
+_FULL = 100.0
+
+
+class Quota(NamedTuple):
+    """What is used of one limit."""
+
+    percent: float
+    resets: float = 0.0
+    """When the window ends, in Unix time; 0 if it is not known."""
+
+
+def quota_text(usages: Iterable[Usage], now: float) -> str:
+    """Return what is used of the limits, at which rate, and when they are reached if that goes on; "" if unknown."""
+    listed = list(usages)
+    five_hours = _newest(((u.five_hour_percent, u.five_hour_resets) for u in listed), now)
+    seven_days = _newest(((u.seven_day_percent, u.seven_day_resets) for u in listed), now)
+    parts = (_text("5 h", five_hours, 5 * _HOUR, _HOUR, now), _text("7 d", seven_days, 7 * _DAY, _DAY, now))
+    return " · ".join(part for part in parts if part)
+
+
+def _newest(reports: Iterable[tuple[float | None, float | None]], now: float) -> Quota | None:
+    """Return the newest figure: that of the latest window, in which it only grows."""
+    known = [Quota(percent, resets or 0.0) for percent, resets in reports if percent is not None]
+    current = [one for one in known if not one.resets or one.resets > now]
+    return max(current, key=lambda one: (one.resets, one.percent), default=None)
+
+
+def _text(name: str, quota: Quota | None, window: float, unit: float, now: float) -> str:
+    return " ".join(_parts(name, quota, window, unit, now)) if quota is not None else ""
+
+
+def _parts(name: str, quota: Quota, window: float, unit: float, now: float) -> Iterator[str]:
+    yield f"{name} {quota.percent:.0f}%"
+    elapsed = window - (quota.resets - now)
+    if not quota.resets or not _MIN_ELAPSED * window < elapsed <= window or quota.percent <= 0:
+        return
+    rate = quota.percent / elapsed
+    yield f"+{rate * unit:.0f}%/{'h' if unit == _HOUR else 'd'}"
+    full_at = now + (_FULL - quota.percent) / rate
+    if quota.percent < _FULL and full_at < quota.resets:
+        yield f"full {strftime('%H:%M' if unit == _HOUR else '%a', localtime(full_at))}"
