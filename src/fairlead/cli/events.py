@@ -22,6 +22,7 @@ from fairlead.errors import UsageError
 from fairlead.events import HookEvent
 from fairlead.journal import (
     CommandsRecord,
+    CostRecord,
     EventRecord,
     JournalError,
     JournalReader,
@@ -100,7 +101,7 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
         if isinstance(record, CommandsRecord):
             ends.setdefault(record.id, []).insert(0, record)
         elif not isinstance(record, EventRecord):
-            others.append(record)
+            others += [] if isinstance(record, CostRecord) else [record]
         elif options.matches(record, its_ends := ends.pop(record.id, [])):
             events.append((record, its_ends))
     groups: list[list[Row]] = [[(event, event), *((done, event) for done in its_ends)] for event, its_ends in events]
@@ -125,7 +126,7 @@ def follow_rows(reader: JournalReader, options: Options, end: Position, shown: I
             event = recent.get(record.id)
             if options.matches(event, [record]) if event else options.has_no_filter:
                 yield record, event
-        elif options.has_no_filter:
+        elif options.has_no_filter and not isinstance(record, CostRecord):
             yield record, None
 
 

@@ -17,8 +17,8 @@ from fairlead.cli.support.param_types import Duration, OneOf
 from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
-from fairlead.sessions import AttentionNeeded, Idle, Session, Working
-from fairlead.text import duration, one_line
+from fairlead.sessions import AttentionNeeded, Costs, Idle, Session, Working
+from fairlead.text import duration, money, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,8 +46,8 @@ def state_name(session: Session) -> str:
     return "working" if isinstance(session.state, Working) else "idle"
 
 
-def to_line(sessions: Iterable[Session]) -> str:
-    """Return one line for a status bar: which session needs the user, and how many do what; "" if none runs."""
+def to_line(sessions: Iterable[Session], costs: Costs = Costs()) -> str:  # noqa: B008 - a frozen value
+    """Return one line for a status bar: who needs the user, how many do what, what today cost; "" if none runs."""
     from fairlead.tui import project_of, row_texts
 
     live = [session for session in sessions if session.ended is None]
@@ -61,6 +61,7 @@ def to_line(sessions: Iterable[Session]) -> str:
         first = needing[0]
         more = f" and {len(needing) - 1} more" if len(needing) > 1 else ""
         parts.insert(0, f"! {project_of(first)}: {one_line(row_texts(first)[1], _MAX_QUESTION)}{more}")
+    parts += [f"{'≤ ' if costs.at_most else ''}{money(costs.usd)} today"] if costs.usd and parts else []
     return " | ".join(parts)
 
 
@@ -80,14 +81,16 @@ def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
             yield f"{'':<31}{activity}{'  ' if activity else ''}[{source}]"
 
 
-def to_tree(sessions: Sequence[Session], *, show_ended: bool, now: float, columns: int) -> Iterable[str]:
+def to_tree(
+    sessions: Sequence[Session], *, show_ended: bool, now: float, columns: int, costs: Costs | None = None
+) -> Iterable[str]:
     """Return the lines of `fairlead watch`, without a screen."""
     from fairlead.tui import View, plain_view
 
-    return plain_view(sessions, View(show_ended=show_ended), now, columns)
+    return plain_view(sessions, View(show_ended=show_ended), now, columns, costs)
 
 
-def to_document(sessions: Iterable[Session], now: float) -> dict[str, object]:
+def to_document(sessions: Iterable[Session], now: float, costs: object = None) -> dict[str, object]:
     """Return what `--json` prints."""
     rows = [
         {
@@ -102,7 +105,7 @@ def to_document(sessions: Iterable[Session], now: float) -> dict[str, object]:
     ]
     for row in rows:
         row.pop("memory", None)
-    return {"now": now, "sessions": rows}
+    return {"now": now, **({"costs": costs} if costs else {}), "sessions": rows}
 
 
 # -- waiting -------------------------------------------------------------------------------------------
@@ -181,6 +184,11 @@ def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
     yield "timeout", None
 
 
+def _to_costs(document: dict[str, Any]) -> Costs | None:
+    """Return the costs of today; `None` from a daemon of an earlier version."""
+    return msgspec.convert(document["costs"], Costs) if "costs" in document else None
+
+
 def _to_sessions(rows: object) -> list[Session]:
     return msgspec.convert(rows, list[Session])
 
@@ -205,17 +213,19 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
     """
     if line:
         try:
-            print_line(to_line(_to_sessions(current().request("GET", "/v1/sessions")["sessions"])))
+            document = current().request("GET", "/v1/sessions")
+            print_line(to_line(_to_sessions(document["sessions"]), _to_costs(document) or Costs()))
         except DaemonUnavailable:
             print_line("")
         return 0
     document = current().request("GET", "/v1/sessions")
     sessions = [session for session in _to_sessions(document["sessions"]) if show_all or session.ended is None]
     if as_json:
-        print_line(json.dumps(to_document(sessions, document["now"])))
+        print_line(json.dumps(to_document(sessions, document["now"], document.get("costs"))))
     elif tree:
         columns = current().columns(_COLUMNS_WITHOUT_TERMINAL)
-        print_lines(to_tree(sessions, show_ended=show_all, now=time(), columns=columns))
+        costs = _to_costs(document)
+        print_lines(to_tree(sessions, show_ended=show_all, now=time(), columns=columns, costs=costs))
     else:
         print_lines(to_text(sessions, document["now"]))
     return 0

@@ -13,7 +13,7 @@ from textual.containers import Container
 
 from fairlead.text import cell_width, fit, wrap_line
 from fairlead.tui._actions import Actions
-from fairlead.tui._source import ConnectionStatus, SessionChanged, SessionRemoved, SessionsReset, Update
+from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hierarchy import folder_of
 from fairlead.tui.model._keys import hints
@@ -140,7 +140,10 @@ class WatchApp(App[None]):
             self.sessions.drop(update.id)
         elif isinstance(update, SessionsReset):
             self.sessions.reset(update.sessions)
+            self.sessions.costs = update.costs
             self._locate_all()
+        elif isinstance(update, CostsChanged):
+            self.sessions.costs = update.costs
         else:
             self.connection = update
         self.draw_soon()
@@ -157,7 +160,8 @@ class WatchApp(App[None]):
             self.call_later(self.draw)
 
     def _locate_all(self) -> None:
-        for folder in tuple(self.sessions.folders()):
+        costs = self.sessions.costs
+        for folder in {*self.sessions.folders(), *(one.folder for one in (costs.sessions if costs else ()))}:
             self._locator.request(folder, self.clock())
 
     def _report_location(self, folder: str, location: Location) -> None:
