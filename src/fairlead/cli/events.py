@@ -36,9 +36,10 @@ from fairlead.journal import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from fairlead.journal import Record
+    from fairlead.journal import DaemonRecord
 
-    Row = tuple[Record, EventRecord | None]
+    Shown = EventRecord | CommandsRecord | DaemonRecord
+    Row = tuple[Shown, EventRecord | None]
     """A record, and the event that it belongs to, if that is known."""
 
 _POLL_INTERVAL = 0.1
@@ -89,7 +90,7 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
     """Return the rows in the order of time, each event with the end of its commands; and the journal's end."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
-    others: list[Record] = []
+    others: list[DaemonRecord] = []
     ends: dict[str, list[CommandsRecord]] = {}
     invocation = current()
     for count, (position, record) in enumerate(reader.read_backwards()):

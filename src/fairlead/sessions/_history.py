@@ -84,6 +84,9 @@ class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions with the last active one first; or with a search, the texts that were found, the newest first."""
 
     since: float
+    now: float = 0.0
+    left: float = 0.0
+    """When the user was last seen: by a key in `watch`, or a prompt."""
     usd: float = 0.0
     """What all sessions that were asked for have cost since then."""
     sessions: list[HistorySession] = []

@@ -299,6 +299,10 @@ class SessionTracker(EventExtension):
         session = self._registry.get(session_id)
         return None if session is None else public(session)
 
+    def known(self, session_id: str) -> Session | None:
+        """Return the session with exactly this id, even if its process went on under another."""
+        return self._registry.by_id.get(session_id)
+
     def running_in(self, processes: Sequence[Process]) -> tuple[Process, tuple[Session, ...]]:
         """Return the first of these processes that has main sessions, and its sessions, the last active one last."""
         self.apply_queued()

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from fairlead.sessions import HistoryQuery
 
 _MAX_EXAMPLES = 5
-_MAX_ENDED = 20
 _MAX_TEXT = 400
 
 
@@ -84,15 +83,11 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
 
 def summarize(connection: Connection, since: float, now: float) -> Absence:
     """Return what happened since a time, as far as the journal tells."""
-    recent = select(sessions).where(sessions.c.ended >= since).order_by(sessions.c.ended.desc()).limit(_MAX_ENDED)
-    ended = connection.execute(recent).all()
-    spent = _costs_by_name(connection, [row.session for row in ended], since)
     blocked = select(events).where(NOTABLE, events.c.at >= since)
     newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
     return Absence(
         since=since,
         now=now,
-        ended=[_session(row, spent.get(row.session, 0.0)) for row in ended],
         asked=_count_kind(connection, "PermissionRequest", since) + _count_kind(connection, "Elicitation", since),
         blocked=connection.execute(select(func.count()).select_from(blocked.subquery())).scalar_one(),
         examples=[_example(row) for row in connection.execute(newest)],
@@ -130,11 +125,6 @@ def _costs_of(connection: Connection, names: Iterable[str], query: HistoryQuery)
     statement = select(costs.c.session, func.sum(costs.c.usd)).where(costs.c.session.in_(list(names)))
     rows = connection.execute(statement.where(_in_period(query)).group_by(costs.c.session))
     return {row[0]: row[1] for row in rows}
-
-
-def _costs_by_name(connection: Connection, names: list[str], since: float) -> dict[str, float]:
-    statement = select(costs.c.session, func.sum(costs.c.usd)).where(costs.c.session.in_(names), costs.c.at >= since)
-    return {row[0]: row[1] for row in connection.execute(statement.group_by(costs.c.session))}
 
 
 def _sum_of_costs(connection: Connection, query: HistoryQuery) -> float:

@@ -17,6 +17,7 @@ EXTENSIONS = (
     "_policy",
     "_own_hooks",
     "_environment",
+    "_presence",
     "_integrity",
     "_mail",
     "_sessions",
