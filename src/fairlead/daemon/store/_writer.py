@@ -177,7 +177,7 @@ class StoreWriter:
             self.stored += store.add_records(records, position, digest.texts, digest.ends)
             self._since_check += _distance(self.position, position)
             self.position = position
-        if not records and monotonic() - self._last_prune >= _PRUNE_INTERVAL:
+        if len(records) < size and monotonic() - self._last_prune >= _PRUNE_INTERVAL:
             self._prune(store)
         elif self._since_check > self._max_journal // _CHECK_SHARE:
             self._shrink(store)
