@@ -181,17 +181,32 @@ def test_what_is_older_than_the_setting_is_really_deleted(home: DaemonHome) -> N
         assert database.execute("SELECT count(*) FROM history_texts WHERE at < ?", (old + 1,)).fetchone() == (0,)
 
 
-def test_what_happened_while_the_user_was_away_is_summed_up(live: DaemonHome) -> None:
-    happens(live, "UserPromptSubmit", "s1", prompt="go on without me")
-    left = history(live, "--since", "left")["left"]
-    assert left > 0
-    happens(live, "PreToolUse", "s1", tool_name="Edit", tool_input={"file_path": str(live.project / "uv.lock")})
-    costs(live, "s1", 0.5, 5)
-    happens(live, "SessionEnd", "s1", reason="other")
+def test_what_happened_while_the_user_was_away_is_summed_up(home: DaemonHome) -> None:
+    """They were last seen an hour ago, and come back to `watch`; a prompt shows as well that they are there."""
+    left = time.time() - 3600
+    (home.state / "presence.json").write_text(json.dumps({"seen": left}))
+    home.policy(POLICY)
+    with home.daemon():
+        happens(home, "PreToolUse", "s1", tool_name="Edit", tool_input={"file_path": str(home.project / "uv.lock")})
+        costs(home, "s1", 0.5, 5)
+        happens(home, "PermissionRequest", "s1", tool_name="Bash", tool_input={"command": "make"})
+        happens(home, "SessionEnd", "s1", reason="other")
+        assert history(home, "--since", "left")["since"] == left
 
-    away = live.ask("GET", "/v1/absence")
-    assert (away["since"], away["blocked"], away["usd"], away["active"]) == (left, 1, 0.5, 1)
-    assert [one["id"] for one in away["ended"]] == ["s1"]
-    assert away["examples"][0]["reason"]
-    assert live.ask("POST", "/v1/presence")["left"] == left
-    assert live.ask("GET", "/v1/absence")["ended"] == []
+        away = home.ask("GET", "/v1/absence")
+        assert (away["since"], away["blocked"], away["asked"], away["usd"], away["active"]) == (left, 1, 1, 0.5, 1)
+        assert [one["id"] for one in away["ended"]] == ["s1"]
+        assert away["examples"][0]["reason"]
+        happens(home, "UserPromptSubmit", "s2", prompt="<task-notification>by the client</task-notification>")
+        assert home.ask("POST", "/v1/presence") == {"left": left, "was_away": True}
+        assert home.ask("POST", "/v1/presence") == {"left": left, "was_away": False}
+    with home.daemon():
+        assert home.ask("POST", "/v1/presence") == {"left": left, "was_away": False}
+
+
+def test_a_prompt_of_a_person_shows_that_they_are_there(home: DaemonHome) -> None:
+    left = time.time() - 3600
+    (home.state / "presence.json").write_text(json.dumps({"seen": left}))
+    with home.daemon():
+        happens(home, "UserPromptSubmit", "s1", prompt="go on")
+        assert home.ask("POST", "/v1/presence") == {"left": left, "was_away": False}

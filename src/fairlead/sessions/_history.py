@@ -86,7 +86,7 @@ class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     now: float = 0.0
     left: float = 0.0
-    """When the user was last seen: by a key in `watch`, or a prompt."""
+    """When the user left: their last key in `watch`, or prompt, before ten minutes without one; 0 if never."""
     usd: float = 0.0
     """What all sessions that were asked for have cost since then."""
     sessions: list[HistorySession] = []

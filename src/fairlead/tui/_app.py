@@ -13,6 +13,7 @@ from textual.containers import Container
 
 from fairlead.text import cell_width, fit, wrap_line
 from fairlead.tui._actions import Actions
+from fairlead.tui._history import History
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hierarchy import folder_of
@@ -105,6 +106,7 @@ class WatchApp(App[None]):
         self.question.display = False
         self.body = Container(id="body")
         self.filter_input = FilterInput(self.palette, id="filter")
+        self.history = History(self, source.socket_path if source else "", lambda folder: locate(folder).project)
         self.actions = Actions(self)
 
     def compose(self) -> ComposeResult:
@@ -127,7 +129,12 @@ class WatchApp(App[None]):
         if self.source is not None:
             follow = partial(self.source.run, self.deliver)
             self.run_worker(follow, group="source")  # type: ignore[arg-type]  # as Textual documents it
+        self.history.key_pressed()
         self.draw()
+
+    async def on_unmount(self) -> None:
+        """Note until when the user was there."""
+        await self.history.leave()
 
     # -- updates ---------------------------------------------------------------------------------------
 
@@ -278,6 +285,7 @@ class WatchApp(App[None]):
         """Perform the action of a key."""
         if self._message:
             self.show_message("")
+        self.history.key_pressed()
         self.actions.perform(event.action)
 
     def on_session_list_selection_changed(self) -> None:

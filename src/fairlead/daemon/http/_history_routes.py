@@ -52,7 +52,7 @@ class _Answers:
     async def find(self, request: Request) -> Response:
         """Answer with a page of sessions, or of texts that have what is searched."""
         try:
-            query = _query(request, self._presence.seen)
+            query = _query(request, self._presence.left(time()))
         except ValueError as error:
             return PlainTextResponse(str(error), _BAD_REQUEST)
         await self._tracker.replayed()
@@ -61,7 +61,7 @@ class _Answers:
         except StoreUnavailable as error:
             return PlainTextResponse(str(error), _UNAVAILABLE)
         sessions = [with_end(one, self._tracker) for one in page.sessions]
-        return _json(replace(page, now=time(), left=self._presence.seen, sessions=sessions))
+        return _json(replace(page, now=time(), left=self._presence.left(time()), sessions=sessions))
 
     async def find_one(self, request: Request) -> Response:
         """Answer with one session and its events."""
@@ -82,7 +82,7 @@ class _Answers:
         """Answer with what happened since a time, or since the user was last seen."""
         given = request.query_params.get("since", "left")
         try:
-            since = self._presence.seen if given == "left" else float(given)
+            since = self._presence.left(time()) if given == "left" else float(given)
         except ValueError:
             return PlainTextResponse("since: expected a Unix time, or left", _BAD_REQUEST)
         await self._tracker.replayed()
@@ -98,8 +98,9 @@ class _Answers:
         return _json(replace(summary, ended=ended[:_MAX_ENDED], waiting=sorted(waiting)))
 
     async def presence(self, _: Request) -> Response:
-        """Note that the user is there; the answer is when they were seen before."""
-        return _json({"left": self._presence.note(time())})
+        """Note that the user is there; the answer says when they left, and whether they just came back."""
+        was_away = self._presence.note(time())
+        return _json({"left": self._presence.left(time()), "was_away": was_away})
 
 
 def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession:
@@ -112,11 +113,11 @@ def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession
     return session if session.ended is not None else replace(session, ended=session.last)
 
 
-def _query(request: Request, seen: float) -> HistoryQuery:
+def _query(request: Request, left: float) -> HistoryQuery:
     given = request.query_params
     since = given.get("since") or "today"
     now = time()
-    times = {"today": start_of_day(now), "yesterday": start_of_day(now, 1), "left": seen}
+    times = {"today": start_of_day(now), "yesterday": start_of_day(now, 1), "left": left}
     before = given.get("before", "")
     if before:
         float(before.partition(",")[0])
