@@ -35,6 +35,8 @@ class FakeDaemon:
         self.revision = 0
         self.requests: list[str] = []
         self.status = 200
+        self.documents: dict[str, bytes] = {}
+        """Answers to other requests, by path."""
         self._log: list[tuple[int, bytes]] = []
         self._forgotten = 0
         """Revisions up to this one are no longer known."""
@@ -102,6 +104,8 @@ class FakeDaemon:
             parts = urlsplit(target)
             if self.status != 200:
                 connection.sendall(b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % self.status)
+            elif parts.path in self.documents:
+                self._send_json(connection, self.documents[parts.path])
             elif parts.path == "/v1/sessions":
                 self._send_json(connection, self._list())
             elif parts.path == "/v1/sessions/stream":

@@ -37,7 +37,7 @@ def is_shown(app: WatchApp, text: str) -> bool:
 
 
 def test_sessions_can_be_fetched_once(daemon: FakeDaemon) -> None:
-    assert {found.id for found in fetch_sessions(str(daemon.socket_path))} == set(daemon.sessions)
+    assert {found.id for found in fetch_sessions(str(daemon.socket_path)).sessions} == set(daemon.sessions)
 
 
 async def test_a_change_is_on_the_screen_within_a_tenth_of_a_second(daemon: FakeDaemon) -> None:

@@ -138,6 +138,12 @@ SECTIONS = (
                     "set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf",
                 ),
             ),
+            Entry(
+                "history",
+                "Show what sessions did and cost, also those that have ended.",
+                "history:history",
+                is_served=True,
+            ),
             Entry("events", "Show past events and their answers.", "events:events", is_served=True),
         ),
     ),

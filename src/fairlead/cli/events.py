@@ -22,6 +22,7 @@ from fairlead.errors import UsageError
 from fairlead.events import HookEvent
 from fairlead.journal import (
     CommandsRecord,
+    CostRecord,
     EventRecord,
     JournalError,
     JournalReader,
@@ -35,9 +36,10 @@ from fairlead.journal import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from fairlead.journal import Record
+    from fairlead.journal import DaemonRecord
 
-    Row = tuple[Record, EventRecord | None]
+    Shown = EventRecord | CommandsRecord | DaemonRecord
+    Row = tuple[Shown, EventRecord | None]
     """A record, and the event that it belongs to, if that is known."""
 
 _POLL_INTERVAL = 0.1
@@ -88,7 +90,7 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
     """Return the rows in the order of time, each event with the end of its commands; and the journal's end."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
-    others: list[Record] = []
+    others: list[DaemonRecord] = []
     ends: dict[str, list[CommandsRecord]] = {}
     invocation = current()
     for count, (position, record) in enumerate(reader.read_backwards()):
@@ -100,7 +102,7 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
         if isinstance(record, CommandsRecord):
             ends.setdefault(record.id, []).insert(0, record)
         elif not isinstance(record, EventRecord):
-            others.append(record)
+            others += [] if isinstance(record, CostRecord) else [record]
         elif options.matches(record, its_ends := ends.pop(record.id, [])):
             events.append((record, its_ends))
     groups: list[list[Row]] = [[(event, event), *((done, event) for done in its_ends)] for event, its_ends in events]
@@ -125,7 +127,7 @@ def follow_rows(reader: JournalReader, options: Options, end: Position, shown: I
             event = recent.get(record.id)
             if options.matches(event, [record]) if event else options.has_no_filter:
                 yield record, event
-        elif options.has_no_filter:
+        elif options.has_no_filter and not isinstance(record, CostRecord):
             yield record, None
 
 

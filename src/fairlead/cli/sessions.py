@@ -17,8 +17,8 @@ from fairlead.cli.support.param_types import Duration, OneOf
 from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
-from fairlead.sessions import AttentionNeeded, Session, Working
-from fairlead.text import duration, one_line
+from fairlead.sessions import AttentionNeeded, Costs, Session, Working
+from fairlead.text import duration, money, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,8 +61,8 @@ def running(sessions: Iterable[Session]) -> list[Session]:
     return live
 
 
-def to_line(sessions: Iterable[Session], now: float) -> str:
-    """Return one line for a status bar: which session needs the user, and how many do what; "" if none runs.
+def to_line(sessions: Iterable[Session], now: float, costs: Costs = Costs()) -> str:  # noqa: B008 - a frozen value
+    """Return one line for a status bar: who needs the user, how many do what, what today cost; "" if none runs.
 
     The sessions are counted as the view counts them.
     """
@@ -75,6 +75,7 @@ def to_line(sessions: Iterable[Session], now: float) -> str:
         first = needing[0]
         more = f" and {len(needing) - 1} more" if len(needing) > 1 else ""
         parts.insert(0, f"! {project_of(first)}: {one_line(row_texts(first)[1], _MAX_QUESTION)}{more}")
+    parts += [f"{'≤ ' if costs.at_most else ''}{money(costs.usd)} today"] if costs.usd and parts else []
     return " | ".join(parts)
 
 
@@ -94,14 +95,16 @@ def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
             yield f"{'':<31}{activity}{'  ' if activity else ''}[{source}]"
 
 
-def to_tree(sessions: Sequence[Session], *, show_ended: bool, now: float, columns: int) -> Iterable[str]:
+def to_tree(
+    sessions: Sequence[Session], *, show_ended: bool, now: float, columns: int, costs: Costs | None = None
+) -> Iterable[str]:
     """Return the lines of `fairlead watch`, without a screen."""
     from fairlead.tui import View, plain_view
 
-    return plain_view(sessions, View(show_ended=show_ended), now, columns)
+    return plain_view(sessions, View(show_ended=show_ended), now, columns, costs)
 
 
-def to_document(sessions: Iterable[Session], now: float) -> dict[str, object]:
+def to_document(sessions: Iterable[Session], now: float, costs: object = None) -> dict[str, object]:
     """Return what `--json` prints."""
     rows = [
         {
@@ -116,7 +119,7 @@ def to_document(sessions: Iterable[Session], now: float) -> dict[str, object]:
     ]
     for row in rows:
         row.pop("memory", None)
-    return {"now": now, "sessions": rows}
+    return {"now": now, **({"costs": costs} if costs else {}), "sessions": rows}
 
 
 # -- waiting -------------------------------------------------------------------------------------------
@@ -213,6 +216,11 @@ def request_sessions() -> Any:
     return current().request("GET", "/v1/sessions")
 
 
+def _to_costs(document: dict[str, Any]) -> Costs | None:
+    """Return the costs of today; `None` from a daemon of an earlier version."""
+    return msgspec.convert(document["costs"], Costs) if "costs" in document else None
+
+
 def _to_sessions(rows: object) -> list[Session]:
     return msgspec.convert(rows, list[Session])
 
@@ -237,7 +245,8 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
     """
     if line:
         try:
-            print_line(to_line(_to_sessions(current().request("GET", "/v1/sessions")["sessions"]), time()))
+            document = current().request("GET", "/v1/sessions")
+            print_line(to_line(_to_sessions(document["sessions"]), time(), _to_costs(document) or Costs()))
         except DaemonUnavailable:
             print_line("")
         return 0
@@ -245,10 +254,11 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
     known = _to_sessions(document["sessions"])
     sessions = known if show_all else running(known)
     if as_json:
-        print_line(json.dumps(to_document(sessions, document["now"])))
+        print_line(json.dumps(to_document(sessions, document["now"], document.get("costs"))))
     elif tree:
         columns = current().columns(_COLUMNS_WITHOUT_TERMINAL)
-        print_lines(to_tree(known, show_ended=show_all, now=time(), columns=columns))
+        costs = _to_costs(document)
+        print_lines(to_tree(known, show_ended=show_all, now=time(), columns=columns, costs=costs))
     else:
         print_lines(to_text(sessions, document["now"]))
     return 0

@@ -114,7 +114,8 @@ def _print(options: Options) -> int:
     columns = shutil.get_terminal_size((_COLUMNS_WITHOUT_TERMINAL, 24)).columns
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a character that the encoding lacks is no error
-    print_lines(plain_view(fetch_sessions(socket_file()), to_view(options), now, columns))
+    listed = fetch_sessions(socket_file())
+    print_lines(plain_view(listed.sessions, to_view(options), now, columns, listed.costs))
     return 0
 
 

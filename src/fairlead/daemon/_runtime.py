@@ -22,6 +22,7 @@ from fairlead.daemon.leases._service import LeaseService
 from fairlead.daemon.mail._idle_policy import IdlePolicy
 from fairlead.daemon.mail._service import MailService
 from fairlead.daemon.sessions._attention import AttentionNotifier
+from fairlead.daemon.sessions._presence import Presence
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
 from fairlead.daemon.store._process import StoreProcess
@@ -55,6 +56,7 @@ class Daemon:
         self.recorder = EventRecorder(self._journal, self.extensions, self.metrics, self.errors)
         self.tracker = SessionTracker(self._journal, self.errors)
         self.token_usage = SubagentTokenUsage(self.tracker)
+        self.presence = Presence(self.errors)
         self.attention = AttentionNotifier(self.tracker, self.errors)
         self.mail = MailService(self.tracker, self.errors)
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
@@ -80,6 +82,7 @@ class Daemon:
         self.tracker.open()
         self.attention.open()
         self.leases.open()
+        self.presence.open()
         self.recorder.open()
         if 0 < count_spooled(spool_folder()) <= _FEW_SPOOLED:
             self.take_spool()
@@ -98,6 +101,7 @@ class Daemon:
         self.mail.close()
         self.store.close()
         self.tracker.save()
+        self.presence.save()
         self.errors.record(f"stopped: {self.shutdown.reason or 'ended'}")
         self._journal.close()
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 from fairlead.journal import set_redaction
 from fairlead.policy import load_user_wide
 
+_DAY = 24 * 3600.0
 
-def apply_journal_settings() -> None:
-    """Set what records leave out. Raises `PolicyError` if the file is broken and always was: then the default stays."""
+
+def apply_journal_settings() -> float:
+    """Set what records leave out, and return for how many seconds they are kept.
+
+    Raises `PolicyError` if the file is broken and always was: then the default stays.
+    """
     settings = load_user_wide().journal
     set_redaction(settings.payloads, settings.redact)
+    return settings.keep_days * _DAY

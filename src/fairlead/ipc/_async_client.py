@@ -60,14 +60,14 @@ class ResponseStream:
 
 
 @asynccontextmanager
-async def open_stream(socket_path: str, path: str) -> AsyncIterator[ResponseStream]:
-    """Send a GET request and yield its response once the headers have arrived. Raises `DaemonUnavailable`."""
+async def open_stream(socket_path: str, path: str, method: str = "GET") -> AsyncIterator[ResponseStream]:
+    """Send a request without a body and yield its response once its headers are there. Raises `DaemonUnavailable`."""
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_unix_connection(socket_path), _TIMEOUT)
     except OSError as error:
         raise daemon_error(error, socket_path, _TIMEOUT) from None
     try:
-        writer.write(encode_request("GET", path))
+        writer.write(encode_request(method, path))
         stream = ResponseStream(socket_path, reader)
         await stream.read_headers()
         yield stream

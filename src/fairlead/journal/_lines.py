@@ -44,7 +44,7 @@ def _encode_line(record: Record) -> bytes:
 
 
 def record_key(record: Record) -> str:
-    """Return the key that identifies a record, so that it is never stored twice. A `DaemonRecord` has none ("")."""
+    """Return the key that identifies a record, so that it is never stored twice; "" if it has none."""
     if isinstance(record, EventRecord):
         return record.id
     return f"{record.id}.done" if isinstance(record, CommandsRecord) else ""

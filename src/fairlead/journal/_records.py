@@ -1,4 +1,4 @@
-"""The journal's records: one per event, one when its commands have ended, one per start or stop of the daemon."""
+"""The journal's records: one per event, one when its commands have ended, one per cost, one per start of the daemon."""
 
 from __future__ import annotations
 
@@ -106,4 +106,20 @@ class DaemonRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="d
     version: str = ""
 
 
-Record: TypeAlias = EventRecord | CommandsRecord | DaemonRecord
+class CostRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="cost", tag_field="kind"):
+    """The client's counter of what a session costs has changed."""
+
+    at: float
+    session: str
+    client: str = DEFAULT_CLIENT
+    folder: str = ""
+    """The session's project, or its working folder."""
+    counter: float = 0.0
+    """US dollars, as the client estimates them. Its counter may start again, or go on in another session."""
+    began: float = 0.0
+    """When the client's process started that counts; 0 if that is not known. One session may have several."""
+    added: float = 0.0
+    """US dollars that the session has cost since its last record."""
+
+
+Record: TypeAlias = EventRecord | CommandsRecord | DaemonRecord | CostRecord

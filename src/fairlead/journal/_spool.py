@@ -13,7 +13,7 @@ from time import time
 
 from fairlead.journal._errors import JournalError, SpoolFull
 from fairlead.journal._lines import MAX_LINE_BYTES, decode, encode, record_key
-from fairlead.journal._records import DaemonRecord
+from fairlead.journal._records import CostRecord, DaemonRecord
 from fairlead.lazy import suppress
 from fairlead.paths import make_private, state_folder
 
@@ -169,7 +169,7 @@ def _read(path: str) -> EventRecord | CommandsRecord:
     finally:
         os.close(file)
     record = decode(data)
-    if isinstance(record, DaemonRecord) or f"/{record_key(record)}{_SUFFIX}" != path[path.rfind("/") :]:
+    if isinstance(record, DaemonRecord | CostRecord) or f"/{record_key(record)}{_SUFFIX}" != path[path.rfind("/") :]:
         raise ValueError("the file name does not match the record")
     return record
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock
 from contextlib import suppress
+from time import time
 
 import msgspec
 
 from fairlead.journal._errors import JournalError
-from fairlead.journal._lines import encode
+from fairlead.journal._lines import MAX_LINE_BYTES, decode, encode
 from fairlead.journal._reader import BLOCK_SIZE, JournalReader, Position
 from fairlead.paths import make_private
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 """Maximum size of a segment; a record that would exceed it starts the next one."""
+
+
+SEGMENT_AGE = 24 * 3600.0
+"""Seconds for which a segment is written. It is deleted as a whole, so what is old must not wait until it is full."""
 
 
 class Recovery(msgspec.Struct, frozen=True):
@@ -43,6 +48,8 @@ class Journal(JournalReader):
         self._lock = allocate_lock()
         self._file = -1
         self._current = 0
+        self._began = 0.0
+        """When the current segment was begun."""
         self._ends_incomplete = False
         """The file ends in an incomplete line that could not be cut off."""
 
@@ -103,7 +110,7 @@ class Journal(JournalReader):
         """Open a segment that has room for `size` more bytes, and return its current end."""
         if self._file >= 0:
             stat = os.fstat(self._file)
-            if stat.st_nlink and stat.st_size + size <= self._segment_bytes:
+            if stat.st_nlink and stat.st_size + size <= self._segment_bytes and not self._is_old():
                 return stat.st_size
             number = self._current + 1 if stat.st_nlink else 0  # the file or the whole folder was removed
             self._close()
@@ -113,7 +120,7 @@ class Journal(JournalReader):
         number = max(number, *self.segments(), 1)
         self._open(number)
         end = os.fstat(self._file).st_size
-        if end and end + size > self._segment_bytes:
+        if end and (end + size > self._segment_bytes or self._is_old()):
             self._close()
             self._open(number + 1)
             end = os.fstat(self._file).st_size
@@ -125,6 +132,10 @@ class Journal(JournalReader):
         self._current = number
         size = os.fstat(self._file).st_size
         self._ends_incomplete = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
+        self._began = _time_of_first(os.pread(self._file, MAX_LINE_BYTES, 0)) if size else time()
+
+    def _is_old(self) -> bool:
+        return time() - self._began > SEGMENT_AGE
 
     def _close(self) -> None:
         if self._file >= 0:
@@ -143,6 +154,14 @@ class Journal(JournalReader):
                 os.ftruncate(self._file, end - written)
                 self._ends_incomplete = False
         raise OSError(0, f"only {written} of {len(data)} bytes were written; is the disk full?")
+
+
+def _time_of_first(start: bytes) -> float:
+    """Return the time of the first record of a segment; now if it cannot be read."""
+    try:
+        return min(decode(start.partition(b"\n")[0]).at, time())
+    except (ValueError, RecursionError):
+        return time()
 
 
 def _truncate_incomplete_line(path: str) -> int:

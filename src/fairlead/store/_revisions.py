@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
     from sqlalchemy import Connection
 
-HEAD_REVISION = "0003"
+HEAD_REVISION = "0005"
 """The newest revision. It is repeated here to recognize a current database without Alembic: 11 MB and 0.2 s."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -27,6 +27,7 @@ _INDEXES = (
     *("mail_messages_by_time", "mail_messages_by_thread", "mail_messages_by_sender", "mail_messages_by_key"),
     *("mail_letters_by_stage", "mail_letters_urgent", "mail_letters_owed_by", "mail_letters_owed_to"),
     "mail_letters_at_event",
+    *("history_sessions_by_time", "history_costs_by_time", "history_texts_by_time", "events_blocked"),
 )
 """All indexes in the order of the migrations: of two that serve a query alike, SQLite prefers one by its age."""
 _SELECT_REVISION = select(column("version_num", Text)).select_from(table(REVISION_TABLE))
@@ -57,8 +58,10 @@ def upgrade(connection: Connection, location: str, target: str = HEAD_REVISION) 
 
 def _create(connection: Connection) -> None:
     """Create all tables of an empty database at once. A test compares the result with that of the migrations."""
-    import fairlead.store.mail._tables  # noqa: F401 - declares its tables
+    import fairlead.store.history._tables
+    import fairlead.store.mail._tables  # noqa: F401 - they declare their tables
     from fairlead.store.events._tables import metadata
+    from fairlead.store.history._search import create_index as create_history_index
     from fairlead.store.mail._search import create_index
 
     revisions = Table(REVISION_TABLE, MetaData(), Column("version_num", String(32), nullable=False))
@@ -69,6 +72,7 @@ def _create(connection: Connection) -> None:
     for name in _INDEXES:
         connection.execute(CreateIndex(indexes[name]))
     create_index(connection)
+    create_history_index(connection)
     revisions.create(connection)
     connection.execute(revisions.insert(), {"version_num": HEAD_REVISION})
 

@@ -26,6 +26,7 @@ SKIPPED = frozenset({"fairlead_revision", "positions"})
 SALVAGED_MARK = "salvaged"
 """Set in `mail_marks` of a new database until sender and recipient know what is missing."""
 
+_NOT_COPIED = ("mail_search", "history_search", "sqlite_")
 _HEADER_BYTES = 100
 _FILE_PAGES, _FREE_PAGES = slice(28, 32), slice(32, 40)
 _MAX_KEY = 2**62
@@ -38,6 +39,8 @@ _MARKS = (
     "INSERT INTO mail_marks (name, value) SELECT 'unindexed', id FROM mail_messages ORDER BY id DESC LIMIT 1",
 )
 """What the mail store does when it is opened next: reports what is missing, and fills the index of the search."""
+
+_REBUILD = "INSERT INTO history_search (history_search) VALUES ('rebuild')"
 
 _Row = tuple[Any, ...]
 
@@ -64,6 +67,8 @@ def salvage(damaged: Path, new: Path) -> Salvage:
                 holes += reader.holes
         for statement in _MARKS:
             target.execute(statement)
+        with suppress(sqlite3.OperationalError):  # a SQLite without FTS5 has no index
+            target.execute(_REBUILD)
         target.execute("COMMIT")
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return Salvage(rows, holes)
@@ -119,9 +124,9 @@ def _with_header_of(new: Path, damaged: Path, copy: Path) -> Path:
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
-    """Return the tables to copy: not those of the index of the search, which is filled from the messages."""
+    """Return the tables to copy: not those of the indexes of the searches, which are filled from the texts."""
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    return [name for name in names if name not in SKIPPED and not name.startswith(("mail_search", "sqlite_"))]
+    return [name for name in names if name not in SKIPPED and not name.startswith(_NOT_COPIED)]
 
 
 class _TableReader:

@@ -18,6 +18,7 @@ from fairlead.store._backend import WRITES, translate_errors, write_transaction
 from fairlead.store._errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnwritable, StoreURLError
 from fairlead.store._revisions import HEAD_REVISION, known_revisions, revision_of, upgrade
 from fairlead.store._salvage import salvage
+from fairlead.store.history._search import rebuild_index
 from fairlead.store.mail._search import reset_index
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ class SQLite:
                 upgrade(connection, self.location)
                 if _files.suspect_marker(self.file).exists():
                     reset_index(connection)
+                    rebuild_index(connection)
         with _files.translate_os_errors(self.file):
             _files.suspect_marker(self.file).unlink(missing_ok=True)
 

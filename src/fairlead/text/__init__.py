@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         truncate,
     )
     from fairlead.text._unicode import replace_surrogates
-    from fairlead.text._units import ago, compact_number, duration, money
+    from fairlead.text._units import ago, compact_number, duration, money, start_of_day
     from fairlead.text._width import cell_width, fit, fit_end, table, wrap_line
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "printable_lines",
     "quoted",
     "replace_surrogates",
+    "start_of_day",
     "table",
     "truncate",
     "wrap_line",
@@ -55,7 +56,7 @@ __getattr__ = lazy_exports(
             "truncate",
         ),
         "_unicode": ("replace_surrogates",),
-        "_units": ("ago", "compact_number", "duration", "money"),
+        "_units": ("ago", "compact_number", "duration", "money", "start_of_day"),
         "_width": ("cell_width", "fit", "fit_end", "table", "wrap_line"),
     },
 )

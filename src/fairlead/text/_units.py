@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import localtime, mktime
+
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _WITHOUT_PART = 10
 """From this many of a unit on, the smaller unit is left out: the seconds of a long time would only flicker."""
@@ -20,6 +22,12 @@ def duration(seconds: float) -> str:
 def ago(at: float, now: float) -> str:
     """Return how long ago a time was: `5m07s ago`, or `now`."""
     return f"{duration(now - at)} ago" if now - at >= 1 else "now"
+
+
+def start_of_day(at: float, days_ago: int = 0) -> float:
+    """Return when the local day of a time began, or one some days before it."""
+    day = localtime(at)
+    return mktime((day.tm_year, day.tm_mon, day.tm_mday - days_ago, 0, 0, 0, 0, 0, -1))
 
 
 def money(dollars: float) -> str:

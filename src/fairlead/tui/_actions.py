@@ -63,6 +63,7 @@ class Actions:
             "sort": self._sort,
             "reverse": self._reverse,
             "ended": self._toggle_ended,
+            "history": app.history.open,
             "back": self._back,
             "help": lambda: app.push_screen(HelpScreen(app.palette)),
             "quit": app.exit,

@@ -13,7 +13,8 @@ from textual.containers import Container
 
 from fairlead.text import cell_width, fit, wrap_line
 from fairlead.tui._actions import Actions
-from fairlead.tui._source import ConnectionStatus, SessionChanged, SessionRemoved, SessionsReset, Update
+from fairlead.tui._history import History
+from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hierarchy import folder_of
 from fairlead.tui.model._keys import hints
@@ -108,6 +109,7 @@ class WatchApp(App[None]):
         self.body = Container(id="body")
         self.filter_input = FilterInput(self.palette, id="filter")
         self.prompt = PromptLine(self.palette, id="prompt")
+        self.history = History(self, source.socket_path if source else "", lambda folder: locate(folder).project)
         self.actions = Actions(self)
 
     def compose(self) -> ComposeResult:
@@ -131,7 +133,12 @@ class WatchApp(App[None]):
         if self.source is not None:
             follow = partial(self.source.run, self.deliver)
             self.run_worker(follow, group="source")  # type: ignore[arg-type]  # as Textual documents it
+        self.history.key_pressed()
         self.draw()
+
+    async def on_unmount(self) -> None:
+        """Note until when the user was there."""
+        await self.history.leave()
 
     # -- updates ---------------------------------------------------------------------------------------
 
@@ -144,7 +151,10 @@ class WatchApp(App[None]):
             self.sessions.drop(update.id)
         elif isinstance(update, SessionsReset):
             self.sessions.reset(update.sessions)
+            self.sessions.costs = update.costs
             self._locate_all()
+        elif isinstance(update, CostsChanged):
+            self.sessions.costs = update.costs
         else:
             self.connection = update
         self.draw_soon()
@@ -161,7 +171,8 @@ class WatchApp(App[None]):
             self.call_later(self.draw)
 
     def _locate_all(self) -> None:
-        for folder in tuple(self.sessions.folders()):
+        costs = self.sessions.costs
+        for folder in {*self.sessions.folders(), *(one.folder for one in (costs.sessions if costs else ()))}:
             self._locator.request(folder, self.clock())
 
     def _report_location(self, folder: str, location: Location) -> None:
@@ -284,6 +295,7 @@ class WatchApp(App[None]):
         """Perform the action of a key."""
         if self._message:
             self.show_message("")
+        self.history.key_pressed()
         self.actions.perform(event.action)
 
     def on_session_list_selection_changed(self) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, RequestRefused, open_stream, request
-from fairlead.sessions import Session
+from fairlead.sessions import Costs, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,8 @@ class SessionsReset(msgspec.Struct, frozen=True):
     """The complete list of sessions."""
 
     sessions: list[Session]
+    costs: Costs | None = None
+    """`None`: the daemon is of an earlier version."""
 
 
 class SessionChanged(msgspec.Struct, frozen=True):
@@ -49,6 +51,12 @@ class SessionRemoved(msgspec.Struct, frozen=True):
     id: str
 
 
+class CostsChanged(msgspec.Struct, frozen=True):
+    """The cost of today has changed."""
+
+    costs: Costs
+
+
 class ConnectionStatus(msgspec.Struct, frozen=True):
     """Whether the view is connected, and if not, why."""
 
@@ -56,7 +64,7 @@ class ConnectionStatus(msgspec.Struct, frozen=True):
     text: str
 
 
-Update: TypeAlias = SessionsReset | SessionChanged | SessionRemoved | ConnectionStatus
+Update: TypeAlias = SessionsReset | SessionChanged | SessionRemoved | CostsChanged | ConnectionStatus
 
 
 class TimelineEvent(msgspec.Struct, frozen=True):
@@ -75,6 +83,7 @@ class TimelineEvent(msgspec.Struct, frozen=True):
 class _SessionList(msgspec.Struct, frozen=True):
     sessions: list[msgspec.Raw]
     revision: int = 0
+    costs: Costs | None = None
 
 
 class _Timeline(msgspec.Struct, frozen=True):
@@ -83,6 +92,7 @@ class _Timeline(msgspec.Struct, frozen=True):
 
 _session_decoder = msgspec.json.Decoder(Session)
 _list_decoder = msgspec.json.Decoder(_SessionList)
+_costs_decoder = msgspec.json.Decoder(Costs)
 _removed_decoder = msgspec.json.Decoder(SessionRemoved)
 
 
@@ -145,19 +155,22 @@ class SessionSource:
                 deliver(SessionChanged(session))
         elif event.kind == "gone":
             deliver(_removed_decoder.decode(event.data))
+        elif event.kind == "costs":
+            deliver(CostsChanged(_costs_decoder.decode(event.data)))
 
     def _reset(self, document: bytes, deliver: Callable[[Update], None]) -> None:
         listed = _list_decoder.decode(document)
-        deliver(SessionsReset(_readable(listed.sessions)))
+        deliver(SessionsReset(_readable(listed.sessions), listed.costs))
         self._revision = listed.revision
 
 
-def fetch_sessions(socket_path: str) -> list[Session]:
-    """Return the current sessions, without an event loop. Raises `DaemonUnavailable`."""
+def fetch_sessions(socket_path: str) -> SessionsReset:
+    """Return the current sessions and costs, without an event loop. Raises `DaemonUnavailable`."""
     document: Any = request("GET", "/v1/sessions", at=socket_path)
     try:
-        return _readable([msgspec.Raw(msgspec.json.encode(row)) for row in document["sessions"]])
-    except (KeyError, TypeError) as error:
+        listed = _list_decoder.decode(msgspec.json.encode(document))
+        return SessionsReset(_readable(listed.sessions), listed.costs)
+    except msgspec.DecodeError as error:
         raise DaemonNotResponding(f"the daemon's answer cannot be read: {error!r}") from None
 
 

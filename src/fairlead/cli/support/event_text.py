@@ -12,7 +12,9 @@ from fairlead.text import cell_width, first_line, fit
 
 if TYPE_CHECKING:
     from fairlead.cli.support.screen import Screen
-    from fairlead.journal import Record
+    from fairlead.journal import DaemonRecord
+
+    Record = EventRecord | CommandsRecord | DaemonRecord
 
 _COLOURS = {"blocked": "31", "failed": "31", "asked": "33", "allowed": "32", "said": "36", "none": "2"}
 _VERDICT_COLUMN = 4

@@ -28,16 +28,21 @@ def answer_status_line(tracker: SessionTracker, request: HookRequest, payload: b
     """Store the figures of a status line, and reply with the line to show."""
     status = client_or_default(request.client).read_status_line(payload)
     session_id = status.session_id
-    known = tracker.set_usage(_session(session_id, status, request), status.usage) if session_id else None
+    known = _set_usage(tracker, status, request) if session_id else None
     line = line_of(status, known.usage if known else None, _others_needing_attention(tracker, session_id))
     return HookReply(OK, stdout=f"{line}\n".encode())
 
 
-def _session(session_id: str, status: StatusLine, request: HookRequest) -> Session:
-    """Return a session that no event has told of. Its process is unknown: a shell may stand between."""
+def _set_usage(tracker: SessionTracker, status: StatusLine, request: HookRequest) -> Session:
     now = time()
+    began = 0.0 if status.seconds is None else now - status.seconds
+    return tracker.set_usage(_session(status, request, now), status.usage, began)
+
+
+def _session(status: StatusLine, request: HookRequest, now: float) -> Session:
+    """Return a session that no event has told of. Its process is unknown: a shell may stand between."""
     return Session(
-        id=session_id,
+        id=status.session_id,
         client=clean(request.client),
         cwd=clean(status.cwd, MAX_PATH_LENGTH),
         transcript=clean(status.transcript, MAX_PATH_LENGTH),

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from fairlead.clients import client_above
 from fairlead.daemon.events._messages import error_reply, read_request
 from fairlead.daemon.http._auth import is_allowed
+from fairlead.daemon.http._history_routes import history_routes
 from fairlead.daemon.http._mail_routes import mail_routes
 from fairlead.daemon.http._session_routes import session_routes
 from fairlead.daemon.http._wait_routes import wait_routes
@@ -123,6 +124,7 @@ def _starlette(daemon: Daemon) -> Starlette:
             Route("/v1/stop", stop, methods=["POST"]),
             Route("/v1/http/{event}", http_hook, methods=["POST"]),
             *session_routes(daemon),
+            *history_routes(daemon),
             *wait_routes(daemon),
             *mail_routes(daemon),
         ]

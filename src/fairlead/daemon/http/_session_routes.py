@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from fairlead.daemon.sessions._tracker import public
+from fairlead.text import start_of_day
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.daemon.store._messages import SessionEvent
+    from fairlead.sessions import Costs
 
 _MAX_EVENTS = 1000
 _NOT_FOUND = 404
@@ -32,7 +35,8 @@ def session_routes(daemon: Daemon) -> list[Route]:
     async def all_sessions(_: Request) -> Response:
         await tracker.replayed()
         await daemon.token_usage.refresh()
-        return _json({"revision": tracker.revision, "now": time(), "sessions": tracker.sessions()})
+        costs = costs_of_today(tracker)
+        return _json({"revision": tracker.revision, "now": time(), "costs": costs, "sessions": tracker.sessions()})
 
     async def one(request: Request) -> Response:
         await tracker.replayed()
@@ -63,12 +67,22 @@ def session_routes(daemon: Daemon) -> list[Route]:
     ]
 
 
+def costs_of_today(tracker: SessionTracker) -> Costs:
+    """Return what all sessions have cost since midnight."""
+    return tracker.costs.since(start_of_day(time()))
+
+
 async def _events(daemon: Daemon, after: int) -> AsyncIterator[bytes]:
-    tracker = daemon.tracker
+    tracker, shown = daemon.tracker, (0, 0.0)
     yield b": hello\n\n"
     async for changes in tracker.follow(after):
+        state = tracker.costs.changes, start_of_day(time())
+        if state != shown and changes is not None:
+            yield b"event: costs\ndata: %s\n\n" % msgspec.json.encode(costs_of_today(tracker))
+        shown = state
         if changes is None:
-            everything = {"revision": tracker.revision, "sessions": tracker.sessions()}
+            costs = costs_of_today(tracker)
+            everything = {"revision": tracker.revision, "costs": costs, "sessions": tracker.sessions()}
             yield _event(tracker.revision, "reset", everything)
         elif not changes:
             yield b": alive\n\n"

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients import known_clients
+from fairlead.clients import Usage, known_clients
 from fairlead.daemon.events._extension import EventExtension
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
-from fairlead.journal import EventRecord, Position
+from fairlead.journal import CostRecord, EventRecord, Position
 from fairlead.paths import state_folder
 from fairlead.process import dead_processes
 from fairlead.sessions import (
+    CostEntry,
+    CostLedger,
     Registry,
     SessionMemory,
     SnapshotError,
@@ -35,10 +37,10 @@ from fairlead.sessions import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
-    from fairlead.clients import ClientSessionFile, Usage
+    from fairlead.clients import ClientSessionFile
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.events import Event
-    from fairlead.journal import JournalReader, Record
+    from fairlead.journal import Journal, Record
     from fairlead.process import Process
     from fairlead.sessions import Change, Session
 
@@ -64,14 +66,18 @@ class _SavedState(msgspec.Struct, frozen=True):
 
     position: Position
     registry: msgspec.Raw
+    costs: dict[str, CostEntry] = {}
 
 
 class SessionTracker(EventExtension):
     """The sessions of this daemon."""
 
-    def __init__(self, journal: JournalReader, errors: ErrorLog) -> None:
+    def __init__(self, journal: Journal, errors: ErrorLog) -> None:
         self._journal = journal
         self._errors = errors
+        self.costs = CostLedger()
+        self._unmeasured: list[tuple[CostRecord, tuple[str, ...]]] = []
+        """Reports that wait for those of the last daemon."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
         self._queue: deque[tuple[EventRecord, Event | None]] = deque()
@@ -99,6 +105,7 @@ class SessionTracker(EventExtension):
             self._registry, position = restore(bytes(saved.registry), _first_revision()), saved.position
             if DOCTOR_SESSION in self._registry.by_id:  # an earlier version took it for one
                 self._registry.drop(DOCTOR_SESSION)
+            self.costs = CostLedger(saved.costs)
         except FileNotFoundError:
             pass
         except (OSError, ValueError, SnapshotError) as error:
@@ -126,29 +133,37 @@ class SessionTracker(EventExtension):
         with suppress(TimeoutError):
             await asyncio.wait_for(self._replayed.wait(), _MAX_WAIT)
 
-    def _unseen(self) -> Iterator[list[EventRecord]]:
-        """Yield the events between the last state and the start of this daemon, in small lists."""
+    def _unseen(self) -> Iterator[list[EventRecord | CostRecord]]:
+        """Yield the records between the last state and the start of this daemon, in small lists."""
         after = self._replay_from or self._journal.start_of_tail(_MAX_REPLAYED)
-        records: list[EventRecord] = []
+        records: list[EventRecord | CostRecord] = []
         for position, record in self._journal.read(after):
             if self._replay_to is None or position > self._replay_to:
                 break
-            if isinstance(record, EventRecord):
+            if isinstance(record, EventRecord | CostRecord):
                 records.append(record)
             if len(records) == _CHUNK_SIZE:
                 yield records
                 records = []
         yield records
 
-    def _apply(self, records: list[EventRecord]) -> None:
+    def _apply(self, records: list[EventRecord | CostRecord]) -> None:
         for record in records:
-            if record.session != DOCTOR_SESSION:
+            if record.session == DOCTOR_SESSION:
+                continue
+            if isinstance(record, EventRecord):
                 apply_record(self._registry, record)
+            else:
+                self.costs.apply(record)
+                self._registry.update_usage(record.session, Usage(cost_usd=self.costs.total(record.session)))
 
     def _finish_replay(self) -> None:
         self._replay_to = None
         self._replayed.set()
         self.apply_queued()
+        reports, self._unmeasured = self._unmeasured, []
+        for report, previous in reports:
+            self._add_cost(report, previous)
 
     def start(self) -> None:
         """Apply queued events in the running event loop from now on."""
@@ -160,7 +175,7 @@ class SessionTracker(EventExtension):
         if self._replay_to is not None:
             return  # the last state is still the better one to start from
         self.apply_queued()
-        saved = _SavedState(self._journal.end(), msgspec.Raw(snapshot(self._registry)))
+        saved = _SavedState(self._journal.end(), msgspec.Raw(snapshot(self._registry)), self.costs.entries)
         beside = f"{_file()}.{os.getpid()}"
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -218,12 +233,43 @@ class SessionTracker(EventExtension):
         if self._registry.revision != before:
             self._notify()
 
-    def set_usage(self, session: Session, usage: Usage) -> Session:
-        """Store the usage of a session; `session` is added if it is not known. Returns the session as it is now."""
+    def set_usage(self, session: Session, usage: Usage, began: float) -> Session:
+        """Store the usage of a session; `session` is added if it is not known. Returns the session as it is now.
+
+        `began` is when the client's process started that reports it; 0 if that is not known.
+        """
         self.apply_queued()
+        known = self._registry.by_id.get(session.id, session)
+        if usage.cost_usd is not None:
+            report = CostRecord(
+                at=time(),
+                session=known.id,
+                client=known.client,
+                folder=known.project or known.cwd or session.cwd,
+                counter=usage.cost_usd,
+                began=began,
+            )
+            self._add_cost(report, known.previous)
+            total = self.costs.total(known.id)
+            usage = msgspec.structs.replace(usage, cost_usd=usage.cost_usd if total is None else total)
         if self._registry.update_usage(session.id, usage, session):
             self._notify()
         return self._registry.by_id[session.id]
+
+    def _add_cost(self, report: CostRecord, previous: tuple[str, ...]) -> None:
+        """Record what a session has cost since its last report. If that fails, its next report includes it."""
+        if self._replay_to is not None:
+            self._unmeasured.append((report, previous))
+            return
+        record = self.costs.measure(report, previous)
+        if record is None:
+            return
+        try:
+            self._journal.append(record)
+        except (OSError, FairleadError) as error:
+            self._errors.report(f"a cost cannot be recorded: {error}")
+            return
+        self.costs.apply(record)
 
     def set_subagent_usage(self, session_id: str, usage: Usage) -> None:
         """Store the usage of a subagent."""
@@ -257,6 +303,10 @@ class SessionTracker(EventExtension):
         """Return a session by its id."""
         session = self._registry.get(session_id)
         return None if session is None else public(session)
+
+    def known(self, session_id: str) -> Session | None:
+        """Return the session with exactly this id, even if its process went on under another."""
+        return self._registry.by_id.get(session_id)
 
     def running_in(self, processes: Sequence[Process]) -> tuple[Process, tuple[Session, ...]]:
         """Return the first of these processes that has main sessions, and its sessions, the last active one last."""

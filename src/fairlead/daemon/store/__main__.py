@@ -17,12 +17,16 @@ import msgspec
 
 from fairlead.daemon.store._messages import (
     Answer,
+    FindHistory,
+    FindSession,
     Finish,
     HasEvent,
     MessageReader,
     Progress,
+    Question,
     Report,
     Request,
+    Retain,
     SessionEvents,
     decode_request,
     send,
@@ -41,7 +45,7 @@ _MAX_WAIT = 2.0
 class _Pending(msgspec.Struct, frozen=True):
     """A request that is answered once the store has reached a position of the journal."""
 
-    request: SessionEvents | HasEvent
+    request: Question
     target: Position
     deadline: float
 
@@ -82,7 +86,10 @@ class StoreFeeder:
     def _take(self, request: Request) -> None:
         if isinstance(request, Finish):
             return
-        seconds = _MAX_WAIT if isinstance(request, SessionEvents) else float("inf")
+        if isinstance(request, Retain):
+            self._writer.retain(request.seconds)
+            return
+        seconds = float("inf") if isinstance(request, HasEvent) else _MAX_WAIT
         self._pending.append(_Pending(request, self._journal.end(), monotonic() + seconds))
 
     def _answer(self, *, is_done: bool) -> None:
@@ -95,12 +102,18 @@ class StoreFeeder:
                 waiting.append(one)
         self._pending = waiting
 
-    def _answer_to(self, request: SessionEvents | HasEvent) -> Answer:
+    def _answer_to(self, request: Question) -> Answer:
         value: object
         if isinstance(request, HasEvent):
             value = self._writer.has_event(request.event_id)
-        else:
+        elif isinstance(request, SessionEvents):
             value = self._writer.events(request.session, request.limit)
+        elif isinstance(request, FindHistory):
+            value = self._writer.find_history(request.query)
+        elif isinstance(request, FindSession):
+            value = self._writer.history_of(request.session, request.limit, request.before)
+        else:
+            value = self._writer.summarize(request.since)
         return Answer(request.number, msgspec.Raw(msgspec.json.encode(value)))
 
     def _tell_progress(self) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from fairlead.errors import FairleadError
 from fairlead.journal import CommandsRecord, EventRecord, Position
+from fairlead.sessions import HistoryQuery
 
 if TYPE_CHECKING:
     import socket
@@ -44,11 +45,43 @@ class HasEvent(msgspec.Struct, frozen=True, tag=True):
     event_id: str
 
 
+class FindHistory(msgspec.Struct, frozen=True, tag=True):
+    """Asks for a page of the history."""
+
+    number: int
+    query: HistoryQuery
+
+
+class FindSession(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the history of the session whose id begins like this, with its last events."""
+
+    number: int
+    session: str
+    limit: int
+    before: str
+    """The `next` of the page before; "" for the first."""
+
+
+class Summarize(msgspec.Struct, frozen=True, tag=True):
+    """Asks what happened since a time."""
+
+    number: int
+    since: float
+
+
+class Retain(msgspec.Struct, frozen=True, tag=True):
+    """Sets for how many seconds events are kept."""
+
+    seconds: float
+
+
 class Finish(msgspec.Struct, frozen=True, tag=True):
     """Asks to write what is left, within a second, and to exit."""
 
 
-Request: TypeAlias = SessionEvents | HasEvent | Finish
+Question: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize
+"""A request with an answer."""
+Request: TypeAlias = Question | Retain | Finish
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True):

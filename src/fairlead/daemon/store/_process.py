@@ -16,25 +16,31 @@ import msgspec
 
 from fairlead.daemon.store._messages import (
     Answer,
+    FindHistory,
+    FindSession,
     Finish,
     HasEvent,
     MessageReader,
     Progress,
     Report,
+    Retain,
     SessionEvent,
     SessionEvents,
     StoreUnavailable,
+    Summarize,
     decode_reply,
     send,
 )
 from fairlead.journal import Position
+from fairlead.sessions import Absence, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.daemon._error_log import ErrorLog
-    from fairlead.daemon.store._messages import Reply, Request
+    from fairlead.daemon.store._messages import Question, Reply, Request
     from fairlead.journal import JournalReader
+    from fairlead.sessions import HistoryQuery
 
 _START_DELAY = 0.25
 """Seconds: the process takes long to load, and the daemon's first events come now."""
@@ -64,6 +70,8 @@ class StoreProcess:
         self._stored_before = 0
         """By earlier processes of this daemon."""
         self._progress = Progress(0, 0, Position(0, 0))
+        self._retention = 0.0
+        """Seconds for which events are kept; 0 for the default."""
         self.pid = 0
         """Of the process; 0 if none runs."""
 
@@ -105,7 +113,37 @@ class StoreProcess:
         except (StoreUnavailable, TimeoutError):
             return []
 
-    def _ask(self, request: Callable[[int], SessionEvents | HasEvent]) -> Future[msgspec.Raw]:
+    def find_history(self, query: HistoryQuery) -> HistoryPage:
+        """Return a page of the history. Raises `StoreUnavailable`."""
+        answer = self._ask(lambda number: FindHistory(number, query))
+        return msgspec.json.decode(self._wait(answer), type=HistoryPage)
+
+    def history_of(self, session: str, limit: int, before: str) -> list[SessionHistory]:
+        """Return the sessions whose id begins like this. Raises `StoreUnavailable`."""
+        answer = self._ask(lambda number: FindSession(number, session, limit, before))
+        return msgspec.json.decode(self._wait(answer), type=list[SessionHistory])
+
+    def summarize(self, since: float) -> Absence:
+        """Return what happened since a time. Raises `StoreUnavailable`."""
+        return msgspec.json.decode(self._wait(self._ask(lambda number: Summarize(number, since))), type=Absence)
+
+    def retain(self, seconds: float) -> None:
+        """Keep events for so many seconds."""
+        with self._lock:
+            if seconds == self._retention:
+                return
+            self._retention = seconds
+            with suppress(StoreUnavailable):  # the next process is told when it starts
+                self._send(Retain(seconds))
+
+    @staticmethod
+    def _wait(answer: Future[msgspec.Raw]) -> msgspec.Raw:
+        try:
+            return answer.result(_ANSWER_TIMEOUT)
+        except TimeoutError:
+            raise StoreUnavailable("the process of the store does not answer; see: fairlead doctor") from None
+
+    def _ask(self, request: Callable[[int], Question]) -> Future[msgspec.Raw]:
         if self._thread is not None:
             self._started.wait(_ANSWER_TIMEOUT)
         answer: Future[msgspec.Raw] = Future()
@@ -166,6 +204,8 @@ class StoreProcess:
                 process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)  # noqa: S603 - our own
             with self._lock:
                 self._connection, self.pid = ours, process.pid
+                if self._retention:
+                    self._send(Retain(self._retention))
             self._started.set()
             if self._closing.is_set():  # `close` may have found no connection
                 process.kill()

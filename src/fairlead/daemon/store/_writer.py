@@ -10,17 +10,21 @@ from contextlib import suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
+from fairlead.daemon.store._digest import Digest, subagents_of, timeline_entry
+from fairlead.errors import FairleadError
 from fairlead.journal import Position
+from fairlead.sessions import Absence, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.journal import Journal, Record
+    from fairlead.sessions import HistoryQuery
     from fairlead.store import Store, StoredEvent
 
 BATCH_SIZE = 500
 MAX_AGE = 30 * 24 * 3600.0
-"""Seconds after which events are deleted."""
+"""Seconds after which events are deleted, unless the settings say otherwise."""
 MAX_STORE_BYTES = 512 * 1024 * 1024
 """Of the database and its log."""
 MAX_JOURNAL_BYTES = 128 * 1024 * 1024
@@ -62,6 +66,12 @@ class StoreWriter:
         """Attempts in a row that failed."""
         self._not_before = 0.0
         self._last_prune = monotonic()
+        self._max_age = MAX_AGE
+
+    def retain(self, seconds: float) -> None:
+        """Keep events for so long from now on, and delete what is older as soon as all of the journal is stored."""
+        if seconds != self._max_age:
+            self._max_age, self._last_prune = seconds, float("-inf")
 
     def write_batch(self, size: int = BATCH_SIZE) -> bool:
         """Write up to `size` records to the store. Returns whether there may be more. Raises nothing."""
@@ -86,6 +96,50 @@ class StoreWriter:
             return self._opened().events(session=session, limit=limit)
         except Exception:  # noqa: BLE001 - `write_batch` runs into it too, and reports it
             return []
+
+    def find_history(self, query: HistoryQuery) -> HistoryPage:
+        """Return a page of the history; an empty one without a store."""
+        try:
+            return self._opened().find_history(query)
+        except Exception as error:  # noqa: BLE001 - an answer must come
+            self._report_failure(error)
+            return HistoryPage(since=query.since)
+
+    def history_of(self, session: str, limit: int, before: str) -> list[SessionHistory]:
+        """Return the sessions whose id begins like this, at most two. One alone has its events."""
+        try:
+            store = self._opened()
+            found = store.history_of(session)
+            if len(found) != 1:
+                return [SessionHistory(session=one) for one in found]
+            at, _, name = before.partition(",")
+            after = (float(at), name) if before else None
+            stored = store.events(session=found[0].id, limit=limit + 1, after=after)
+            more, page = len(stored) > limit, stored[:limit]
+            return [
+                SessionHistory(
+                    session=found[0],
+                    subagents=subagents_of(page),
+                    timeline=[timeline_entry(one) for one in reversed(page)],
+                    next=f"{page[-1].event.at!r},{page[-1].event.id}" if more else "",
+                )
+            ]
+        except Exception as error:  # noqa: BLE001 - an answer must come
+            self._report_failure(error)
+            return []
+
+    def summarize(self, since: float) -> Absence:
+        """Return what happened since a time; nothing without a store."""
+        try:
+            return self._opened().summarize(since, time())
+        except Exception as error:  # noqa: BLE001 - an answer must come
+            self._report_failure(error)
+            return Absence(since=since, now=time())
+
+    def _report_failure(self, error: Exception) -> None:
+        """Report an error that is not about the database: `write_batch` runs into those too."""
+        if not isinstance(error, FairleadError):
+            self._report(f"the history cannot be read: {error!r}")
 
     def close(self) -> None:
         """Write what is left, within a second, and close the store; one that was never opened stays closed."""
@@ -119,10 +173,11 @@ class StoreWriter:
             if len(records) == size:
                 break
         if records:
-            self.stored += store.add_records(records, position)
+            digest = Digest(records)
+            self.stored += store.add_records(records, position, digest.texts, digest.ends)
             self._since_check += _distance(self.position, position)
             self.position = position
-        if not records and monotonic() - self._last_prune > _PRUNE_INTERVAL:
+        if len(records) < size and monotonic() - self._last_prune >= _PRUNE_INTERVAL:
             self._prune(store)
         elif self._since_check > self._max_journal // _CHECK_SHARE:
             self._shrink(store)
@@ -132,7 +187,7 @@ class StoreWriter:
     def _prune(self, store: Store) -> None:
         """Delete what is old: first in the store, then in the journal what the store has durably."""
         self._last_prune = monotonic()
-        oldest = time() - MAX_AGE
+        oldest = time() - self._max_age
         store.prune(older_than=oldest, max_bytes=int(self._max_store * _ROOM))
         self._prune_journal(store, oldest)
 

@@ -273,12 +273,14 @@ class Mail(Section, frozen=True, kw_only=True):
 
 
 class Journal(Section, frozen=True, kw_only=True):
-    """New. What the journal keeps of the payloads of events. Only in the user-wide file."""
+    """New. What the journal keeps of the payloads of events, and for how long. Only in the user-wide file."""
 
     payloads: Literal["full", "redacted", "none"] = "redacted"
     """`redacted`: all but what looks like a secret. `none`: ids and names alone. `full`: everything."""
     redact: list[Pattern] = []
     """Regular expressions for more secrets, such as `corp-[0-9a-f]{32}`; what they match is replaced."""
+    keep_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    """Days after which events, with the history of their sessions, are deleted."""
 
 
 class PolicyTest(Section, frozen=True, kw_only=True):

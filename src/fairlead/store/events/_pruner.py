@@ -9,6 +9,7 @@ from sqlalchemy import delete, func, select
 
 from fairlead.store._backend import write_transaction
 from fairlead.store.events._tables import commands, daemon_records, events
+from fairlead.store.history._store import delete_some as delete_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +69,7 @@ class Pruner:
         old = _OLDEST_DAEMON_RECORDS.where(daemon_records.c.at < before)
         self._delete(lambda connection: _delete_from(connection, commands, orphaned))
         self._delete(lambda connection: _delete_from(connection, daemon_records, old))
+        self._delete(lambda connection: delete_history(connection, before))
 
     def _oldest(self) -> float:
         with self._backend.engine.connect() as connection:

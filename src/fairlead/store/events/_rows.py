@@ -34,7 +34,7 @@ def rows_by_table(records: Iterable[Record]) -> list[tuple[Table, list[dict[str,
             rows[events].append(_event_row(record))
         elif isinstance(record, CommandsRecord):
             rows[commands].append(_commands_row(record))
-        else:
+        elif isinstance(record, DaemonRecord):
             rows[daemon_records].append(_daemon_row(record))
     return [(table, table_rows) for table, table_rows in rows.items() if table_rows]
 

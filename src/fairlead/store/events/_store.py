@@ -10,20 +10,22 @@ from sqlalchemy import insert, update
 from fairlead.journal import Position
 from fairlead.paths import state_folder
 from fairlead.store._backend import batches, insert_or_ignore, translate_errors
-from fairlead.store._database import Database
 from fairlead.store._urls import backend_for
 from fairlead.store.events import _queries as queries
 from fairlead.store.events._pruner import Pruner
 from fairlead.store.events._rows import clean_text, daemon_record, rows_by_table, stored_event
 from fairlead.store.events._tables import positions
 from fairlead.store.events._values import Counts, StoredEvent
+from fairlead.store.history._fill import HistoryBatch
+from fairlead.store.history._store import History
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
     from fairlead.journal import DaemonRecord, Record
+    from fairlead.sessions import EventText
     from fairlead.store._backend import Backend
     from fairlead.store.events._values import Key
 
@@ -36,7 +38,7 @@ def default_url() -> str:
     return f"sqlite:///{state_folder()}/fairlead.db"
 
 
-class Store(Database):
+class Store(History):
     """Stores events. Thread-safe; writers wait for each other.
 
     - `add_records` stores records and their journal position in one transaction. Killed at any moment, the store has
@@ -75,10 +77,21 @@ class Store(Database):
         super().close()
         self._owner_lock.close()
 
-    def add_records(self, records: Sequence[Record], position: Position) -> int:
-        """Store records and the journal position after them. Return how many were new."""
+    def add_records(
+        self,
+        records: Sequence[Record],
+        position: Position,
+        texts: Sequence[EventText] = (),
+        ends: Mapping[str, str] | None = None,
+    ) -> int:
+        """Store records and the journal position after them. Return how many were new.
+
+        `texts` are what the search finds of the records; `ends` says by event id why a session has ended.
+        """
         with self._writing() as connection:
-            count = sum(_insert(connection, batch) for batch in batches(records, _INSERT_BATCH_SIZE))
+            batch = HistoryBatch(connection, records)
+            count = sum(_insert(connection, some) for some in batches(records, _INSERT_BATCH_SIZE))
+            batch.write(texts, ends or {})
             _save_position(connection, position)
         return count
 

@@ -58,6 +58,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key(("s",), "sort", "change the order", "sort"),
         Key(("S",), "reverse", "reverse the order"),
         Key(("e",), "ended", "show ended sessions", "ended"),
+        Key(("H",), "history", "what sessions did and cost"),
         Key(("escape",), "back", "close panel or filter"),
         Key(("q", "ctrl+c"), "quit", "quit", "quit"),
         Key(("?",), "help", "this help", "help"),

@@ -15,14 +15,17 @@ from fairlead.tui.model._view import View
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fairlead.sessions import Session
+    from fairlead.sessions import Costs, Session
     from fairlead.tui.model._totals import Totals
 
 
-def plain_view(sessions: Iterable[Session], view: View, now: float, cells: int) -> list[str]:
+def plain_view(
+    sessions: Iterable[Session], view: View, now: float, cells: int, costs: Costs | None = None
+) -> list[str]:
     """Return the lines of the view, at most `cells` cells wide."""
     tree = SessionTree(sessions)
-    for folder in list(tree.folders()):
+    tree.costs = costs
+    for folder in {*tree.folders(), *(one.folder for one in (costs.sessions if costs else ()))}:
         tree.set_location(folder, find_location(folder))
     cols = columns(cells, has_usage=tree.has_usage)
     lines = tree.lines(view, now)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairlead.sessions import Working
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from fairlead.sessions import Session
+    from fairlead.sessions import Costs, Session
 
 
 class Totals(NamedTuple):
@@ -32,6 +32,12 @@ class Totals(NamedTuple):
 def add_totals(parts: Iterable[Totals]) -> Totals:
     """Return the sum."""
     return Totals(*map(sum, zip(*parts, strict=True))) if (parts := list(parts)) else Totals()
+
+
+def with_costs(totals: Totals, costs: Costs, midnight: float, is_shown: Callable[[str], bool]) -> Totals:
+    """Return the totals with the costs that the daemon has added up, of the sessions in folders that are shown."""
+    shown = [one for one in costs.sessions if is_shown(one.folder)] if costs.since >= midnight else []
+    return totals._replace(today=sum(one.usd for one in shown), older=sum(one.at_most for one in shown))
 
 
 def session_totals(session: Session, waiting: int, midnight: float, cost_then: float | None, now: float) -> Totals:

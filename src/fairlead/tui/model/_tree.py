@@ -20,14 +20,14 @@ from fairlead.tui.model._selection import (
     search_text,
     sort_key,
 )
-from fairlead.tui.model._totals import Totals, add_totals, session_totals
+from fairlead.tui.model._totals import Totals, add_totals, session_totals, with_costs
 from fairlead.tui.model._view import Line, View, empty_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fairlead.clients import Usage
-    from fairlead.sessions import Session
+    from fairlead.sessions import Costs, Session
 
 ATTENTION_HEADING = Line("heading", "needs you")
 GAP = Line("heading", "")
@@ -66,6 +66,8 @@ class SessionTree:
         self.totals = Totals()
         self.limits: dict[str, Usage] = {}
         """The sessions whose status line tells what the account has used."""
+        self.costs: Costs | None = None
+        """As the daemon has added them up; without it, they are computed from the sessions that are known here."""
         self._locations = dict(locations or {})
         self._groups: dict[str, dict[str, list[str]]] = {}
         """Project → worktree → its main sessions."""
@@ -120,9 +122,9 @@ class SessionTree:
 
     def reset(self, sessions: Iterable[Session]) -> None:
         """Replace all sessions. What is known of folders, and of the costs at midnight, stays."""
-        view, costs = self._view, self._cost_at_midnight
+        view, costs, then = self._view, self.costs, self._cost_at_midnight
         self.__init__(sessions, self._locations)  # type: ignore[misc]  # everything, as when it was created
-        self._view, self._words, self._cost_at_midnight = view, view.words, costs
+        self._view, self._words, self.costs, self._cost_at_midnight = view, view.words, costs, then
 
     def set_location(self, folder: str, location: Location) -> None:
         """Set where a folder belongs."""
@@ -207,6 +209,8 @@ class SessionTree:
             self._groups, self._worktrees = self._by_project()
             self._tree_lines = [line for group in self._project_lines() for line in group]
         self.totals = add_totals(self._root_totals.values())
+        if self.costs is not None:
+            self.totals = with_costs(self.totals, self.costs, view.today, self._is_folder_selected)
         if not self._tree_lines and not self._attention_lines:
             return empty_lines(view, self.totals.ended)
         if not self._attention_lines:
@@ -332,6 +336,9 @@ class SessionTree:
                 self._add_lines(child, below, seen, lines)
         if not is_hidden:
             lines.insert(at, Line("session", session.id, depth, len(lines) > at))
+
+    def _is_folder_selected(self, folder: str) -> bool:
+        return _is_selected(self._location_of(folder), self._view)
 
     def _words_left(self, location: Location) -> tuple[str, ...]:
         """Return the words of the filter that the location does not have."""

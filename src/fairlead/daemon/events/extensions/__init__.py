@@ -18,6 +18,7 @@ EXTENSIONS = (
     "_own_hooks",
     "_leases",
     "_environment",
+    "_presence",
     "_integrity",
     "_mail",
     "_sessions",

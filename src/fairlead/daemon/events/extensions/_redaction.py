@@ -1,4 +1,4 @@
-"""Keeps what the journal leaves out in step with the user-wide policy."""
+"""Keeps what the journal leaves out, and for how long it is kept, in step with the user-wide policy."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fairlead.errors import FairleadError
 if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.store._process import StoreProcess
     from fairlead.events import Event
     from fairlead.journal import Record
 
@@ -21,14 +22,15 @@ _INTERVAL = 2.0
 
 def create(daemon: Daemon) -> JournalSettings:
     """Return the extension."""
-    return JournalSettings(daemon.errors)
+    return JournalSettings(daemon.errors, daemon.store)
 
 
 class JournalSettings(EventExtension):
     """Reads the settings now and then, between two events."""
 
-    def __init__(self, errors: ErrorLog) -> None:
+    def __init__(self, errors: ErrorLog, store: StoreProcess) -> None:
         self._errors = errors
+        self._store = store
         self._is_reported = False
         self._next = 0.0
         self._read()
@@ -41,7 +43,7 @@ class JournalSettings(EventExtension):
     def _read(self) -> None:
         self._next = monotonic() + _INTERVAL
         try:
-            apply_journal_settings()
+            self._store.retain(apply_journal_settings())
             self._is_reported = False
         except FairleadError as error:
             if not self._is_reported:

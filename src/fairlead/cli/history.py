@@ -1,0 +1,257 @@
+"""`fairlead history`: sessions that have ended or run, a search in what they were told and ran, one with its events."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from time import localtime, strftime, time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import click
+import msgspec
+
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.completion_values import complete_sessions
+from fairlead.cli.support.durations import parse_duration
+from fairlead.cli.support.invocation import current
+from fairlead.cli.support.param_types import Number, Text
+from fairlead.cli.support.screen import print_line, print_lines
+from fairlead.errors import UsageError
+from fairlead.ipc import RequestRefused
+from fairlead.sessions import HistoryPage, SessionHistory
+from fairlead.text import cell_width, duration, fit, money, one_line, start_of_day
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.sessions import HistoryMatch, HistorySession, TimelineEntry
+
+_SINCE = "expected a duration (2h, 7d), today, yesterday, left, or a date such as 2026-11-17 or 2026-11-17T09:30"
+_DEFAULT_LIMIT = 20
+_DEFAULT_EVENTS = 200
+_COLUMNS_WITHOUT_TERMINAL = 120
+_REFUSED = frozenset({400, 404, 409, 503})
+_SHOWN_ID = 8
+_EMPHASIZED = frozenset({"blocked", "failed", "asked"})
+
+
+class Options(msgspec.Struct, frozen=True):
+    """The options of the command line."""
+
+    since: str = "today"
+    project: str = ""
+    search: str = ""
+    session: str = ""
+    limit: int | None = None
+    before: str = ""
+    as_json: bool = False
+
+
+# -- the request ---------------------------------------------------------------------------------------
+
+
+def parse_since(text: str, now: float) -> str:
+    """Return a time as the daemon takes it: Unix time, or `left`. Raises `UsageError`."""
+    if text == "left":
+        return text
+    if text in {"today", "yesterday"}:
+        return repr(start_of_day(now, 1 if text == "yesterday" else 0))
+    if (seconds := parse_duration(text)) is not None:
+        return repr(now - seconds)
+    try:
+        return repr(datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError):
+        raise UsageError(f"--since: {_SINCE}; got {text!r}") from None
+
+
+def to_path(options: Options, now: float, cwd: str) -> str:
+    """Return the path of the request."""
+    if options.session:
+        fields = {"limit": str(options.limit or _DEFAULT_EVENTS), "before": options.before}
+        return f"/v1/history/{quote(options.session, safe='')}?{urlencode(fields)}"
+    fields = {"since": parse_since(options.since, now), "limit": str(options.limit or _DEFAULT_LIMIT)}
+    if options.project:
+        fields["folder"] = os.path.normpath(os.path.join(cwd, options.project))
+    if options.search:
+        fields["search"] = options.search
+    if options.before:
+        fields["before"] = options.before
+    return f"/v1/history?{urlencode(fields)}"
+
+
+def _ask(path: str) -> Any:
+    try:
+        return current().request("GET", path)
+    except RequestRefused as error:
+        if error.status in _REFUSED:
+            raise UsageError(f"history: {error.text}") from None
+        raise
+
+
+# -- text ----------------------------------------------------------------------------------------------
+
+
+def page_lines(page: HistoryPage, options: Options, columns: int) -> Iterator[str]:
+    """Yield what was found, and how to get the next page."""
+    if options.search:
+        yield from _match_lines(page, columns)
+    else:
+        yield _heading(page)
+        for session in page.sessions:
+            yield _cut(_session_line(session, page.now), columns)
+    if page.next:
+        yield f"there are more; the next page: --before {page.next}"
+
+
+def session_lines(history: SessionHistory, now: float, columns: int) -> Iterator[str]:
+    """Yield a session's figures, its subagents and its events, the newest last."""
+    one = history.session
+    yield _cut(f"{one_line(one.id)}  {one_line(one.folder)}", columns)
+    if one.prompt:
+        yield _cut(f"  {one_line(one.prompt)}", columns)
+    yield _cut(f"  {_clock(one.started)} to {_end(one)}, {_length(one, now)}, {money(one.total_usd)}", columns)
+    yield _cut(f"  {', '.join(_counts(one)) or 'no events'}", columns)
+    for agent in history.subagents:
+        lasted = "runs" if agent.ended is None else duration(agent.ended - agent.started)
+        name = f"{one_line(agent.id)}  {one_line(agent.type)}"
+        yield _cut(f"  subagent {name}  {_clock(agent.started)}  {lasted}", columns)
+    yield ""
+    if history.next:
+        yield f"there are earlier events: --before {history.next}"
+    for entry in history.timeline:
+        yield _cut(_entry_line(entry), columns)
+
+
+def _heading(page: HistoryPage) -> str:
+    if not page.sessions:
+        return f"no session since {_clock(page.since)}"
+    running = sum(one.ended is None for one in page.sessions)
+    number = f"{len(page.sessions)}{' or more' if page.next else ''} session{'' if len(page.sessions) == 1 else 's'}"
+    return f"since {_clock(page.since)}: {number}, {running} running, {money(page.usd)}"
+
+
+def _session_line(one: HistorySession, now: float) -> str:
+    state = ">" if one.ended is None else "x"
+    project = fit(one_line(one.folder.rstrip("/").rpartition("/")[2]) or "no folder", 14)
+    notes = [f"{one.blocked} blocked"] if one.blocked else []
+    notes += [f"{one.subagents} subagents"] if one.subagents else []
+    what = "; ".join([*notes, one_line(one.prompt)] if one.prompt else notes)
+    figures = f"{_length(one, now):>6}  {money(one.cost_usd):>7}  {one.tools:>4} calls"
+    return f"{state} {_clock(one.started)}  {figures}  {one_line(one.id)[:_SHOWN_ID]:<8}  {project}  {what}".rstrip()
+
+
+def _match_lines(page: HistoryPage, columns: int) -> Iterator[str]:
+    """Yield the texts that were found, below the session that they are of."""
+    if not page.matches:
+        yield "nothing found"
+    last = ""
+    for match in page.matches:
+        if match.session != last:
+            last = match.session
+            yield _cut(f"{one_line(match.session)}  {one_line(match.folder)}", columns)
+        yield _cut(_match_line(match), columns)
+
+
+def _match_line(match: HistoryMatch) -> str:
+    return f"  {_clock(match.at)}  {match.kind:<7}  {one_line(match.text)}"
+
+
+def _entry_line(entry: TimelineEntry) -> str:
+    verdict = entry.verdict if entry.verdict != "none" else ""
+    reason = one_line(entry.reason) if entry.verdict in _EMPHASIZED else ""
+    agent = f"[{one_line(entry.agent)[:_SHOWN_ID]}] " if entry.agent else ""
+    text = " — ".join(part for part in (one_line(entry.text), reason) if part)
+    what = f"{fit(one_line(entry.event), 18)}  {fit(one_line(entry.tool), 10)}"
+    return f"{_clock(entry.at, with_seconds=True)}  {what}  {verdict:<7}  {agent}{text}".rstrip()
+
+
+def _counts(one: HistorySession) -> list[str]:
+    counted = {
+        "events": one.events,
+        "prompts": one.prompts,
+        "tool calls": one.tools,
+        "failed": one.failures,
+        "blocked": one.blocked,
+        "asked": one.asked,
+        "subagents": one.subagents,
+    }
+    return [f"{number} {name}" for name, number in counted.items() if number]
+
+
+def _length(one: HistorySession, now: float) -> str:
+    return duration((now if one.ended is None else one.ended) - one.started)
+
+
+def _end(one: HistorySession) -> str:
+    if one.ended is None:
+        return "now"
+    return f"{_clock(one.ended)}{f' ({one_line(one.end_reason)})' if one.end_reason else ''}"
+
+
+def _clock(at: float, *, with_seconds: bool = False) -> str:
+    return strftime("%m-%d %H:%M:%S" if with_seconds else "%m-%d %H:%M", localtime(at))
+
+
+def _cut(line: str, columns: int) -> str:
+    return fit(line, columns).rstrip() if cell_width(line) > columns else line
+
+
+# -- the command ---------------------------------------------------------------------------------------
+
+
+@click.command(
+    "history",
+    cls=Command,
+    examples=(
+        "fairlead history --since yesterday --project .",
+        "fairlead history --search 'git push'",
+        "fairlead history --session 4f3a1c2d",
+    ),
+    exit_codes=(
+        (0, "shown, even if there was nothing"),
+        (1, "the command line is wrong, there is no such session, or no daemon answers"),
+    ),
+)
+@click.option(
+    "--since",
+    metavar="TIME",
+    type=Text(),
+    default="today",
+    help="Since then: 2h, 7d, today (the default), yesterday, left (when you were last seen), or a date.",
+)
+@click.option("--project", metavar="DIR", type=Text(), default=None, help="Only sessions in that folder or below it.")
+@click.option("--search", metavar="TEXT", type=Text(), default=None, help="Prompts, commands and files with this text.")
+@click.option(
+    "--session",
+    metavar="ID",
+    type=Text(),
+    default=None,
+    shell_complete=complete_sessions,
+    help="One session with its events, verdicts, subagents and cost; the first characters of its id are enough.",
+)
+@click.option(
+    "--limit", metavar="N", type=Number(1, 1000), help="At most that many (default: 20; 200 events of one session)."
+)
+@click.option("--before", metavar="PAGE", type=Text(), default=None, help="The page before; the last line names it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def history(**given: Any) -> int:
+    """Show what sessions did and cost, also those that have ended.
+
+    The last active one comes first: when it started, how long it lasted, what it cost since then, its tool calls, id
+    and project, and what it was first asked to do. What was recorded is shown, without secrets, as far back as
+    `journal.keepDays` reaches.
+    """
+    options = Options(**{name: value for name, value in given.items() if value is not None})
+    invocation = current()
+    document = _ask(to_path(options, time(), invocation.cwd()))
+    if options.as_json:
+        print_line(json.dumps(document))
+        return 0
+    columns = invocation.columns(_COLUMNS_WITHOUT_TERMINAL)
+    if options.session:
+        print_lines(session_lines(msgspec.convert(document, SessionHistory), time(), columns))
+    else:
+        print_lines(page_lines(msgspec.convert(document, HistoryPage), options, columns))
+    return 0

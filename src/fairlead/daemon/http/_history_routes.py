@@ -1,0 +1,143 @@
+"""The history over HTTP: sessions that have ended or run, one of them, what happened since the user left."""
+
+from __future__ import annotations
+
+import asyncio
+from time import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from fairlead.daemon.store._messages import StoreUnavailable
+from fairlead.sessions import AttentionNeeded, HistoryQuery
+from fairlead.text import start_of_day
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.sessions._tracker import SessionTracker
+    from fairlead.sessions import HistorySession
+
+_MAX_PAGE = 1000
+_MAX_ENDED = 20
+_MAX_ACTIVE = 200
+_BAD_REQUEST, _NOT_FOUND, _CONFLICT, _UNAVAILABLE = 400, 404, 409, 503
+
+
+def history_routes(daemon: Daemon) -> list[Route]:
+    """Return the routes."""
+    answers = _Answers(daemon)
+    return [
+        Route("/v1/history", answers.find),
+        Route("/v1/history/{id:path}", answers.find_one),
+        Route("/v1/absence", answers.absence),
+        Route("/v1/presence", answers.presence, methods=["POST"]),
+    ]
+
+
+class _Answers:
+    """The answers, from the process of the store and from the sessions that are known here."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._presence = daemon.presence
+        self._store = daemon.store
+        self._tracker = daemon.tracker
+
+    async def find(self, request: Request) -> Response:
+        """Answer with a page of sessions, or of texts that have what is searched."""
+        try:
+            query = _query(request, self._presence.left(time()))
+        except ValueError as error:
+            return PlainTextResponse(str(error), _BAD_REQUEST)
+        await self._tracker.replayed()
+        try:
+            page = await _in_thread(self._store.find_history, query)
+        except StoreUnavailable as error:
+            return PlainTextResponse(str(error), _UNAVAILABLE)
+        sessions = [with_end(one, self._tracker) for one in page.sessions]
+        return _json(replace(page, now=time(), left=self._presence.left(time()), sessions=sessions))
+
+    async def find_one(self, request: Request) -> Response:
+        """Answer with one session and its events."""
+        limit, name = _number(request.query_params.get("limit"), 200), request.path_params["id"]
+        await self._tracker.replayed()
+        try:
+            found = await _in_thread(self._store.history_of, name, limit, request.query_params.get("before", ""))
+        except StoreUnavailable as error:
+            return PlainTextResponse(str(error), _UNAVAILABLE)
+        if not found:
+            return PlainTextResponse(f"no session's id begins with {name!r}; see fairlead history", _NOT_FOUND)
+        if len(found) > 1:
+            ids = " and ".join(each.session.id for each in found)
+            return PlainTextResponse(f"several ids begin with {name!r}, such as {ids}; give more of it", _CONFLICT)
+        return _json(replace(found[0], session=with_end(found[0].session, self._tracker)))
+
+    async def absence(self, request: Request) -> Response:
+        """Answer with what happened since a time, or since the user was last seen."""
+        given = request.query_params.get("since", "left")
+        try:
+            since = self._presence.left(time()) if given == "left" else float(given)
+        except ValueError:
+            return PlainTextResponse("since: expected a Unix time, or left", _BAD_REQUEST)
+        await self._tracker.replayed()
+        try:
+            summary = await _in_thread(self._store.summarize, since)
+            page = await _in_thread(self._store.find_history, HistoryQuery(since=since, limit=_MAX_ACTIVE))
+        except StoreUnavailable as error:
+            return PlainTextResponse(str(error), _UNAVAILABLE)
+        sessions = [with_end(each, self._tracker) for each in page.sessions]
+        ended = [each for each in sessions if each.ended is not None and each.ended >= since]
+        needing = (each for each in self._tracker.live() if isinstance(each.state, AttentionNeeded))
+        waiting = {self._tracker.root_of(each).id for each in needing}
+        return _json(replace(summary, ended=ended[:_MAX_ENDED], waiting=sorted(waiting)))
+
+    async def presence(self, _: Request) -> Response:
+        """Note that the user is there; the answer says when they left, and whether they just came back."""
+        was_away = self._presence.note(time())
+        return _json({"left": self._presence.left(time()), "was_away": was_away})
+
+
+def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession:
+    """Return a session with its end. The journal knows only an end that the client reports, not that of a process."""
+    known = tracker.known(session.id)
+    if known is not None:
+        return replace(
+            session, ended=known.ended, end_reason=known.end_reason, prompt=session.prompt or known.first_prompt
+        )
+    return session if session.ended is not None else replace(session, ended=session.last)
+
+
+def _query(request: Request, left: float) -> HistoryQuery:
+    given = request.query_params
+    since = given.get("since") or "today"
+    now = time()
+    times = {"today": start_of_day(now), "yesterday": start_of_day(now, 1), "left": left}
+    before = given.get("before", "")
+    if before:
+        float(before.partition(",")[0])
+    return HistoryQuery(
+        since=times[since] if since in times else float(since),
+        until=float(given.get("until") or 0.0),
+        folder=given.get("folder", ""),
+        search=given.get("search", ""),
+        limit=_number(given.get("limit"), 50),
+        before=before,
+    )
+
+
+async def _in_thread(question: Callable[..., Any], *arguments: Any) -> Any:
+    return await asyncio.get_running_loop().run_in_executor(None, question, *arguments)
+
+
+def _number(text: str | None, default: int) -> int:
+    return max(1, min(int(text), _MAX_PAGE)) if text and text.isdigit() else default
+
+
+def _json(document: object) -> Response:
+    return Response(msgspec.json.encode(document), media_type="application/json")

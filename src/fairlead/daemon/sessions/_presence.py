@@ -1,0 +1,74 @@
+"""When the user was last seen: by a key in `watch`, by closing it, or by a prompt in any session."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.paths import state_folder
+
+if TYPE_CHECKING:
+    from fairlead.daemon._error_log import ErrorLog
+
+AWAY_AFTER = 600.0
+"""Seconds without a sign of the user after which they are away."""
+_SAVE_INTERVAL = 60.0
+"""Seconds by which the file may be behind if the daemon is killed."""
+
+
+class _Saved(msgspec.Struct, frozen=True):
+    seen: float = 0.0
+    left: float = 0.0
+
+
+class Presence:
+    """The last time, kept in a file. Thread-safe: the latest time wins."""
+
+    def __init__(self, errors: ErrorLog) -> None:
+        self._errors = errors
+        self._saved = 0.0
+        self._seen = 0.0
+        """The last sign of the user; 0 if there was none."""
+        self._left = 0.0
+        """The last sign before they were last away."""
+
+    def open(self) -> None:
+        """Read what the last daemon has noted."""
+        with suppress(OSError, ValueError), open(_file(), "rb") as file:
+            saved = msgspec.json.decode(file.read(), type=_Saved)
+            self._seen, self._left, self._saved = saved.seen, saved.left, saved.seen
+
+    def left(self, now: float) -> float:
+        """Return when the user left: their last sign if they are away, else the one before they were last away."""
+        return self._seen if now - self._seen > AWAY_AFTER else self._left
+
+    def note(self, at: float) -> bool:
+        """Note that the user is there, and return whether they come back."""
+        was_away = self._seen > 0 and at - self._seen > AWAY_AFTER
+        if was_away:
+            self._left = self._seen
+        self._seen = max(self._seen, at)
+        if self._seen > self._saved + _SAVE_INTERVAL:
+            self.save()
+        return was_away
+
+    def save(self) -> None:
+        """Write the file, if it is behind. Raises nothing."""
+        if self._seen == self._saved:
+            return
+        beside = f"{_file()}.{os.getpid()}"
+        try:
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(msgspec.json.encode(_Saved(self._seen, self._left)))
+            os.replace(beside, _file())
+            self._saved = self._seen
+        except OSError as error:
+            self._errors.report(f"when you were last seen cannot be saved: {error}")
+
+
+def _file() -> str:
+    return f"{state_folder()}/presence.json"

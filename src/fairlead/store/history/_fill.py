@@ -1,0 +1,154 @@
+"""Fills the history from the journal's records, in the transaction that stores them. Each record counts once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fairlead.journal import CommandsRecord, CostRecord, EventRecord
+from fairlead.store._backend import batches, insert_or_ignore
+from fairlead.store.events._rows import clean_text
+from fairlead.store.events._tables import commands, events
+from fairlead.store.history import _search as search
+from fairlead.store.history._tables import costs, sessions, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection, Table
+
+    from fairlead.journal import Record
+    from fairlead.sessions import EventText
+
+_BLOCKED = frozenset({"blocked", "failed"})
+_QUESTIONS = frozenset({"PermissionRequest", "Elicitation"})
+_COUNTED = {"PreToolUse": "tools", "PostToolUseFailure": "failures", "SubagentStart": "subagents"}
+_LATE = 2.0
+"""Seconds by which events may arrive after the end of their session."""
+_NEW = {
+    **dict.fromkeys(("events", "prompts", "tools", "blocked", "asked", "failures", "subagents"), 0),
+    **dict.fromkeys(("started", "last", "ended", "usd"), 0.0),
+    **dict.fromkeys(("end_reason", "prompt", "client", "folder"), ""),
+}
+_MAX_PROMPT = 300
+
+_Row = dict[str, Any]
+
+
+class HistoryBatch:
+    """The records of one batch that the store did not have before it."""
+
+    def __init__(self, connection: Connection, records: Sequence[Record]) -> None:
+        """Find out which are new; call it before they are stored."""
+        self._connection = connection
+        stored = self._stored(events, (one.id for one in records if isinstance(one, EventRecord)))
+        done = self._stored(commands, (one.id for one in records if isinstance(one, CommandsRecord)))
+        self._events: dict[str, EventRecord] = {}
+        for one in records:
+            if isinstance(one, EventRecord) and one.session and clean_text(one.id) not in stored:
+                self._events.setdefault(one.id, one)
+        self._commands = [one for one in records if isinstance(one, CommandsRecord) and clean_text(one.id) not in done]
+        self._costs = [one for one in records if isinstance(one, CostRecord)]
+        self._rows: dict[str, _Row] = {}
+
+    def _stored(self, table: Table, ids: Iterable[str]) -> set[str]:
+        found: set[str] = set()
+        for batch in batches([clean_text(name) for name in ids]):
+            found.update(self._connection.execute(select(table.c.id).where(table.c.id.in_(batch))).scalars())
+        return found
+
+    def write(self, found: Sequence[EventText], ends: Mapping[str, str]) -> None:
+        """Update the sessions, and add the costs and texts. `ends` are event ids with why they ended a session."""
+        new = [one for one in found if one.event in self._events]
+        new_costs = self._add_costs()
+        blocked = self._blocked_sessions()
+        names = {event.session for event in self._events.values()} | {one.session for one in new_costs} | set(blocked)
+        self._load(names)
+        for event in self._events.values():
+            _count(self._rows[clean_text(event.session)], event, ends.get(event.id))
+        for one in new:
+            if one.kind == "prompt":
+                row = self._rows[clean_text(one.session)]
+                row["prompts"] += 1
+                row["prompt"] = row["prompt"] or clean_text(one.text[:_MAX_PROMPT])
+        for cost in new_costs:
+            _add_cost(self._rows[clean_text(cost.session)], cost)
+        for name in blocked:
+            self._rows[clean_text(name)]["blocked"] += 1
+        self._save()
+        self._add_texts(new)
+
+    def _load(self, names: set[str]) -> None:
+        """Read the rows of sessions, or begin new ones."""
+        for batch in batches([clean_text(name) for name in names]):
+            query = select(sessions).where(sessions.c.session.in_(batch))
+            self._rows.update({row.session: dict(row._mapping) for row in self._connection.execute(query)})  # noqa: SLF001 - SQLAlchemy's name
+            for name in batch:
+                self._rows.setdefault(name, {"session": name, **_NEW})
+
+    def _save(self) -> None:
+        if not self._rows:
+            return
+        dialect = postgresql if self._connection.dialect.name == "postgresql" else sqlite
+        statement = dialect.insert(sessions)
+        values = {column.name: column for column in statement.excluded if column.name != "session"}
+        update = statement.on_conflict_do_update(index_elements=["session"], set_=values)
+        self._connection.execute(update, list(self._rows.values()))
+
+    def _blocked_sessions(self) -> list[str]:
+        """Return the session of each event that its commands have blocked, and that was not blocked before."""
+        ids = [one.id for one in self._commands if one.verdict in _BLOCKED]
+        known = {name: (one.session, one.verdict) for name in ids if (one := self._events.get(name))}
+        for batch in batches([clean_text(name) for name in ids if name not in known]):
+            query = select(events.c.id, events.c.session, events.c.verdict).where(events.c.id.in_(batch))
+            known.update({row.id: (row.session, row.verdict) for row in self._connection.execute(query)})
+        return [session for session, verdict in known.values() if session and verdict not in _BLOCKED]
+
+    def _add_costs(self) -> list[CostRecord]:
+        """Add the costs, and return those that were new."""
+        statement = insert_or_ignore(self._connection.dialect.name, costs)
+        return [
+            one
+            for one in self._costs
+            if self._connection.execute(
+                statement, {"session": clean_text(one.session), "at": one.at, "usd": one.added}
+            ).rowcount
+        ]
+
+    def _add_texts(self, new: Sequence[EventText]) -> None:
+        if not new:
+            return
+        last = self._connection.execute(select(func.max(texts.c.id))).scalar_one() or 0
+        rows = [
+            {"session": clean_text(one.session), "at": one.at, "kind": one.kind, "text": clean_text(one.text)}
+            for one in new
+        ]
+        self._connection.execute(insert(texts), rows)
+        if search.has_index(self._connection):
+            search.add_after(self._connection, last)
+
+
+def _count(row: _Row, event: EventRecord, end_reason: str | None) -> None:
+    row["events"] += 1
+    row["client"] = clean_text(event.client)
+    row["folder"] = row["folder"] or clean_text(event.caller.project or event.cwd)
+    row["started"] = min(row["started"] or event.at, event.at)
+    row["last"] = max(row["last"], event.at)
+    if (counter := _COUNTED.get(event.event)) is not None:
+        row[counter] += 1
+    row["blocked"] += event.verdict in _BLOCKED
+    row["asked"] += event.event in _QUESTIONS or event.verdict == "asked"
+    if event.event == "SessionEnd":
+        row["ended"], row["end_reason"] = event.at, clean_text(end_reason or "")
+    elif row["ended"] and (event.event == "SessionStart" or event.at > row["ended"] + _LATE):
+        row["ended"], row["end_reason"] = 0.0, ""
+
+
+def _add_cost(row: _Row, cost: CostRecord) -> None:
+    row["usd"] += cost.added
+    row["client"] = row["client"] or clean_text(cost.client)
+    row["folder"] = row["folder"] or clean_text(cost.folder)
+    row["started"] = row["started"] or cost.began or cost.at
+    row["last"] = max(row["last"], cost.at) if cost.added else row["last"] or cost.at

@@ -1,0 +1,171 @@
+"""The queries of the history. Each page is read by an index, whatever is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, func, literal, or_, select, tuple_
+
+from fairlead.sessions import Absence, HistoryMatch, HistoryPage, HistorySession, TimelineEntry
+from fairlead.store.events._rows import clean_text
+from fairlead.store.events._tables import events
+from fairlead.store.history import _search as search
+from fairlead.store.history._tables import NOTABLE, costs, sessions, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import ColumnElement, Connection, Row, Select
+
+    from fairlead.sessions import HistoryQuery
+
+_MAX_EXAMPLES = 5
+_MAX_TEXT = 400
+
+
+def find_sessions(connection: Connection, query: HistoryQuery) -> HistoryPage:
+    """Return a page of sessions, the last active one first."""
+    statement = select(sessions).where(sessions.c.last >= query.since, *_in_folder(query.folder))
+    if query.until:
+        statement = statement.where(sessions.c.started < query.until)
+    if query.before:
+        last, _, name = query.before.partition(",")
+        statement = statement.where(tuple_(sessions.c.last, sessions.c.session) < tuple_(literal(float(last)), name))
+    statement = statement.order_by(sessions.c.last.desc(), sessions.c.session.desc()).limit(query.limit + 1)
+    rows = connection.execute(statement).all()
+    page = rows[: query.limit]
+    spent = _costs_of(connection, [row.session for row in page], query)
+    return HistoryPage(
+        since=query.since,
+        usd=_sum_of_costs(connection, query),
+        sessions=[_session(row, spent.get(row.session, 0.0)) for row in page],
+        next=f"{page[-1].last!r},{page[-1].session}" if len(rows) > query.limit else "",
+    )
+
+
+def find_session(connection: Connection, name: str) -> list[HistorySession]:
+    """Return the sessions whose id begins like this, at most two."""
+    exact = sessions.c.session == clean_text(name)
+    begins = sessions.c.session.like(search.contains(clean_text(name))[1:], escape="\\")
+    query = select(sessions).where(or_(exact, begins)).order_by(exact.desc(), sessions.c.last.desc()).limit(2)
+    rows = connection.execute(query).all()
+    if rows and rows[0].session == clean_text(name):
+        rows = rows[:1]
+    return [_session(row, row.usd) for row in rows]
+
+
+def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
+    """Return a page of texts that have what is searched, the newest first, with the sessions that they are of."""
+    text = clean_text(query.search)
+    parts = search.parts_of(text) if search.has_index(connection) else ""
+    statement = (
+        select(texts.c.id, texts.c.session, texts.c.at, texts.c.kind, texts.c.text, sessions.c.folder)
+        .join_from(texts, sessions, texts.c.session == sessions.c.session)
+        .where(texts.c.at >= query.since, texts.c.text.like(search.contains(text), escape="\\"))
+        .where(*_in_folder(query.folder))
+    )
+    if query.until:
+        statement = statement.where(texts.c.at < query.until)
+    if query.before:
+        statement = statement.where(texts.c.id < int(query.before))
+    if parts:
+        statement = statement.where(texts.c.id.in_(search.matching(parts)))
+    rows = connection.execute(statement.order_by(texts.c.id.desc()).limit(query.limit + 1)).all()
+    page = rows[: query.limit]
+    matches = [HistoryMatch(row.session, row.folder, row.at, row.kind, row.text[:_MAX_TEXT]) for row in page]
+    return HistoryPage(
+        since=query.since,
+        sessions=_sessions_named(connection, {one.session for one in matches}, query),
+        matches=matches,
+        next=str(page[-1].id) if len(rows) > query.limit else "",
+    )
+
+
+def summarize(connection: Connection, since: float, now: float) -> Absence:
+    """Return what happened since a time, as far as the journal tells."""
+    blocked = select(events).where(NOTABLE, events.c.at >= since)
+    newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
+    return Absence(
+        since=since,
+        now=now,
+        asked=_count_kind(connection, "PermissionRequest", since) + _count_kind(connection, "Elicitation", since),
+        blocked=connection.execute(select(func.count()).select_from(blocked.subquery())).scalar_one(),
+        examples=[_example(row) for row in connection.execute(newest)],
+        prompts=_count_kind(connection, "UserPromptSubmit", since),
+        active=connection.execute(select(func.count()).where(sessions.c.last >= since)).scalar_one(),
+        usd=connection.execute(select(func.sum(costs.c.usd)).where(costs.c.at >= since)).scalar_one() or 0.0,
+    )
+
+
+def _count_kind(connection: Connection, event: str, since: float) -> int:
+    return connection.execute(select(func.count()).where(events.c.event == event, events.c.at >= since)).scalar_one()
+
+
+def _sessions_named(connection: Connection, names: set[str], query: HistoryQuery) -> list[HistorySession]:
+    rows = connection.execute(select(sessions).where(sessions.c.session.in_(names))).all() if names else []
+    spent = _costs_of(connection, names, query)
+    return [_session(row, spent.get(row.session, 0.0)) for row in rows]
+
+
+def _in_folder(folder: str) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition that a session is in a folder or below it; none without a folder."""
+    if not folder:
+        return ()
+    path = clean_text(folder.rstrip("/"))
+    below = sessions.c.folder.like(f"{search.contains(path)[1:-1]}/%", escape="\\")
+    return (or_(sessions.c.folder == path, below),)
+
+
+def _in_period(query: HistoryQuery) -> ColumnElement[bool]:
+    period = costs.c.at >= query.since
+    return and_(period, costs.c.at < query.until) if query.until else period
+
+
+def _costs_of(connection: Connection, names: Iterable[str], query: HistoryQuery) -> dict[str, float]:
+    statement = select(costs.c.session, func.sum(costs.c.usd)).where(costs.c.session.in_(list(names)))
+    rows = connection.execute(statement.where(_in_period(query)).group_by(costs.c.session))
+    return {row[0]: row[1] for row in rows}
+
+
+def _sum_of_costs(connection: Connection, query: HistoryQuery) -> float:
+    statement: Select[Any] = select(func.sum(costs.c.usd)).where(_in_period(query))
+    if query.folder:
+        joined = statement.join_from(costs, sessions, costs.c.session == sessions.c.session)
+        statement = joined.where(*_in_folder(query.folder))
+    return connection.execute(statement).scalar_one() or 0.0
+
+
+def _session(row: Row[Any], usd: float) -> HistorySession:
+    return HistorySession(
+        id=row.session,
+        client=row.client,
+        folder=row.folder,
+        prompt=row.prompt,
+        started=row.started,
+        last=row.last,
+        ended=row.ended or None,
+        end_reason=row.end_reason,
+        events=row.events,
+        prompts=row.prompts,
+        tools=row.tools,
+        blocked=row.blocked,
+        asked=row.asked,
+        failures=row.failures,
+        subagents=row.subagents,
+        cost_usd=usd,
+        total_usd=row.usd,
+    )
+
+
+def _example(row: Row[Any]) -> TimelineEntry:
+    return TimelineEntry(
+        at=row.at,
+        event=row.event,
+        session=row.session,
+        tool=row.tool,
+        agent=row.agent,
+        verdict=row.verdict,
+        reason=row.reason,
+        exit=row.exit,
+        seconds=row.seconds,
+    )

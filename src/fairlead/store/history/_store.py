@@ -1,0 +1,60 @@
+"""The questions about the history that the event store answers, and how its part of the database is kept small."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+
+from fairlead.store._database import Database
+from fairlead.store.history import _queries as queries
+from fairlead.store.history import _search as search
+from fairlead.store.history._tables import costs, sessions, texts
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from fairlead.sessions import Absence, HistoryPage, HistoryQuery, HistorySession
+
+_BATCH_SIZE = 200
+"""Rows deleted in one transaction."""
+
+
+class History(Database):
+    """What sessions did and cost. Filled with the events, and pruned with them."""
+
+    def find_history(self, query: HistoryQuery) -> HistoryPage:
+        """Return a page of sessions; or if a text is searched, of prompts, commands and files that have it."""
+        find = queries.find_texts if query.search else queries.find_sessions
+        with self._reading() as connection:
+            return find(connection, query)
+
+    def history_of(self, session: str) -> list[HistorySession]:
+        """Return the sessions whose id begins like this, at most two; the one with exactly this id alone."""
+        with self._reading() as connection:
+            return queries.find_session(connection, session)
+
+    def summarize(self, since: float, now: float) -> Absence:
+        """Return what happened since a time."""
+        with self._reading() as connection:
+            return queries.summarize(connection, since, now)
+
+
+def delete_some(connection: Connection, before: float) -> int:
+    """Delete some of the history before a time, and return how many rows."""
+    old = select(texts.c.id).where(texts.c.at < before).order_by(texts.c.at).limit(_BATCH_SIZE)
+    numbers = list(connection.execute(old).scalars())
+    if numbers:
+        if search.has_index(connection):
+            search.erase_deleted(connection)
+            search.remove(connection, numbers)
+        connection.execute(delete(texts).where(texts.c.id.in_(numbers)))
+        return len(numbers)
+    old_costs = select(costs.c.at).where(costs.c.at < before).order_by(costs.c.at).limit(_BATCH_SIZE)
+    if times := list(connection.execute(old_costs).scalars()):
+        return connection.execute(delete(costs).where(costs.c.at <= times[-1])).rowcount
+    old_names = select(sessions.c.session).where(sessions.c.last < before).limit(_BATCH_SIZE)
+    names = list(connection.execute(old_names).scalars())
+    if names:
+        connection.execute(delete(sessions).where(sessions.c.session.in_(names)))
+    return len(names)

@@ -1,0 +1,59 @@
+"""The tables of the history at the newest revision. They share the revisions of the event tables."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, Table, Text, text
+
+from fairlead.store.events._tables import events, metadata
+
+_ROW_ID = BigInteger().with_variant(Integer, "sqlite")
+"""In SQLite, only a column of type INTEGER becomes the key of the rows themselves."""
+
+NOTABLE = text("verdict IN ('blocked', 'failed')")
+
+sessions = Table(
+    "history_sessions",
+    metadata,
+    Column("session", Text, primary_key=True),
+    Column("client", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("started", Double, nullable=False),
+    Column("last", Double, nullable=False),
+    Column("ended", Double, nullable=False),
+    Column("end_reason", Text, nullable=False),
+    Column("events", BigInteger, nullable=False),
+    Column("prompts", BigInteger, nullable=False),
+    Column("tools", BigInteger, nullable=False),
+    Column("blocked", BigInteger, nullable=False),
+    Column("asked", BigInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    Column("subagents", BigInteger, nullable=False),
+    Column("usd", Double, nullable=False),
+    Column("prompt", Text, nullable=False),
+    Index("history_sessions_by_time", "last", "session"),
+)
+"""One row for each session, updated with each batch of its events. `ended` is 0 until the client reports the end."""
+
+costs = Table(
+    "history_costs",
+    metadata,
+    Column("session", Text, primary_key=True),
+    Column("at", Double, primary_key=True),
+    Column("usd", Double, nullable=False),
+    Index("history_costs_by_time", "at"),
+)
+
+texts = Table(
+    "history_texts",
+    metadata,
+    Column("id", _ROW_ID, primary_key=True, autoincrement=True),
+    Column("session", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Index("history_texts_by_time", "at"),
+)
+"""What the search finds. The index over it (`_search`) is not a table of its own everywhere."""
+
+blocked_events = Index("events_blocked", events.c.at, sqlite_where=NOTABLE, postgresql_where=NOTABLE)
+"""So that what was blocked is found without reading all events."""

@@ -1,0 +1,68 @@
+"""The history in the view: opens it, notes when the user was last there, and sums up what they have missed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from fairlead.errors import FairleadError
+from fairlead.tui._history_source import HistorySource
+from fairlead.tui.model._history import HistoryView
+from fairlead.tui.widgets._history import AbsenceScreen, HistoryScreen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.tui._app import WatchApp
+    from fairlead.tui.model._history import Since
+
+_NOTE_INTERVAL = 30.0
+"""Seconds between two notes that the user is there."""
+
+
+class History:
+    """What the view knows of the past."""
+
+    def __init__(self, app: WatchApp, socket_path: str, project_of: Callable[[str], str]) -> None:
+        self._app = app
+        self._source = HistorySource(socket_path) if socket_path else None
+        self._project_of = project_of
+        self._noted_at = float("-inf")
+
+    def open(self, since: Since = "today") -> None:
+        """Show the history."""
+        if self._source is None:
+            self._app.show_message("there is no daemon to ask for the history")
+            return
+        view = HistoryView(since, folder=self._app.view.project)
+        self._app.push_screen(HistoryScreen(self._app.palette, self._source, view, self._project_of))
+
+    def key_pressed(self) -> None:
+        """Note that the user is there, now and then. If they come back, say what they have missed."""
+        if self._source is not None and monotonic() - self._noted_at > _NOTE_INTERVAL:
+            self._noted_at = monotonic()
+            self._app.run_worker(self._welcome(), group="presence")
+
+    async def leave(self) -> None:
+        """Note that the user was there until now."""
+        if self._source is not None:
+            with suppress(FairleadError, ValueError):
+                await self._source.note_presence()
+
+    async def _welcome(self) -> None:
+        if self._source is None:
+            return
+        try:
+            left = await self._source.note_presence()
+            if not left:
+                return
+            absence = await self._source.absence(left)
+        except (FairleadError, ValueError):  # no daemon, or one of an earlier version
+            return
+        if not absence.is_empty and len(self._app.screen_stack) == 1:
+            self._app.push_screen(AbsenceScreen(self._app.palette, absence, self._project_of), self._closed)
+
+    def _closed(self, wants_history: bool | None) -> None:  # noqa: FBT001 - Textual's signature
+        if wants_history:
+            self.open("left")
