@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairlead.sessions._attention import AttentionLog, AttentionRequest, AttentionSettings, decide_notification
     from fairlead.sessions._changes import Change
     from fairlead.sessions._limits import MAX_PATH_LENGTH, clean
+    from fairlead.sessions._locations import Location, find_location, project_of, unknown_location
     from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._reconcile import reconcile
     from fairlead.sessions._registry import Registry
@@ -37,6 +38,7 @@ __all__ = [
     "Counters",
     "Evidence",
     "Idle",
+    "Location",
     "OpenCall",
     "Registry",
     "Session",
@@ -51,11 +53,14 @@ __all__ = [
     "apply_record",
     "clean",
     "decide_notification",
+    "find_location",
     "line_of",
+    "project_of",
     "rebuild",
     "reconcile",
     "restore",
     "snapshot",
+    "unknown_location",
 ]
 
 __getattr__ = lazy_exports(
@@ -73,6 +78,7 @@ __getattr__ = lazy_exports(
             "MAX_PATH_LENGTH",
             "clean",
         ),
+        "_locations": ("Location", "find_location", "project_of", "unknown_location"),
         "_panes": ("TmuxClients",),
         "_registry": ("Registry",),
         "_session": (

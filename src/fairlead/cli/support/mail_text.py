@@ -114,10 +114,18 @@ def quoted(body: str) -> Iterator[str]:
     return (f"> {line}".rstrip() for line in printable_lines(body))
 
 
+def _reach(recipient: Row) -> str:
+    """Return when a recipient is shown the message."""
+    if recipient["name"] == USER.name:
+        return "the person"
+    words = {"now": "listening now", "gone": "gone: shown if it is resumed"}
+    return words.get(recipient["reach"]) or str(recipient["reach"])
+
+
 def sent_line(document: Row) -> str:
     """Return what became of a message that was sent."""
     if not document["new"]:
         return f"was sent already, as #{document['id']}"
-    names = [f"{one_line(one['name'])} ({one['presence']})" for one in document["recipients"]]
+    names = [f"{one_line(one['name'])} ({_reach(one)})" for one in document["recipients"]]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}"

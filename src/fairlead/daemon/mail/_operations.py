@@ -31,6 +31,7 @@ from fairlead.mail import (
     stop_reason,
 )
 from fairlead.mail import identity_context as identity_text
+from fairlead.sessions import find_location, project_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,8 @@ class MailCall(msgspec.Struct, frozen=True):
     now: float
     message: int = 0
     """The id in the path."""
+    is_listening: Callable[[int], bool] = bool
+    """Whether the agent with an id waits for mail right now."""
 
     @property
     def agent(self) -> Agent:
@@ -66,9 +69,12 @@ class MailCall(msgspec.Struct, frozen=True):
         return self.caller.agent
 
     def project(self, cwd: str) -> str:
-        """Return the project of the caller: its own, else that of the agents around its folder."""
+        """Return the project of the caller: its own, its folder's repository, or that of the agents around it."""
         if self.agent.project:
             return self.agent.project
+        location = find_location(cwd)
+        if location.branch:
+            return location.project
         around = {agent.project for agent in self.service.agents() if _is_in(cwd, agent.project)}
         return max(around, key=len, default=cwd)
 
@@ -92,7 +98,7 @@ def send(call: MailCall, request: requests.Send) -> dict[str, Any]:
         key=request.key,
     )
     sent = call.service.send(call.agent, draft, project=call.project(request.cwd))
-    return sent_document(sent, call.sessions, call.now)
+    return sent_document(sent, call.sessions, call.now, call.is_listening)
 
 
 def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
@@ -109,7 +115,7 @@ def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
         key=request.key,
         project=call.project(request.cwd),
     )
-    return sent_document(sent, call.sessions, call.now)
+    return sent_document(sent, call.sessions, call.now, call.is_listening)
 
 
 def inbox(call: MailCall, request: requests.Inbox) -> dict[str, Any]:
@@ -211,11 +217,11 @@ def _party(call: MailCall) -> Agent:
 
 def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
     """List the agents of this project, or of all."""
-    project = None if request.all else request.project or call.project(request.cwd)
+    project = None if request.all else project_of(request.project) or call.project(request.cwd)
     agents = call.service.agents(project, include_ended=request.all)
     if not request.all:
         agents = [agent for agent in agents if not has_ended(agent, session_of(agent, call.sessions))]
-    rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now)
+    rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now, call.is_listening)
     return {"project": project, "agents": rows}
 
 
@@ -287,6 +293,14 @@ def listen(call: MailCall, request: requests.Listen) -> dict[str, Any]:
     change = call.service.subscribe if request.action == "join" else call.service.unsubscribe
     topic = change(call.agent, request.topic)
     return {"topic": topic.name, "subscribers": list(topic.subscribers)}
+
+
+def user_counts(service: MessageService) -> dict[str, Any]:
+    """Return how much mail the person has, and the first line of the newest."""
+    counts = service.mail_counts().get(USER.id, _NONE)
+    newest = service.inbox(USER, limit=1)
+    row = inbox_document(*newest[0]) if newest else None
+    return {"unread": counts.unread, "owes": counts.owes, "newest": row}
 
 
 def _standing(call: MailCall) -> MailCounts:

@@ -19,6 +19,7 @@ EXTENSIONS = (
     "_environment",
     "_integrity",
     "_mail",
+    "_shell_calls",
     "_sessions",
     "_metrics",
     "_redaction",
