@@ -20,6 +20,7 @@ from fairlead.daemon.events.extensions import register_extensions
 from fairlead.daemon.integrity._monitor import IntegrityMonitor
 from fairlead.daemon.mail._idle_policy import IdlePolicy
 from fairlead.daemon.mail._service import MailService
+from fairlead.daemon.mail._user_notifier import UserMailNotifier
 from fairlead.daemon.sessions._attention import AttentionNotifier
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
@@ -56,6 +57,7 @@ class Daemon:
         self.token_usage = SubagentTokenUsage(self.tracker)
         self.attention = AttentionNotifier(self.tracker, self.errors)
         self.mail = MailService(self.tracker, self.errors)
+        self.user_mail = UserMailNotifier(self.mail, self.errors)
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
         self.integrity = IntegrityMonitor()
         self.hook_workers = HookWorkers(report=self.errors.report)

@@ -60,6 +60,7 @@ class Actions:
             "filter": app.edit_filter,
             "sort": self._sort,
             "ended": self._toggle_ended,
+            "mail": app.open_inbox,
             "back": self._back,
             "help": lambda: app.push_screen(HelpScreen(app.palette)),
             "quit": app.exit,

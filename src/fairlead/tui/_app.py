@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from textual.app import App
 from textual.containers import Container
 
+from fairlead.paths import socket_file
 from fairlead.text import cell_width, fit, wrap_line
 from fairlead.tui._actions import Actions
+from fairlead.tui._mail import MailCounted, UserMail
 from fairlead.tui._source import ConnectionStatus, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hierarchy import folder_of
@@ -22,6 +24,7 @@ from fairlead.tui.model._projects import Location, ProjectLocator, find_location
 from fairlead.tui.model._tree import SessionTree
 from fairlead.tui.model._view import View
 from fairlead.tui.widgets._filter import FilterInput
+from fairlead.tui.widgets._inbox import InboxScreen
 from fairlead.tui.widgets._lines import TextLine, TextLines
 from fairlead.tui.widgets._list import SessionList
 from fairlead.tui.widgets._panel import Panel
@@ -87,6 +90,7 @@ class WatchApp(App[None]):
         self.clock = clock
         self.palette = Palette(THEMES[theme])
         self.connection = ConnectionStatus(is_live=source is None, text="live" if source is None else "connecting")
+        self.mail = MailCounted()
         self.draws = 0
         self._colours = THEMES[theme]
         self._blinks = blinks
@@ -127,11 +131,12 @@ class WatchApp(App[None]):
         if self.source is not None:
             follow = partial(self.source.run, self.deliver)
             self.run_worker(follow, group="source")  # type: ignore[arg-type]  # as Textual documents it
+            self.run_worker(UserMail(self.source.socket_path).run(self.deliver), group="mail")
         self.draw()
 
     # -- updates ---------------------------------------------------------------------------------------
 
-    def deliver(self, update: Update) -> None:
+    def deliver(self, update: Update | MailCounted) -> None:
         """Take an update: at once into the tree, and onto the screen when the next drawing is due."""
         if isinstance(update, SessionChanged):
             self.sessions.put(update.session)
@@ -141,6 +146,8 @@ class WatchApp(App[None]):
         elif isinstance(update, SessionsReset):
             self.sessions.reset(update.sessions)
             self._locate_all()
+        elif isinstance(update, MailCounted):
+            self.mail = update
         else:
             self.connection = update
         self.draw_soon()
@@ -202,7 +209,7 @@ class WatchApp(App[None]):
         connection.display = not status.is_live and self.size.height > _MIN_LIST_HEIGHT
         connection.show([(fit(f" {status.text}", cells), "needs")])
         self.text_lines["summary"].show(
-            summary(self.sessions.totals, cells, status.text if status.is_live else "offline")
+            summary(self.sessions.totals, cells, status.text if status.is_live else "offline", self.mail.text)
         )
         cols = columns(self.list.cells or cells, has_usage=self.sessions.has_usage)
         headings = column_headings(cols) if self.sessions.sessions else ""
@@ -280,6 +287,11 @@ class WatchApp(App[None]):
         """Show the details of another line."""
         self._draw_detail(self.clock())
         self.actions.selection_changed()
+
+    def open_inbox(self) -> None:
+        """Show the mail of the person."""
+        path = self.source.socket_path if self.source is not None else socket_file()
+        self.push_screen(InboxScreen(UserMail(path), self.palette, self.clock))
 
     def set_view(self, view: View) -> None:
         """Change how the sessions are shown."""

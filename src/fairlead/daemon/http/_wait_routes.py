@@ -1,8 +1,8 @@
 """Waits over HTTP: how a hook that was decided without the launcher starts one.
 
-`POST /v1/waits` resumes a stop that its caller has decided, `POST /v1/wakes/EVENT` starts a wake. Both are answered as an
-event is: with what to print, or with a token to wait for (303). The wait itself (`GET /v1/waits/TOKEN`) is served by
-`events._listener`.
+`POST /v1/waits` resumes a stop that its caller has decided, `POST /v1/wakes/EVENT` starts a wake. Both are answered as
+an event is: with what to print, or with a token to wait for (303). The wait itself (`GET /v1/waits/TOKEN`) is served
+by `events._listener`.
 """
 
 from __future__ import annotations

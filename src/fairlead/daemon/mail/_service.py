@@ -17,7 +17,7 @@ from fairlead.daemon.mail._event_agents import EventAgents
 from fairlead.daemon.mail._receipts import Receipts, reader_pid
 from fairlead.daemon.mail._shell_calls import ShellCalls
 from fairlead.daemon.mail._waiters import WaiterRegistry
-from fairlead.mail import MAX_SHOWN_MESSAGES, MailError, MailUnreachable, MessageService, TaskLists
+from fairlead.mail import MAX_SHOWN_MESSAGES, USER, MailError, MailUnreachable, MessageService, TaskLists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,6 +84,8 @@ class MailService:
         self._stays: dict[int, StayMode] = {}
         self._revision = -1
         self._last_flush = self._last_prune = self._last_deadlines = monotonic()
+        self.user_mail_count = 0
+        """How often something was queued for the person."""
         self.tasks = TaskLists()
         self.waiters = WaiterRegistry()
         self.receipts = Receipts()
@@ -179,9 +181,13 @@ class MailService:
             self._errors.report(warning)
         service = MessageService(self._store)
         self._requeue_abandoned(service)
-        service.on_mail(lambda agent: self.waiters.notify(agent.id))
+        service.on_mail(self._on_mail)
         self._service = service
         self._is_open.set()
+
+    def _on_mail(self, agent: Agent) -> None:
+        self.waiters.notify(agent.id)
+        self.user_mail_count += agent.id == USER.id
 
     # -- access ----------------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key(("/",), "filter", "filter by words", "filter"),
         Key(("s",), "sort", "change the order", "sort"),
         Key(("e",), "ended", "show ended sessions", "ended"),
+        Key(("m",), "mail", "your mail: read, reply"),
         Key(("escape",), "back", "close panel or filter"),
         Key(("q", "ctrl+c"), "quit", "quit", "quit"),
         Key(("?",), "help", "this help", "help"),

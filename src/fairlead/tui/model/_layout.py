@@ -229,12 +229,13 @@ def _right(text: str, cells: int) -> str:
     return fit(text, cells) if cell_width(text) > cells else " " * (cells - cell_width(text)) + text
 
 
-def summary(totals: Totals, cells: int, connection: str) -> list[StyledText]:
+def summary(totals: Totals, cells: int, connection: str, mail: str = "") -> list[StyledText]:
     """Return the totals of all sessions in one line, with the state of the connection at its end if there is room."""
     need = "1 needs you" if totals.waiting == 1 else f"{totals.waiting} need you"
     at_most = "≤ " if totals.older else ""
     long: list[StyledText] = [
         (f" ! {need}" if totals.waiting else " nothing needs you", "needs" if totals.waiting else "dim"),
+        (f"   ✉ {mail}" if mail else "", "needs"),
         (f"   ● {totals.working} working", "working" if totals.working else "dim"),
         (f"   ○ {totals.idle} idle", "plain"),
         (f"   ~ {totals.stale} stale" if totals.stale else "", "dim"),
@@ -242,6 +243,7 @@ def summary(totals: Totals, cells: int, connection: str) -> list[StyledText]:
     ]
     short: list[StyledText] = [
         (f"!{totals.waiting} ", "needs" if totals.waiting else "dim"),
+        ("✉ " if mail else "", "needs"),
         (f"●{totals.working} ", "working" if totals.working else "dim"),
         (f"○{totals.idle} ", "plain"),
     ]
