@@ -18,6 +18,7 @@ import msgspec
 
 from fairlead.mail import FAIRLEAD, SCRIPT, USER, NoSuchAgent, NotYours
 from fairlead.process import dead_processes
+from fairlead.sessions import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -177,11 +178,11 @@ def _known(service: MessageService, observed: Observation, claim: Claim) -> Agen
         return _agent_of(service, observed.claimed)
     agent = service.find_by_session(name)
     if agent is None and claim.is_start:
-        agent = service.ensure_agent(name, project=claim.cwd)
+        agent = service.ensure_agent(name, project=project_of(claim.cwd))
     if agent is None:
         raise NoSuchAgent(f"no session {name!r} is known here; its first event makes it known")
     return agent
 
 
 def _agent_of(service: MessageService, session: Session) -> Agent:
-    return service.ensure_agent(session.id, project=session.project or session.cwd)
+    return service.ensure_agent(session.id, project=project_of(session.project or session.cwd))
