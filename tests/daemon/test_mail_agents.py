@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from daemon.callers import Process
-    from daemon.daemon_home import Done, DaemonHome
+    from daemon.daemon_home import DaemonHome, Done
 
 
 def agents(home: DaemonHome) -> dict[str, dict[str, Any]]:

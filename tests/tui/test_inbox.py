@@ -66,7 +66,7 @@ async def inbox(
     daemon.start()
     try:
         async with watching(size=size, source=SessionSource(str(daemon.socket_path))) as (app, pilot):
-            await until(lambda: "2 unread, 1 to answer" in app.text_lines["summary"].text)
+            await until(lambda: "✉ 2" in app.text_lines["summary"].text and app.sessions.sessions)
             await pilot.press("m")
             await until(lambda: isinstance(app.screen, InboxScreen) and app.screen.body.lines)
             await pilot.pause()

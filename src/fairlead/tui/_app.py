@@ -209,7 +209,7 @@ class WatchApp(App[None]):
         connection.display = not status.is_live and self.size.height > _MIN_LIST_HEIGHT
         connection.show([(fit(f" {status.text}", cells), "needs")])
         self.text_lines["summary"].show(
-            summary(self.sessions.totals, cells, status.text if status.is_live else "offline", self.mail.text)
+            summary(self.sessions.totals, cells, status.text if status.is_live else "offline", self.mail.waiting)
         )
         cols = columns(self.list.cells or cells, has_usage=self.sessions.has_usage)
         headings = column_headings(cols) if self.sessions.sessions else ""

@@ -27,11 +27,9 @@ class MailCounted(msgspec.Struct, frozen=True):
     owes: int = 0
 
     @property
-    def text(self) -> str:
-        """The counts in a few words; "" if there is nothing."""
-        parts = [f"{self.unread} unread"] if self.unread else []
-        parts += [f"{self.owes} to answer"] if self.owes else []
-        return f"{', '.join(parts)} (m)" if parts else ""
+    def waiting(self) -> int:
+        """How many messages wait for the person, at least."""
+        return max(self.unread, self.owes)
 
 
 class UserMail:

@@ -229,7 +229,7 @@ def _right(text: str, cells: int) -> str:
     return fit(text, cells) if cell_width(text) > cells else " " * (cells - cell_width(text)) + text
 
 
-def summary(totals: Totals, cells: int, connection: str, mail: str = "") -> list[StyledText]:
+def summary(totals: Totals, cells: int, connection: str, mail: int = 0) -> list[StyledText]:
     """Return the totals of all sessions in one line, with the state of the connection at its end if there is room."""
     need = "1 needs you" if totals.waiting == 1 else f"{totals.waiting} need you"
     at_most = "≤ " if totals.older else ""
@@ -243,7 +243,7 @@ def summary(totals: Totals, cells: int, connection: str, mail: str = "") -> list
     ]
     short: list[StyledText] = [
         (f"!{totals.waiting} ", "needs" if totals.waiting else "dim"),
-        ("✉ " if mail else "", "needs"),
+        (f"✉{mail} " if mail else "", "needs"),
         (f"●{totals.working} ", "working" if totals.working else "dim"),
         (f"○{totals.idle} ", "plain"),
     ]
