@@ -1,13 +1,13 @@
 /* fairlead-hook <Event> [--client NAME] [--python PATH] [options of fairlead <Event>]
  * fairlead-hook StatusLine [--then COMMAND] [--client NAME] [--python PATH]
- * fairlead-hook Stop --wake [--client NAME] [--python PATH]
+ * fairlead-hook <Event> --wake [--client NAME] [--python PATH]
  * fairlead-hook --wait TOKEN MILLISECONDS <Event> [--id ID] [--client NAME] [--python PATH] [options of <Event>]
  *
  * The client starts this for each event. It asks the daemon; without one, or if its answer is not understood, Python
  * evaluates the event in this process, with the same arguments and the same stdin.
  *
  * A status line is not an event: it is reported to the daemon, and then COMMAND is run as if we were not there.
- * With --wake the end of the turn was reported already; we wait for a reason to start another.
+ * With --wake another hook reports the event; we wait, beside the client, for a reason to start a turn.
  * With --wait the event was reported already, and we only wait for its answer.
  */
 #include "hook.h"

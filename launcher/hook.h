@@ -47,7 +47,7 @@ struct call {
     bool for_daemon;     /* has only arguments that a daemon can handle */
     bool is_gate;        /* PreToolUse: a failure must block */
     bool has_check;      /* there is a plan, and if it cannot be carried out, that must block */
-    bool wake;           /* Stop --wake: the client does not wait for us, our end wakes its session */
+    bool wake;           /* --wake: the client does not wait for us, our end wakes its session */
     bool status_line;    /* StatusLine: a failure must be silent, because the user sees our output */
     bool stdin_read;     /* stdin was read into payload */
     bool stdin_complete; /* to its end */

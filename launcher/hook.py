@@ -279,7 +279,7 @@ def request_head(call: Call) -> bytes:
     pid = client_pid()
     start = start_of(pid)
     event, client, size = call.event.encode(), call.client.encode(), len(call.payload or b"")
-    path = b"/v1/wakes" if call.wake else b"/v1/events/" + event
+    path = (b"/v1/wakes/" if call.wake else b"/v1/events/") + event
     post = [b"POST %s?client=%s HTTP/1.1" % (path, client), b"content-type: application/json"]
     lines = [
         *([b"GET %s%s HTTP/1.1" % (WAITS_PATH, call.token)] if call.token else post),

@@ -83,8 +83,8 @@ static void add_request_line(struct text *head, const struct call *call)
         add(head, " HTTP/1.1");
         return;
     }
-    add(head, call->wake ? "POST /v1/wakes" : call->report.size ? "POST /v1/plans/" : "POST /v1/events/");
-    add(head, call->wake ? "" : call->event);
+    add(head, call->wake ? "POST /v1/wakes/" : call->report.size ? "POST /v1/plans/" : "POST /v1/events/");
+    add(head, call->event);
     add(head, "?client=");
     add(head, call->client);
     add(head, " HTTP/1.1\r\ncontent-type: application/json");

@@ -19,13 +19,16 @@ from fairlead.clients.claude.settings._rules import check
 from fairlead.clients.claude.settings._stay import BLOCK_CAP, STAY, STAYS, add_stay, differences, read_stay, remove_stay
 
 LAUNCHER = Launcher("/opt/env/bin/fairlead-hook", "/opt/env/bin/python")
-WAKE = {
-    "type": "command",
-    "command": "/opt/env/bin/fairlead-hook",
-    "args": ["Stop", "--wake", "--python", "/opt/env/bin/python"],
-    "timeout": 2_147_483,
-    "asyncRewake": True,
-}
+WAKES: list[dict[str, Any]] = [
+    {
+        "type": "command",
+        "command": "/opt/env/bin/fairlead-hook",
+        "args": [event, "--wake", "--python", "/opt/env/bin/python"],
+        "timeout": 2_147_483,
+        "asyncRewake": True,
+    }
+    for event in ("SessionStart", "UserPromptSubmit", "Stop")
+]
 
 
 def installed(text: str, stay: str | None, original: str | None = None) -> str:
@@ -48,7 +51,7 @@ def test_wake_adds_a_hook_that_the_client_does_not_wait_for() -> None:
     text = installed("{}\n", "wake")
 
     assert json.loads(text)["env"] == {STAY: "wake"}
-    assert wakes(text) == [WAKE]
+    assert wakes(text) == WAKES
     assert [entry["hooks"][0]["args"][:2] for entry in json.loads(text)["hooks"]["Stop"]] == [
         ["Stop", "--python"],
         ["Stop", "--wake"],
@@ -71,7 +74,7 @@ def test_an_install_without_the_option_keeps_it_and_repairs_it() -> None:
 
     assert list(differences(parse(broken))) == ["Stop: the hook that wakes agents is missing"]
     assert add_stay(text, LAUNCHER, None) == (text, "")
-    assert wakes(add_stay(broken, LAUNCHER, None)[0]) == [WAKE]
+    assert wakes(add_stay(broken, LAUNCHER, None)[0]) == WAKES
 
 
 def test_the_hook_is_brought_up_to_date_with_the_others() -> None:
@@ -81,7 +84,8 @@ def test_the_hook_is_brought_up_to_date_with_the_others() -> None:
     after = add_hooks(text, InstallRequest(moved, (2, 1, 325)))
 
     assert wakes(after.text) == [
-        {**WAKE, "command": "/new/fairlead-hook", "args": ["Stop", "--wake", "--python", "/new/python"]}
+        {**hook, "command": "/new/fairlead-hook", "args": [hook["args"][0], "--wake", "--python", "/new/python"]}
+        for hook in WAKES
     ]
     assert "Stop" in after.updated
 
@@ -105,7 +109,7 @@ def test_what_is_missing_is_reported() -> None:
         f'env.{BLOCK_CAP} is not "0", so an agent that is to stay always stops after 8 times'
     ]
     assert list(differences(parse(stray))) == [
-        "Stop: there is a hook that wakes agents, but env.FAIRLEAD_STAY is not wake"
+        "SessionStart, Stop, UserPromptSubmit: there is a hook that wakes agents, but env.FAIRLEAD_STAY is not wake"
     ]
 
 

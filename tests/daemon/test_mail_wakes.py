@@ -39,7 +39,7 @@ def test_mail_wakes_an_agent_once(posted: DaemonHome, fox: Client, owl: Client, 
 
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith(f'You have 1 unread message:\n- From: {fox.name} - "Please review this"\n')
-    assert fox.ledger(sent) == [(owl.name, "shown", "Stop")]
+    assert fox.ledger(sent) == [(owl.name, "shown", "wake")]
     assert owl.hook("UserPromptSubmit", prompt="woken").stdout == ""
     assert waiting(posted) == 0
 
@@ -78,9 +78,47 @@ def test_what_came_before_is_told_by_the_hook_that_the_client_waits_for(
     waiter, stop = owl.begin("Stop", "--wake"), owl.begin("Stop")
 
     assert stop.end().answer["decision"] == "block"
+    assert owl.hook("Stop").stdout == ""
     assert not waiter.is_over
     fox.send(owl.name, "again")
     assert waiter.end().exit_code == 2
+
+
+def test_mail_in_a_turn_is_left_to_its_events_and_wakes_an_agent_whose_turn_was_interrupted(
+    posted: DaemonHome, fox: Client, owl: Client
+) -> None:
+    posted.policy(WAKE)
+    owl.hook("UserPromptSubmit", prompt="Go.")
+    waiter = owl.begin("UserPromptSubmit", "--wake", prompt="Go.")
+    until(lambda: waiting(posted) == 1, "it waits")
+
+    fox.send(owl.name, "in the turn")
+    assert owl.hook("Stop").answer["decision"] == "block"
+    assert not waiter.is_over
+
+    assert owl.hook("Stop").stdout == ""
+    fox.send(owl.name, "after it")
+    done = waiter.end()
+    assert (done.exit_code, '"after it"' in done.stderr, '"in the turn"' in done.stderr) == (2, True, False)
+
+
+def test_a_session_listens_from_its_start_and_at_another_daemon(open_home: DaemonHome) -> None:
+    home = open_home
+    home.policy(WAKE)
+    with home.daemon(), client(home, "fox-1") as fox, client(home, "owl-1") as owl:
+        until(home.has_mail, "there is mail")
+        for agent in (fox, owl):
+            agent.hook("SessionStart", source="startup")
+        waiter = owl.begin("SessionStart", "--wake", source="startup")
+        until(lambda: waiting(home) == 1, "it waits")
+        (first,) = home.daemons()
+        os.kill(first, signal.SIGKILL)
+        until(lambda: first not in home.daemons() and waiting(home) == 1, "it waits at another daemon")
+
+        fox.send(owl.name, "hello")
+
+        done = waiter.end()
+        assert (done.exit_code, '"hello"' in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("stay", ["no", "always"])

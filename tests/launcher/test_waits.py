@@ -210,7 +210,7 @@ def test_a_wake_is_requested_at_its_own_path(launcher: Launcher, daemon: Daemon,
     done = launcher.run(*args, stdin=PAYLOAD)
     assert (done.stdout, done.stderr, done.returncode) == (b"", b"You have mail.\n", 2)
     posted, waited = daemon.requests
-    assert posted.startswith(b"POST /v1/wakes?client=claude HTTP/1.1\r\n")
+    assert posted.startswith(b"POST /v1/wakes/Stop?client=claude HTTP/1.1\r\n")
     assert waited.startswith(b"GET /v1/waits/abc HTTP/1.1\r\n")
     assert posted.endswith(b"\r\n\r\n" + PAYLOAD)
 

@@ -37,6 +37,9 @@ class FakeDaemon:
         self.status = 200
         self.documents: dict[str, bytes] = {}
         """Answers to other requests, by path."""
+        self.mail: dict[int, dict[str, Any]] = {}
+        """The messages to the person, by number; what `/v1/mail/inbox` lists, with a `body`."""
+        self.replies: list[tuple[int, str]] = []
         self._log: list[tuple[int, bytes]] = []
         self._forgotten = 0
         """Revisions up to this one are no longer known."""
@@ -99,13 +102,16 @@ class FakeDaemon:
 
     def _answer(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
-            target = connection.recv(65536).decode().split()[1]
+            asked = connection.recv(65536).decode()
+            target = asked.split()[1]
             self.requests.append(target)
             parts = urlsplit(target)
             if self.status != 200:
                 connection.sendall(b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % self.status)
             elif parts.path in self.documents:
                 self._send_json(connection, self.documents[parts.path])
+            elif parts.path.startswith("/v1/mail/"):
+                self._send_json(connection, json.dumps(self._mail(parts.path, asked)).encode())
             elif parts.path == "/v1/sessions":
                 self._send_json(connection, self._list())
             elif parts.path == "/v1/sessions/stream":
@@ -114,6 +120,24 @@ class FakeDaemon:
                 self._send_json(connection, json.dumps({"events": EVENTS}).encode())
             else:
                 self._send_json(connection, b'{"events": []}')
+
+    def _mail(self, path: str, asked: str) -> dict[str, Any]:
+        rows = sorted(self.mail.values(), key=lambda row: -row["id"])
+        unread = [row for row in rows if row["stage"] in ("queued", "shown")]
+        owed = [row for row in rows if row["intent"] == "request" and not row["answered"]]
+        if path == "/v1/mail/user":
+            return {"unread": len(unread), "owes": len(owed), "newest": None}
+        if path == "/v1/mail/inbox":
+            return {"you": "User", "messages": rows}
+        number = int(path.split("/")[4])
+        if path.endswith("/reply"):
+            self.replies.append((number, json.loads(asked.partition("\r\n\r\n")[2])["body"]))
+            self.mail[number] |= {"answered": 1.0, "stage": "answered"}
+            return {"id": 99}
+        message = self.mail[number]
+        if message["stage"] == "queued":
+            message["stage"] = "read"
+        return {"message": message, "owed": message in owed}
 
     def _list(self) -> bytes:
         sessions = b",".join(_encoded(session) for session in self.sessions.values())

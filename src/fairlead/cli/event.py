@@ -9,10 +9,10 @@ import os
 import sys
 from time import monotonic, perf_counter
 
-from fairlead.cli.event_process import LAUNCHER_FLAGS, Options, find_policy_of, parse_options, record
+from fairlead.cli.event_process import Options, find_policy_of, parse_options, record
 from fairlead.clients import client_named
-from fairlead.decide import GUARDED_EVENTS, Settled, decide, decide_with_hooks, verdict_of
-from fairlead.errors import FairleadError, UsageError
+from fairlead.decide import GUARDED_EVENTS, WAKE_EVENTS, Settled, decide, decide_with_hooks, verdict_of
+from fairlead.errors import FairleadError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
 from fairlead.process import CancellationToken
@@ -42,7 +42,7 @@ Options:
                           has a limit of its own.
   --client claude         Whose payload and answer it is (default: claude).
   --launched ID           For the launcher, which found no daemon: record the event and start a daemon.
-  --waited, --wake        For the launcher, at Stop: decide nothing; start a daemon and wait for mail.
+  --waited, --wake        For the launcher: decide nothing; start a daemon and wait for mail.
 
 Example:
   echo '{"session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}' |
@@ -74,7 +74,7 @@ def run(name: str, args: Sequence[str]) -> int:
             sys.stdout.buffer.write(answer.stdout)
         record(options, kind, payload, None, "failed", answer.exit_code, str(error), perf_counter() - started_at)
         return answer.exit_code
-    if event.event_name == "Stop" and (options.waited or options.wake):  # a gate is decided again in any case
+    if _only_waits(event, options):  # a gate is decided again in any case
         return _wait(event, payload, options)
     with reserved_stdout() as stdout:
         settled, hook = _decide(event, payload, options)
@@ -94,6 +94,11 @@ def run(name: str, args: Sequence[str]) -> int:
     return _wait(event, payload, options, answer.stdout) if waits else code
 
 
+def _only_waits(event: Event, options: Options) -> bool:
+    """Return whether the event itself was decided before, and this process waits for mail."""
+    return event.event_name in WAKE_EVENTS if options.wake else options.waited and event.event_name == "Stop"
+
+
 def _waits_for_mail(event: Event, settled: Settled, options: Options) -> bool:
     if event.event_name != "Stop" or options.launched is None:
         return False
@@ -105,8 +110,6 @@ def _waits_for_mail(event: Event, settled: Settled, options: Options) -> bool:
 def _wait(event: Event, payload: bytes, options: Options, answer: bytes = b"") -> int:
     from fairlead.cli.support import wait_for_mail
 
-    if event.event_name != "Stop":
-        raise UsageError(f"{' and '.join(LAUNCHER_FLAGS)} are for Stop alone")
     if options.wake:
         return wait_for_mail.wake(event, payload, options)
     return wait_for_mail.wait(event, payload, options, answer)

@@ -15,6 +15,7 @@ from fairlead.cli.support.completion_values import complete_sessions
 from fairlead.cli.support.invocation import current
 from fairlead.cli.support.param_types import Duration, OneOf
 from fairlead.cli.support.screen import print_line, print_lines
+from fairlead.cli.support.user_mail import with_user_mail
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
 from fairlead.sessions import AttentionNeeded, Costs, Session, Working
@@ -246,7 +247,8 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
     if line:
         try:
             document = current().request("GET", "/v1/sessions")
-            print_line(to_line(_to_sessions(document["sessions"]), time(), _to_costs(document) or Costs()))
+            text = to_line(_to_sessions(document["sessions"]), time(), _to_costs(document) or Costs())
+            print_line(with_user_mail(text))
         except DaemonUnavailable:
             print_line("")
         return 0

@@ -75,6 +75,8 @@ class InstallRequest(msgspec.Struct, frozen=True):
     status_line: StatusLineChoice = "chain"
     stay: str | None = None
     """How agents stay (`always`, `wake`, `no`); `None`: unchanged."""
+    allows_mail: bool = False
+    """Whether to add the permission rules of the mail commands; those that are there stay in any case."""
 
 
 class RemovedEntry(msgspec.Struct, frozen=True):
@@ -97,6 +99,8 @@ class InstallResult(msgspec.Struct, frozen=True):
     status_line: StatusLineChange = ""
     stay: str = ""
     """How agents stay now, if that was changed; at uninstall, how they stayed."""
+    rules: tuple[str, ...] = ()
+    """Permission rules that were added; at uninstall, those that were removed."""
 
     @property
     def had_ours(self) -> bool:
@@ -263,6 +267,9 @@ class Installer(Protocol):
 
     def stay_of(self, text: str) -> str:
         """Return how agents stay by these settings; "" if they do not say."""
+
+    def mail_rules_of(self, text: str) -> tuple[str, ...]:
+        """Return the permission rules of the mail commands, if the settings have all of them."""
 
     def status_line_of(self, text: str) -> StatusLineKind:
         """Return what status line the settings have."""

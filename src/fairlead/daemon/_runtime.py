@@ -21,6 +21,7 @@ from fairlead.daemon.integrity._monitor import IntegrityMonitor
 from fairlead.daemon.leases._service import LeaseService
 from fairlead.daemon.mail._idle_policy import IdlePolicy
 from fairlead.daemon.mail._service import MailService
+from fairlead.daemon.mail._user_notifier import UserMailNotifier
 from fairlead.daemon.sessions._attention import AttentionNotifier
 from fairlead.daemon.sessions._presence import Presence
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
@@ -59,6 +60,7 @@ class Daemon:
         self.presence = Presence(self.errors)
         self.attention = AttentionNotifier(self.tracker, self.errors)
         self.mail = MailService(self.tracker, self.errors)
+        self.user_mail = UserMailNotifier(self.mail, self.errors)
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
         self.leases = LeaseService(self.mail, self.tracker, self.errors)
         self.integrity = IntegrityMonitor()

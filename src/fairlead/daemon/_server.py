@@ -172,6 +172,7 @@ def _background_work(daemon: Daemon) -> Iterator[Coroutine[Any, Any, None]]:
     yield _check_sessions(daemon)
     yield daemon.token_usage.run_forever()
     yield daemon.attention.run_forever()
+    yield daemon.user_mail.run_forever()
     yield daemon.mail.run_forever()
     yield daemon.leases.run_forever()
     yield replace_when_changed(daemon.code, daemon.shutdown)

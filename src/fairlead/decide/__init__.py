@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.decide._context import (
         DOCTOR_SESSION,
+        WAKE_EVENTS,
         IdleSettings,
         PolicyContext,
         find_event_policy,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DOCTOR_SESSION",
     "GUARDED_EVENTS",
+    "WAKE_EVENTS",
     "Decision",
     "HookCall",
     "HooksDecision",
@@ -72,6 +74,7 @@ __getattr__ = lazy_exports(
         "_context": (
             "DOCTOR_SESSION",
             "IdleSettings",
+            "WAKE_EVENTS",
             "PolicyContext",
             "find_event_policy",
             "find_policy",

@@ -20,6 +20,8 @@ STAY_VARIABLE = "FAIRLEAD_STAY"
 """Says how idle agents wait where no policy file does. `fairlead hooks install` writes it into the settings."""
 DEFAULT_TURNS_PER_THREAD = 20
 DEFAULT_TURNS_PER_HOUR = 60
+WAKE_EVENTS = frozenset({"SessionStart", "UserPromptSubmit", "Stop"})
+"""Events with a second hook, which the client does not wait for, and whose end wakes the session (`--wake`)."""
 DEFAULT_WAIT = 570
 """Seconds: less than the ten minutes that a client gives a hook by default."""
 
@@ -74,26 +76,32 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
     return PolicyContext(loaded.layers, loaded.warnings, cached_only=cached_only)
 
 
-def find_event_policy(
-    event: Event, cwd: str, *, project: str = "", process: Process = (0, 0), cached_only: bool = False
+def find_event_policy(  # noqa: PLR0913 - keyword-only
+    event: Event,
+    cwd: str,
+    *,
+    project: str = "",
+    process: Process = (0, 0),
+    cached_only: bool = False,
+    is_answered: bool = True,
 ) -> PolicyContext:
     """Load the policy files that apply to an event of a session: those above its folder, and those of its project.
 
     `project` is the folder that the client names as the project, `process` is the client. The first event of a session
     records how its files are, which are trusted like that. With `cached_only`, raise `NotCached` instead of reading or
-    recording anything.
+    recording anything. An event that another hook answers begins no session, and its person is told nothing.
     """
     if not event.session_id or event.session_id == DOCTOR_SESSION:
         return find_policy(cwd, cached_only=cached_only)
     from fairlead.policy import PolicyError, SessionCaller, load_session_policy
 
-    begins = event.event_name == "SessionStart" and getattr(event, "source", None) in _STARTED_BY_PERSON
+    begins = is_answered and event.event_name == "SessionStart" and getattr(event, "source", None) in _STARTED_BY_PERSON
     caller = SessionCaller(event.session_id, project, *process, begins=begins)
     try:
         loaded = load_session_policy(caller, cwd, cached_only=cached_only)
     except PolicyError as error:
         return _broken(error)
-    told = _tell(event, loaded.notices, cached_only=cached_only) if loaded.notices else ()
+    told = _tell(event, loaded.notices, cached_only=cached_only) if loaded.notices and is_answered else ()
     return PolicyContext(loaded.layers, (*loaded.warnings, *told), cached_only=cached_only)
 
 

@@ -13,6 +13,7 @@ from fairlead.notify._notes import (
     command_note,
     event_note,
     is_system_event_hook,
+    mail_note,
 )
 from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, has_desktop, log_file, send
 
@@ -29,5 +30,6 @@ __all__ = [
     "has_desktop",
     "is_system_event_hook",
     "log_file",
+    "mail_note",
     "send",
 ]

@@ -88,6 +88,20 @@ def attention_note(requests: Sequence[WaitingSession]) -> Note:
     return Note(f"Fairlead - {len(requests)} sessions need you", one_line(body, _MAX_BODY_LENGTH), "warning")
 
 
+def mail_note(messages: Sequence[tuple[str, str, bool]]) -> Note:
+    """Return the note about mail to the user: sender, subject, and whether an answer is asked for. All untrusted."""
+    named = [_mail_text(*message) for message in messages[:_MAX_NAMED]]
+    more = len(messages) - len(named)
+    count = "you have mail" if len(messages) == 1 else f"you have {len(messages)} messages"
+    body = "; ".join([*named, f"and {more} more"] if more else named)
+    return Note(f"Fairlead - {count}", one_line(body, _MAX_BODY_LENGTH), "warning")
+
+
+def _mail_text(sender: str, subject: str, is_request: bool) -> str:  # noqa: FBT001 - a part of a message
+    verb = "asks" if is_request else "writes"
+    return f"{one_line(sender, _MAX_NAME_LENGTH)} {verb}: {one_line(subject, _MAX_TITLE_LENGTH)}"
+
+
 def is_system_event_hook(name: str) -> bool:
     """Return whether an event is about a session's lifecycle, not its tools and checks. The name may have any case."""
     return _normalize(name) in _SYSTEM_EVENTS

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TimelineEntry,
     )
     from fairlead.sessions._limits import MAX_PATH_LENGTH, clean
+    from fairlead.sessions._locations import Location, find_location, project_of, unknown_location
     from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._reconcile import reconcile
     from fairlead.sessions._registry import Registry
@@ -59,6 +60,7 @@ __all__ = [
     "HistoryQuery",
     "HistorySession",
     "Idle",
+    "Location",
     "OpenCall",
     "Registry",
     "Session",
@@ -78,11 +80,14 @@ __all__ = [
     "apply_record",
     "clean",
     "decide_notification",
+    "find_location",
     "line_of",
+    "project_of",
     "rebuild",
     "reconcile",
     "restore",
     "snapshot",
+    "unknown_location",
 ]
 
 __getattr__ = lazy_exports(
@@ -118,6 +123,7 @@ __getattr__ = lazy_exports(
             "MAX_PATH_LENGTH",
             "clean",
         ),
+        "_locations": ("Location", "find_location", "project_of", "unknown_location"),
         "_panes": ("TmuxClients",),
         "_registry": ("Registry",),
         "_session": (

@@ -64,6 +64,7 @@ class Actions:
             "reverse": self._reverse,
             "ended": self._toggle_ended,
             "history": app.history.open,
+            "inbox": app.open_inbox,
             "back": self._back,
             "help": lambda: app.push_screen(HelpScreen(app.palette)),
             "quit": app.exit,

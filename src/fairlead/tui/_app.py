@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from textual.app import App
 from textual.containers import Container
 
+from fairlead.paths import socket_file
 from fairlead.text import cell_width, fit, wrap_line
 from fairlead.tui._actions import Actions
 from fairlead.tui._history import History
+from fairlead.tui._mail import MailCounted, UserMail
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hierarchy import folder_of
@@ -24,6 +26,7 @@ from fairlead.tui.model._quota import quota_text
 from fairlead.tui.model._tree import SessionTree
 from fairlead.tui.model._view import View
 from fairlead.tui.widgets._filter import FilterInput
+from fairlead.tui.widgets._inbox import InboxScreen
 from fairlead.tui.widgets._lines import TextLine, TextLines
 from fairlead.tui.widgets._list import SessionList
 from fairlead.tui.widgets._panel import Panel
@@ -90,6 +93,7 @@ class WatchApp(App[None]):
         self.clock = clock
         self.palette = Palette(THEMES[theme])
         self.connection = ConnectionStatus(is_live=source is None, text="live" if source is None else "connecting")
+        self.mail = MailCounted()
         self.draws = 0
         self._colours = THEMES[theme]
         self._blinks = blinks
@@ -133,6 +137,7 @@ class WatchApp(App[None]):
         if self.source is not None:
             follow = partial(self.source.run, self.deliver)
             self.run_worker(follow, group="source")  # type: ignore[arg-type]  # as Textual documents it
+            self.run_worker(UserMail(self.source.socket_path).run(self.deliver), group="mail")
         self.history.key_pressed()
         self.draw()
 
@@ -142,7 +147,7 @@ class WatchApp(App[None]):
 
     # -- updates ---------------------------------------------------------------------------------------
 
-    def deliver(self, update: Update) -> None:
+    def deliver(self, update: Update | MailCounted) -> None:
         """Take an update: at once into the tree, and onto the screen when the next drawing is due."""
         if isinstance(update, SessionChanged):
             self.sessions.put(update.session)
@@ -155,6 +160,8 @@ class WatchApp(App[None]):
             self._locate_all()
         elif isinstance(update, CostsChanged):
             self.sessions.costs = update.costs
+        elif isinstance(update, MailCounted):
+            self.mail = update
         else:
             self.connection = update
         self.draw_soon()
@@ -222,6 +229,7 @@ class WatchApp(App[None]):
                 cells,
                 status.text if status.is_live else "offline",
                 quota_text(self.sessions.limits.values(), now),
+                self.mail.waiting,
             )
         )
         cols = columns(self.list.cells or cells, has_usage=self.sessions.has_usage)
@@ -302,6 +310,11 @@ class WatchApp(App[None]):
         """Show the details of another line."""
         self._draw_detail(self.clock())
         self.actions.selection_changed()
+
+    def open_inbox(self) -> None:
+        """Show the mail of the person."""
+        path = self.source.socket_path if self.source is not None else socket_file()
+        self.push_screen(InboxScreen(UserMail(path), self.palette, self.clock))
 
     def set_view(self, view: View) -> None:
         """Change how the sessions are shown."""

@@ -73,6 +73,7 @@ def to_request(
         _parse_names("--replace", options.replace, list(installer.REPLACEABLE)),
         _status_line_choice(options),
         _stay_mode(options),
+        allows_mail=options.skill or _stay_mode(options) in {"always", "wake"},
     )
 
 
@@ -143,7 +144,11 @@ def _parse_names(option: str, value: str, allowed: Sequence[str]) -> frozenset[s
 @click.option(
     "--no-status-line", is_flag=True, help="Do not read your status line; the cost of sessions is then unknown."
 )
-@click.option("--skill", is_flag=True, help="Also install a skill that teaches agents to write to each other.")
+@click.option(
+    "--skill",
+    is_flag=True,
+    help="Also install a skill that teaches agents to write to each other, and let them run the mail commands.",
+)
 @yes_option
 def install(*, scope: str | None, client: str, client_version: str | None, **given: Any) -> int:
     """Add Fairlead's hooks to the client's settings.
@@ -224,6 +229,8 @@ def _require_person(plan: InstallPlan, options: InstallOptions) -> None:
     result = plan.result
     if plan.changes and (result.updated or result.dropped or result.taken):
         refuse_below_session(f"change the hooks in {plan.before.file}")
+    if plan.changes and result.rules:
+        refuse_below_session(f"let agents run commands by rules in {plan.before.file}")
     if plan.changes and result.dropped:
         require_person(f"remove hooks from {plan.before.file}: {', '.join(result.dropped)}", assume_yes=options.yes)
 

@@ -76,6 +76,9 @@ def install_lines(client: Client, plan: InstallPlan, request: InstallRequest, sc
             yield f"  left out: {name}: {setting.left_out}"
     stay = installer.stay_of(result.text) or result.stay
     yield from (f"  {line}" for line in _STAY[stay])
+    if installer.mail_rules_of(result.text):
+        how = f"{len(result.rules)} permission rules added" if result.rules else "by permission rules that are there"
+        yield f"  agents may run fairlead's mail commands, and no others, without asking you: {how}"
     yield from _status_line_lines(client, plan, scope)
 
 
@@ -144,8 +147,9 @@ def uninstall_line(plan: InstallPlan, verb: str) -> str:
     else:
         restored = f", and {_entries(result.taken)} restored" if result.taken else ""
         left = f"the file was changed since, so only the hooks were removed{restored}"
+    rules = f", {len(result.rules)} permission rules" if result.rules else ""
     line = " and the status line" if result.status_line else ""
-    return f"{verb} from {plan.before.target}: {len(result.dropped)} events{line}; {left}"
+    return f"{verb} from {plan.before.target}: {len(result.dropped)} events{rules}{line}; {left}"
 
 
 # -- status --------------------------------------------------------------------------------------------

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from fairlead.cli.support.mail_client import Document
 
 
+_REACH = {"now": "listening", "at its next event": "next event", "at its next prompt": "next prompt"}
+"""When an agent is shown mail, in the words of its column."""
+
+
 class Options(msgspec.Struct, frozen=True):
     """The options of the command line."""
 
@@ -55,7 +59,8 @@ def _cells(row: Document, document: Document) -> tuple[str, ...]:
     mail += [f"waits for you after {row['held']}"] if row.get("held") else []
     where = [one_line(row["project"].rpartition("/")[2])] if document["project"] is None else []
     name, since = f"{one_line(row['name'])}{you}", ago(row["ended"] or row["seen"], document["now"])
-    return name, row["presence"], since, *where, ", ".join(mail), _activity(row["is"])
+    reach = _REACH.get(row["reach"], row["reach"])
+    return name, row["presence"], since, *where, ", ".join(mail), reach, _activity(row["is"])
 
 
 def _activity(fields: Document | None) -> str:
@@ -82,6 +87,7 @@ def agents(caller: Caller, *, project: str | None, **given: Any) -> int:
 
     Shows each agent of this project: its name, whether it is there, what it does, and how much mail it has to read and
     to answer. `active` means at work, or seen within 5 minutes; `idle` is running and waiting; `offline` has ended.
+    Then when it is shown new mail: `listening` is now; else at its next event or prompt; or it is gone.
     """
     options = Options(project=current().absolute(project) if project else "", **given)
     document = ask_mail(to_request(options), caller)

@@ -106,9 +106,10 @@ def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
 def _ask(options: Options, caller: Caller) -> Document:
     """Wait for mail. If the daemon stops meanwhile, wait with the next one for the rest of the time."""
     deadline = current().started_at + options.wait
+    poll_id = f"poll-{current().message_key()}"  # the same at each attempt: then nothing is lost with an answer
     while True:
         left = max(0.0, deadline - monotonic())
-        asked = to_request(options, left, f"poll-{os.urandom(16).hex()}")
+        asked = to_request(options, left, poll_id)
         try:
             document: Document = ask_mail(asked, caller, timeout=left + _GRACE)
         except ConnectionLost:

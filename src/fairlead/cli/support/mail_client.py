@@ -158,6 +158,9 @@ def read_body(source: str) -> str:
     """Read the text of a message from a file, or from stdin if the name is a dash."""
     from fairlead.mail import MAX_BODY_BYTES
 
+    if source != "-" and session_in(current().environ):
+        # The client lets agents run this command, and would not see which file it reads.
+        raise FairleadError(f"an agent passes the text of a file on stdin: fairlead send NAME - < {source}")
     try:
         content = _read(source, MAX_BODY_BYTES + 1)
     except OSError as error:

@@ -114,11 +114,19 @@ def quoted(body: str) -> Iterator[str]:
     return (f"> {line}".rstrip() for line in printable_lines(body))
 
 
+def _reach(recipient: Row) -> str:
+    """Return when a recipient is shown the message."""
+    if recipient["name"] == USER.name:
+        return "the person"
+    words = {"now": "listening now", "gone": "gone: shown if it is resumed"}
+    return words.get(recipient["reach"]) or str(recipient["reach"])
+
+
 def sent_line(document: Row) -> str:
     """Return what became of a message that was sent."""
     if not document["new"]:
         return f"was sent already, as #{document['id']}"
-    names = [f"{one_line(one['name'])} ({one['presence']})" for one in document["recipients"]]
+    names = [f"{one_line(one['name'])} ({_reach(one)})" for one in document["recipients"]]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     waiting = [one_line(one["name"]) for one in document["recipients"] if one.get("held")]
     waits = f"; {', '.join(waiting[:_MAX_NAMES])} reads it once the user has written to it" if waiting else ""

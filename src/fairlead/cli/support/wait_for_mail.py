@@ -38,7 +38,7 @@ def wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int:
 
 def wake(event: Event, payload: bytes, options: Options) -> int:
     """Wait in the background for mail that wakes the session. Without a daemon nothing wakes it."""
-    return (_wait(event, payload, options, b"") if _stay_mode(event) == "wake" else 0) or 0
+    return (_wait(event, payload, options, b"") if _stay_mode(event, is_answered=False) == "wake" else 0) or 0
 
 
 def _wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int | None:
@@ -62,9 +62,10 @@ def _wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int 
     return wait_for_mail(agent) if _daemon_answers() else None
 
 
-def _stay_mode(event: Event) -> str:
+def _stay_mode(event: Event, *, is_answered: bool = True) -> str:
     project = os.environ.get(client_named(event.client).variables.project_dir, "")
-    return idle_settings(event, find_event_policy(event, event.cwd or ".", project=project), os.environ).stay
+    policy = find_event_policy(event, event.cwd or ".", project=project, is_answered=is_answered)
+    return idle_settings(event, policy, os.environ).stay
 
 
 def _daemon_answers() -> bool:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Presence = Literal["active", "idle", "offline"]
 
+Reach = Literal["now", "at its next event", "at its next prompt", "gone"]
+"""When a message is shown: the agent waits for mail; it works, and has events; it is idle; it has ended."""
+
 _ACTIVE = 300.0
 _OFFLINE = 1800.0
 """Seconds without activity. An agent that waits for mail shows none, so one whose process is alive is never offline."""
@@ -38,6 +41,16 @@ def presence(agent: Agent, session: Session | None, now: float) -> Presence:
     return "idle" if session is not None or quiet < _OFFLINE else "offline"
 
 
+def reach(agent: Agent, session: Session | None, *, is_listening: bool) -> Reach:
+    """Return when an agent is shown a message that is sent now. A person sees it at once, in the view."""
+    if agent.id == USER.id or (is_listening and not has_ended(agent, session)):
+        return "now"
+    if has_ended(agent, session):
+        return "gone"
+    is_working = session is not None and (session.in_turn or not isinstance(session.state, Idle))
+    return "at its next event" if is_working else "at its next prompt"
+
+
 def has_ended(agent: Agent, session: Session | None) -> bool:
     """Return whether an agent has ended: the registry knows it first, the mail a moment later."""
     return bool(agent.ended) or (session is not None and session.ended is not None)
@@ -48,11 +61,14 @@ def session_of(agent: Agent, sessions: Sessions) -> Session | None:
     return sessions(f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session)
 
 
-def agent_document(agent: Agent, standing: MailCounts, session: Session | None, now: float) -> dict[str, Any]:
+def agent_document(
+    agent: Agent, standing: MailCounts, session: Session | None, now: float, *, is_listening: bool = False
+) -> dict[str, Any]:
     """Return the document of an agent."""
     return {
         "name": agent.name,
         "presence": presence(agent, session, now),
+        "reach": reach(agent, session, is_listening=is_listening),
         "session": agent.session,
         "agent_id": agent.agent_id,
         "project": agent.project,
@@ -68,10 +84,19 @@ def agent_document(agent: Agent, standing: MailCounts, session: Session | None, 
 
 
 def agent_documents(
-    agents: Iterable[Agent], standings: dict[int, MailCounts], sessions: Sessions, now: float
+    agents: Iterable[Agent],
+    standings: dict[int, MailCounts],
+    sessions: Sessions,
+    now: float,
+    is_listening: Callable[[int], bool],
 ) -> list[dict[str, Any]]:
     """Return the documents of agents."""
-    return [agent_document(one, standings.get(one.id, _NONE), session_of(one, sessions), now) for one in agents]
+    return [
+        agent_document(
+            one, standings.get(one.id, _NONE), session_of(one, sessions), now, is_listening=is_listening(one.id)
+        )
+        for one in agents
+    ]
 
 
 def message_document(message: Message, *, whole: bool) -> dict[str, Any]:
@@ -103,7 +128,9 @@ def inbox_document(delivery: Delivery, message: Message) -> dict[str, Any]:
     return message_document(message, whole=False) | {key: getattr(delivery, key) for key in keys}
 
 
-def sent_document(sent: SendResult, sessions: Sessions, now: float) -> dict[str, Any]:
+def sent_document(
+    sent: SendResult, sessions: Sessions, now: float, is_listening: Callable[[int], bool]
+) -> dict[str, Any]:
     """Return the document of a message that was sent."""
     return {
         "id": sent.message.id,
@@ -111,6 +138,11 @@ def sent_document(sent: SendResult, sessions: Sessions, now: float) -> dict[str,
         "new": sent.is_new,
         "from": sent.message.sender,
         "recipients": [
-            {"name": one.name, "presence": presence(one, session_of(one, sessions), now)} for one in sent.recipients
+            {
+                "name": one.name,
+                "presence": presence(one, session_of(one, sessions), now),
+                "reach": reach(one, session_of(one, sessions), is_listening=is_listening(one.id)),
+            }
+            for one in sent.recipients
         ],
     }

@@ -32,7 +32,7 @@ from fairlead.mail import (
     NotYours,
     TooLarge,
 )
-from fairlead.process import ancestry_of
+from fairlead.process import ancestry_of, command_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from fairlead.daemon._runtime import Daemon
-    from fairlead.process import Ancestry
+    from fairlead.process import Ancestry, Process
 
     Operation = Callable[[operations.MailCall, Any], dict[str, Any]]
 
@@ -78,6 +78,7 @@ def mail_routes(daemon: Daemon) -> list[Route]:
         route("messages/{id:int}/ledger", operations.ledger, requests.MailRequest, "GET"),
         route("messages/{id:int}/reply", operations.reply, requests.Reply, "POST"),
         route("agents", operations.agents, requests.Agents, "GET"),
+        Route("/v1/mail/user", api.user, methods=["GET"]),
         route("status", operations.status, requests.MailRequest, "GET"),
         route("heartbeat", operations.heartbeat, requests.Heartbeat, "POST"),
         route("identity", operations.show_identity, requests.MailRequest, "GET"),
@@ -115,6 +116,15 @@ class MailApi:
 
         return serve
 
+    async def user(self, request: Request) -> Response:
+        """Return how much mail the person has, to anybody: it is for status lines, which have no terminal."""
+        del request
+        try:
+            service = await self._mail.service()
+            return _json(msgspec.json.encode(await self._mail.run(operations.user_counts, service)))
+        except MailError as error:
+            return _error(error)
+
     async def poll(self, request: Request) -> Response:
         """Return new mail, once; wait for it if asked to. A caller that has gone meanwhile was shown nothing."""
         mail = self._mail
@@ -127,6 +137,8 @@ class MailApi:
                 )
             if mail.has_pending_undo:
                 await mail.run(mail.retry_undo, call.service)
+            # The same poll again: its answer was lost with another daemon or connection, and nothing of it printed.
+            await mail.run(mail.take_back_all, call.service, poll.id)
             started = monotonic()
             if not await self._wait(request, call, poll.wait):
                 return Response()
@@ -173,7 +185,10 @@ class MailApi:
         ancestry, own_ancestry = await mail.run(_ancestries, request.scope["state"].get("peer", 0))
         process, own = tracker.running_in(ancestry.processes)
         claimed = tracker.get(claim.session or claim.variable)
+        sessions = [one.id for one in own or filter(None, [claimed])]
+        shell = await mail.run(_shell_above, ancestry, process)
         observed = Observation(
+            agent_ids=mail.shell_calls.callers(sessions, shell, tracker.running_shells(sessions)),
             own=own,
             is_common=process in own_ancestry.processes[1:],
             has_terminal=ancestry.has_terminal,
@@ -185,12 +200,20 @@ class MailApi:
         message = request.path_params.get("id", 0)
         if message > requests.MAX_ID:
             raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")
-        return operations.MailCall(service, caller, tracker.get, mail.tasks, now, message, self._turns.held)
+        return operations.MailCall(
+            service, caller, tracker.get, mail.tasks, now, message, self._turns.held, mail.waiters.is_waiting
+        )
 
 
 def _ancestries(peer: int) -> tuple[Ancestry, Ancestry]:
     """Return the ancestors of the caller and our own: a common one proves nothing about the caller."""
     return ancestry_of(peer), ancestry_of(os.getpid())
+
+
+def _shell_above(ancestry: Ancestry, client: Process) -> str:
+    """Return the command line of the process that the client has started, and below which the caller runs."""
+    at = ancestry.processes.index(client) if client in ancestry.processes else 0
+    return " ".join(command_line(ancestry.processes[at - 1][0])) if at else ""
 
 
 async def _body(request: Request) -> bytes:

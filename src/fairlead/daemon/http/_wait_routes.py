@@ -1,8 +1,8 @@
 """Waits over HTTP: how a hook that was decided without the launcher starts one.
 
-`POST /v1/waits` resumes a stop that its caller has decided, `POST /v1/wakes` starts a wake. Both are answered as an
-event is: with what to print, or with a token to wait for (303). The wait itself (`GET /v1/waits/TOKEN`) is served by
-`events._listener`.
+`POST /v1/waits` resumes a stop that its caller has decided, `POST /v1/wakes/EVENT` starts a wake. Both are answered as
+an event is: with what to print, or with a token to wait for (303). The wait itself (`GET /v1/waits/TOKEN`) is served
+by `events._listener`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def wait_routes(daemon: Daemon) -> list[Route]:
         return await _answer(daemon, lambda: daemon.idle.resume(payload, stop.request, stdout, wakes=stop.wakes))
 
     async def wake(request: Request) -> Response:
-        hook, payload = read_request("Stop", request.url.query.encode(), request.headers.raw), await _body(request)
+        event = request.path_params.get("event", "Stop")  # a launcher of version 0.1.0 wakes at Stop alone
+        hook, payload = read_request(event, request.url.query.encode(), request.headers.raw), await _body(request)
         if hook.launched and not is_same_home(hook, home):
             return _response(error_reply(NOT_THIS_DAEMON, "this daemon serves another home"))
         return await _answer(daemon, lambda: daemon.idle.wake(payload, hook))
@@ -69,6 +70,7 @@ def wait_routes(daemon: Daemon) -> list[Route]:
     return [
         Route("/v1/waits", resume, methods=["POST"]),
         Route("/v1/wakes", wake, methods=["POST"]),
+        Route("/v1/wakes/{event}", wake, methods=["POST"]),
     ]
 
 

@@ -1,6 +1,7 @@
 """Who a caller is: by what the daemon observes of its process, not by what it claims.
 
-A command below the process of a session is that session's agent, and may speak for its subagents. Any other command
+A command below the process of a session is that session's agent, or the subagent in whose shell call it runs. A
+session's own command may speak for its subagents, a subagent's for nobody else. Any other command
 with a terminal is the user's, who may speak for anybody. The rest are programs. A program is the session that it names
 if that cannot be checked: were the session's process in our process table, the program would have been found below it.
 That serves containers, and sessions whose process is gone.
@@ -17,6 +18,7 @@ import msgspec
 
 from fairlead.mail import FAIRLEAD, SCRIPT, USER, NoSuchAgent, NotYours
 from fairlead.process import dead_processes
+from fairlead.sessions import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,6 +51,8 @@ class Observation(msgspec.Struct, frozen=True):
     has_terminal: bool = False
     claimed: Session | None = None
     """The session that it claims to be, if one with that id is known."""
+    agent_ids: frozenset[str] = frozenset({""})
+    """Who of the session may run the command, by the ids of its subagents; "" is the session itself."""
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -66,7 +70,7 @@ class Caller(msgspec.Struct, frozen=True):
 def identify(service: MessageService, observed: Observation, claim: Claim) -> Caller:
     """Return who a caller is. Raises `NotYours` if it claims to be somebody else, `NoSuchAgent` if there is none."""
     if observed.own and (not observed.is_common or _is_named(observed.own, claim)):
-        return Caller(_in_session(service, observed.own, claim), "process")
+        return Caller(_in_session(service, observed, claim), "process")
     if observed.has_terminal:
         return Caller(_at_terminal(service, observed, claim), "terminal")
     wanted = claim.session or claim.variable
@@ -92,8 +96,9 @@ def _ids(own: tuple[Session, ...]) -> dict[str, Session]:
     return {name: session for session in own for name in (*session.previous, session.id)}
 
 
-def _in_session(service: MessageService, own: tuple[Session, ...], claim: Claim) -> Agent:
+def _in_session(service: MessageService, observed: Observation, claim: Claim) -> Agent:
     """Return the agent that runs the command: the session's, or a subagent of it, which shares its process."""
+    own = observed.own
     ids = _ids(own)
     if claim.session and claim.session not in ids:
         raise NotYours(
@@ -101,15 +106,32 @@ def _in_session(service: MessageService, own: tuple[Session, ...], claim: Claim)
             "a name cannot be borrowed"
         )
     chosen = ids.get(claim.session or claim.variable, own[-1])
+    running = _running(service, chosen, observed.agent_ids)
     if not claim.name:
-        return _agent_of(service, chosen)
+        return _the_one(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
+    if all(one.parent for one in running) and all(one.id != asked.id for one in running):
+        raise NotYours(f"this command runs in a call of {running[0].name}, so it cannot speak for {asked.name}")
     if all(asked.session != _agent_of(service, session).session for session in own):
         raise NotYours(
             f"this command runs in the session of {_agent_of(service, chosen).name}, so it cannot speak for "
             f"{asked.name}; a name cannot be borrowed"
         )
     return asked
+
+
+def _running(service: MessageService, session: Session, agent_ids: frozenset[str]) -> list[Agent]:
+    """Return the agents of a session that may run the command, the session's own first."""
+    own = _agent_of(service, session)
+    return [service.ensure_agent(own.session, agent_id=agent_id) if agent_id else own for agent_id in sorted(agent_ids)]
+
+
+def _the_one(running: list[Agent], *, is_session_named: bool) -> Agent:
+    """Return the agent if it is certain. Raises `NotYours` rather than hand one agent the mail of another."""
+    if len(running) == 1 or (is_session_named and not running[0].parent):
+        return running[0]
+    names = " or ".join(f"--as {agent.name}" for agent in running)
+    raise NotYours(f"several agents of this session run commands now, and this one may be any's; add {names}")
 
 
 def _at_terminal(service: MessageService, observed: Observation, claim: Claim) -> Agent:
@@ -130,7 +152,8 @@ def _by_id(service: MessageService, observed: Observation, claim: Claim) -> Agen
         )
     mine = _known(service, observed, claim)
     if not claim.name:
-        return mine
+        running = _running(service, session, observed.agent_ids) if session is not None else [mine]
+        return _the_one(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
     if asked.session != mine.session:
         raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot speak for {asked.name}")
@@ -155,11 +178,11 @@ def _known(service: MessageService, observed: Observation, claim: Claim) -> Agen
         return _agent_of(service, observed.claimed)
     agent = service.find_by_session(name)
     if agent is None and claim.is_start:
-        agent = service.ensure_agent(name, project=claim.cwd)
+        agent = service.ensure_agent(name, project=project_of(claim.cwd))
     if agent is None:
         raise NoSuchAgent(f"no session {name!r} is known here; its first event makes it known")
     return agent
 
 
 def _agent_of(service: MessageService, session: Session) -> Agent:
-    return service.ensure_agent(session.id, project=session.project or session.cwd)
+    return service.ensure_agent(session.id, project=project_of(session.project or session.cwd))

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from fairlead.clients import client_named
 from fairlead.daemon.events._extension import EventContext
 from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
-from fairlead.daemon.mail._receipts import unique_showing
+from fairlead.daemon.mail._receipts import reader_pid, unique_showing
 from fairlead.daemon.mail._turn_limit import TurnLimiter
 from fairlead.daemon.mail._turn_notices import send_hold_notices
-from fairlead.decide import idle_settings
+from fairlead.decide import WAKE_EVENTS, find_event_policy, idle_settings
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
 from fairlead.mail import MailError, incomplete, render
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.mail._waiters import Mode, Waiter, WaitToken
     from fairlead.decide import IdleSettings
-    from fairlead.events import UserPromptSubmit
+    from fairlead.events import Event, UserPromptSubmit
     from fairlead.mail import Agent, MessageService
 
 MAX_WAKE_WAIT = 2_000_000
@@ -51,6 +51,8 @@ _MAX_REMINDED = 2000
 _MAX_COMPARED = 50
 """Queued messages whose threads are looked at."""
 _ONLY_AT_STOP = "only at the end of a turn is there something to wait for"
+_TURN_CHECK = 0.5
+"""Seconds between two looks whether a turn is over: an interrupt fires no event."""
 
 
 class IdlePolicy:
@@ -91,7 +93,7 @@ class IdlePolicy:
         self, service: MessageService, event: Stop, context: EventContext, showing: str = ""
     ) -> HookOutput | None:
         """Show the mail that has come, which keeps the agent going."""
-        agent = self._mail.agent_of(service, event, context.request)
+        agent = self._mail.agents.of_event(service, event, context.request)
         settings = self.settings(context)
         self._mail.set_stay(agent, settings.stay)
         if not self._may_cause_turn(service, agent, settings):
@@ -128,21 +130,25 @@ class IdlePolicy:
         """Continue a stop that another process decided, or whose wait broke off: what it was shown was not seen."""
         client = client_named(request.client)
         event = client.parse(payload, request.event)
-        if not isinstance(event, Stop):
-            return error_reply(NOT_FOUND, _ONLY_AT_STOP)
-        context = EventContext(event, request, client, inline=False)
         service, output = self._mail.service_within(_OPEN_TIMEOUT), None
         showing = _showing(request)
+        context = EventContext(event, request, client, inline=False)
         try:
             if service is not None:
                 self._mail.take_back_all(service, request.id)
-                output = None if wakes else self.show_mail(service, event, context, showing)
+                output = (
+                    self.show_mail(service, event, context, showing) if isinstance(event, Stop) and not wakes else None
+                )
         except MailError as error:
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
+        if wakes:
+            return self.wake(payload, request)
+        if not isinstance(event, Stop):
+            return error_reply(NOT_FOUND, _ONLY_AT_STOP)
         if output is not None:
             reply = _blocked(event, request, output.reason or "", stdout)
             return replace(reply, undo_id=showing, receipt=showing) if request.receipts else reply
-        return self.wake(payload, request) if wakes else self._start(event, context, stdout)
+        return self._start(event, context, stdout)
 
     def wake(self, payload: bytes, request: HookRequest) -> HookReply:
         """Start the wait of a hook that the client does not wait for, if the settings say so.
@@ -151,12 +157,9 @@ class IdlePolicy:
         """
         client = client_named(request.client)
         event = client.parse(payload, request.event)
-        if not isinstance(event, Stop):
+        if event.event_name not in WAKE_EVENTS:
             return error_reply(NOT_FOUND, _ONLY_AT_STOP)
-        if (
-            client.is_headless(request.env)
-            or self.settings(EventContext(event, request, client, inline=False)).stay != "wake"
-        ):
+        if client.is_headless(request.env) or (isinstance(event, Stop) and not _is_to_wake(event, request)):
             return HookReply(OK)
         return self._issue_token("wake", event, request, MAX_WAKE_WAIT, b"")
 
@@ -196,7 +199,7 @@ class IdlePolicy:
             self._reminded[session] = tasks, count + 1
         return True
 
-    def _issue_token(self, mode: Mode, event: Stop, request: HookRequest, seconds: float, stdout: bytes) -> HookReply:
+    def _issue_token(self, mode: Mode, event: Event, request: HookRequest, seconds: float, stdout: bytes) -> HookReply:
         token = self._mail.waiters.issue(mode, event, request, seconds, stdout)
         return HookReply(WAIT, token=token.token, milliseconds=int(seconds * 1000))
 
@@ -211,7 +214,7 @@ class IdlePolicy:
         if wait.is_over or service is None:
             return HookReply(OK, stdout=wait.stdout)
         try:
-            agent = await self._mail.run(self._mail.agent_of, service, wait.event, wait.request)
+            agent = await self._mail.run(self._mail.agents.of_event, service, wait.event, wait.request)
             with self._mail.waiters.held(wait, agent.id) as waiter:
                 return await self._wait(service, agent, wait, waiter, is_disconnected)
         except Exception as error:  # noqa: BLE001 - without an answer the launcher would ask again and again
@@ -227,8 +230,13 @@ class IdlePolicy:
         is_disconnected: Callable[[], bool],
     ) -> HookReply:
         end = "mail" if wait.mode == "stop" else await waiter.wait(_WAKE_DELAY)
+        if wait.mode == "wake" and not await self._mail.run(_is_to_wake, wait.event, wait.request):
+            return HookReply(OK)
         while end in {"mail", "time"}:
             has_mail = service.queued_count(agent)
+            if has_mail and self._mail.must_hold(wait):
+                end = await waiter.wait(_TURN_CHECK)
+                continue
             reply = await self._deliver(service, agent, wait, is_disconnected) if has_mail else None
             if reply is not None:
                 return reply
@@ -261,7 +269,9 @@ class IdlePolicy:
         context = EventContext(event, request, client_named(request.client), inline=False)
         if not self._may_cause_turn(service, agent, self.settings(context)):
             return None
-        messages, left = self._mail.show(service, agent, event, request, showing=showing)
+        pid = reader_pid(request.id) if request.receipts else None
+        name = "wake" if wait.mode == "wake" else event.event_name
+        messages, left = self._mail.take(service, agent, name, showing, pid)
         if not messages:
             return None
         self.turns.add(agent.id, (message.thread for message in messages), time())
@@ -295,12 +305,25 @@ class IdlePolicy:
             self._errors.report(f"the end of a wait is not recorded: {error}")
 
 
+def _is_to_wake(event: Event, request: HookRequest) -> bool:
+    """Return whether mail wakes the agent of an event, by its policy. The event itself is answered by another hook."""
+    variables, caller = client_named(request.client).variables, request.caller
+    policy = find_event_policy(
+        event,
+        event.cwd or request.cwd,
+        project=request.env.get(variables.project_dir, ""),
+        process=(caller.pid, caller.start),
+        is_answered=False,
+    )
+    return idle_settings(event, policy, request.env).stay == "wake"
+
+
 def _showing(request: HookRequest) -> str:
     """Return the id for mail that is shown after the reply to the event itself."""
     return unique_showing(request.id) if request.receipts else request.id
 
 
-def _blocked(event: Stop, request: HookRequest, reason: str, stdout: bytes) -> HookReply:
+def _blocked(event: Event, request: HookRequest, reason: str, stdout: bytes) -> HookReply:
     """Return the reply that keeps an agent going; what was to be printed already is part of it."""
     answer = client_named(request.client).render(event, HookOutput.block(reason))
     text = answer.stdout

@@ -32,6 +32,7 @@ from fairlead.mail import (
     stop_reason,
 )
 from fairlead.mail import identity_context as identity_text
+from fairlead.sessions import find_location, project_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +64,8 @@ class MailCall(msgspec.Struct, frozen=True):
     """The id in the path."""
     held: Callable[[int], str] = lambda _: ""
     """Returns why the mail of an agent waits for the person."""
+    is_listening: Callable[[int], bool] = bool
+    """Whether the agent with an id waits for mail right now."""
 
     @property
     def agent(self) -> Agent:
@@ -70,9 +73,12 @@ class MailCall(msgspec.Struct, frozen=True):
         return self.caller.agent
 
     def project(self, cwd: str) -> str:
-        """Return the project of the caller: its own, else that of the agents around its folder."""
+        """Return the project of the caller: its own, its folder's repository, or that of the agents around it."""
         if self.agent.project:
             return self.agent.project
+        location = find_location(cwd)
+        if location.branch:
+            return location.project
         around = {agent.project for agent in self.service.agents() if _is_in(cwd, agent.project)}
         return max(around, key=len, default=cwd)
 
@@ -216,11 +222,11 @@ def _party(call: MailCall) -> Agent:
 
 def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
     """List the agents of this project, or of all."""
-    project = None if request.all else request.project or call.project(request.cwd)
+    project = None if request.all else project_of(request.project) or call.project(request.cwd)
     agents = call.service.agents(project, include_ended=request.all)
     if not request.all:
         agents = [agent for agent in agents if not has_ended(agent, session_of(agent, call.sessions))]
-    rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now)
+    rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now, call.is_listening)
     for agent, row in zip(agents, rows, strict=True):
         row["held"] = call.held(agent.id)
     return {"project": project, "agents": rows}
@@ -298,10 +304,18 @@ def listen(call: MailCall, request: requests.Listen) -> dict[str, Any]:
 
 
 def _sent(call: MailCall, sent: SendResult) -> dict[str, Any]:
-    document = sent_document(sent, call.sessions, call.now)
+    document = sent_document(sent, call.sessions, call.now, call.is_listening)
     for agent, row in zip(sent.recipients, document["recipients"], strict=True):
         row["held"] = call.held(agent.id)
     return document
+
+
+def user_counts(service: MessageService) -> dict[str, Any]:
+    """Return how much mail the person has, and the first line of the newest."""
+    counts = service.mail_counts().get(USER.id, _NONE)
+    newest = service.inbox(USER, limit=1)
+    row = inbox_document(*newest[0]) if newest else None
+    return {"unread": counts.unread, "owes": counts.owes, "newest": row}
 
 
 def _standing(call: MailCall) -> MailCounts:

@@ -13,16 +13,19 @@ from threading import Event as Flag
 from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
+from fairlead.daemon.mail._event_agents import EventAgents
 from fairlead.daemon.mail._receipts import Receipts, reader_pid
+from fairlead.daemon.mail._shell_calls import ShellCalls
 from fairlead.daemon.mail._showing import show_bounded
 from fairlead.daemon.mail._waiters import WaiterRegistry
-from fairlead.mail import MailError, MailUnreachable, MessageService, TaskLists
+from fairlead.mail import USER, MailError, MailUnreachable, MessageService, TaskLists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon.events._messages import HookRequest
+    from fairlead.daemon.mail._waiters import WaitToken
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.events import Event
     from fairlead.journal import EventRecord
@@ -50,10 +53,8 @@ _INDEX_PAUSE = 0.02
 _DEADLINE_INTERVAL = 1.0
 _FLUSH_INTERVAL = 30.0
 _PRUNE_INTERVAL = 3600.0
-_MAX_KNOWN = 20_000
-_MAX_STAYS = _MAX_UNDONE = 20_000
-_AGENT_CONTINUES = frozenset({"clear", "resume", "fork"})
-"""End reasons of a session whose agent goes on."""
+_MAX_STAYS = 20_000
+_MAX_UNDONE = 20_000
 _LAST_EVENTS = frozenset({"SessionEnd", "SubagentStop"})
 """Events that make no new agent known."""
 
@@ -75,7 +76,8 @@ class MailService:
         self.is_unavailable = False
         """It could not be opened, and is tried again now and then."""
         self._threads = ThreadPoolExecutor(_THREADS, "mail")
-        self._known: set[tuple[str, str]] = set()
+        self.agents = EventAgents(tracker)
+        self.shell_calls = ShellCalls()
         self._new: dict[tuple[str, str], tuple[str, str]] = {}
         """Sessions and subagents that have no agent yet: the subagent's type, the project."""
         self._active: dict[tuple[str, str], float] = {}
@@ -84,6 +86,8 @@ class MailService:
         self._stays: dict[int, StayMode] = {}
         self._revision = -1
         self._last_flush = self._last_prune = self._last_deadlines = monotonic()
+        self.user_mail_count = 0
+        """How often something was queued for the person."""
         self.tasks = TaskLists()
         self.waiters = WaiterRegistry()
         self.receipts = Receipts()
@@ -179,9 +183,13 @@ class MailService:
             self._errors.report(warning)
         service = MessageService(self._store)
         self._requeue_abandoned(service)
-        service.on_mail(lambda agent: self.waiters.notify(agent.id))
+        service.on_mail(self._on_mail)
         self._service = service
         self._is_open.set()
+
+    def _on_mail(self, agent: Agent) -> None:
+        self.waiters.notify(agent.id)
+        self.user_mail_count += agent.id == USER.id
 
     # -- access ----------------------------------------------------------------------------------------
 
@@ -223,6 +231,10 @@ class MailService:
                     return service.queued_count(agent) > 0
         return True
 
+    def must_hold(self, wait: WaitToken) -> bool:
+        """Return whether a wake has to wait for the end of a turn: mail that comes in it is shown at its events."""
+        return wait.mode == "wake" and self._tracker.is_in_turn(wait.event.session_id)
+
     def stay_of(self, agent: Agent) -> StayMode | None:
         """Return the setting under which an agent last stopped; `None` if it has not yet."""
         return self._stays.get(agent.id)
@@ -241,7 +253,7 @@ class MailService:
             return
         key = record.session, record.agent
         self._active[key] = record.at
-        if key not in self._known and record.event not in _LAST_EVENTS:
+        if not self.agents.is_known(*key) and record.event not in _LAST_EVENTS:
             agent_type = event.agent_type if event is not None else None
             self._new[key] = (agent_type or "", record.caller.project or record.cwd)
 
@@ -324,21 +336,6 @@ class MailService:
         for showing in self.receipts.abandoned():
             self.take_back(service, showing)
 
-    def agent_of(self, service: MessageService, event: Event, request: HookRequest) -> Agent:
-        """Return the agent of an event; makes one if there is none."""
-        key = event.session_id, event.agent_id or ""
-        is_known = service.find_by_session(*key) is not None and event.event_name != "SessionStart"
-        project = "" if is_known else request.caller.project or event.cwd or request.cwd  # its folder may change later
-        return self._agent_for(service, *key, event.agent_type or "", project)
-
-    def _agent_for(self, service: MessageService, session: str, agent_id: str, agent_type: str, project: str) -> Agent:
-        """Return the agent of a session or a subagent; one that had ended is alive again."""
-        agent = service.ensure_agent(session, agent_id=agent_id, agent_type=agent_type, project=project)
-        if len(self._known) >= _MAX_KNOWN:
-            self._known.clear()
-        self._known.add((session, agent_id))
-        return service.revive(agent) if agent.ended else agent
-
     # -- synchronization, in a thread ------------------------------------------------------------------
 
     def _changed_sessions(self) -> list[Session]:
@@ -377,24 +374,16 @@ class MailService:
             agent_type, project = self._new.pop((session, agent_id), ("", ""))
             if not (agent_id and not agent_type):  # a compaction looks like a subagent without a type
                 is_known = service.find_by_session(session, agent_id) is not None
-                self._agent_for(service, session, agent_id, agent_type, "" if is_known else project)
+                self.agents.ensure(service, session, agent_id, agent_type, "" if is_known else project)
         for session, agent_id in list(self._active):
             at = self._active.pop((session, agent_id), 0.0)
             agent = service.find_by_session(session, agent_id)
             if agent is not None:
                 service.mark_seen(agent, at)
 
-    def _follow(self, service: MessageService, sessions: Iterable[Session]) -> None:
-        """End the agents of sessions that have ended, and revive those that are back."""
+    def _follow(self, service: MessageService, sessions: Sequence[Session]) -> None:
         for session in sessions:
-            root = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
-            agent = service.find_by_session(root, session.agent_id)
             if session.ended is not None and not session.is_child:
-                self.waiters.release(root, "stop", "wake")
-                self.tasks.forget(root)
-            if agent is None:
-                continue
-            if session.ended is None and agent.ended:
-                service.revive(agent)
-            elif session.ended is not None and not agent.ended and session.end_reason not in _AGENT_CONTINUES:
-                service.end(agent, session.end_reason or "it has ended")
+                self.waiters.release(session.id, "stop", "wake")
+                self.tasks.forget(session.id)
+        self.agents.follow(service, sessions)

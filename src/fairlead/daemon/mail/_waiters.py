@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fairlead.daemon.events._messages import HookRequest
-    from fairlead.events import Stop
+    from fairlead.events import Event
 
 Mode = Literal["stop", "wake"]
 """stop: a hook that the client waits for. wake: one that it does not wait for, and whose end wakes the session."""
@@ -36,7 +36,7 @@ class WaitToken(msgspec.Struct, frozen=True, kw_only=True):
 
     token: str
     mode: Mode
-    event: Stop
+    event: Event
     request: HookRequest
     seconds: float
     issued_at: float
@@ -115,7 +115,7 @@ class WaiterRegistry:
 
     # -- tokens ----------------------------------------------------------------------------------------
 
-    def issue(self, mode: Mode, event: Stop, request: HookRequest, seconds: float, stdout: bytes = b"") -> WaitToken:
+    def issue(self, mode: Mode, event: Event, request: HookRequest, seconds: float, stdout: bytes = b"") -> WaitToken:
         """Return a token for a new wait."""
         name, now = token_urlsafe(16), monotonic()
         token = WaitToken(

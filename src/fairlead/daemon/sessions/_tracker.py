@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients import Usage, known_clients
+from fairlead.clients import Usage, client_or_default, known_clients
 from fairlead.daemon.events._extension import EventExtension
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
@@ -35,7 +35,7 @@ from fairlead.sessions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
     from fairlead.clients import ClientSessionFile
     from fairlead.daemon._error_log import ErrorLog
@@ -57,6 +57,10 @@ _APPLY_DELAY = 0.01
 """Seconds: events are applied after the reply, many at once."""
 _MAX_WAIT = 10.0
 """Seconds that a question about the sessions waits for those of the last daemon."""
+_REPLACED = frozenset({"clear", "resume"})
+"""End reasons of a session in whose place another one goes on in the same process."""
+_MAX_THREAD_WAIT = 2.0
+"""Seconds that a thread waits for the event loop."""
 _KEEPALIVE = 15.0
 """Seconds after which a stream without changes yields an empty list."""
 
@@ -319,6 +323,40 @@ class SessionTracker(EventExtension):
         first, sessions = next(((one, found) for one, found in by_process.items() if found), ((0, 0), []))
         return first, tuple(map(public, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
 
+    def last_replaced(self, process: Process) -> Session | None:
+        """Return the session that last ended in a process to make way for another one. For a thread: it waits."""
+        if self._loop is None:
+            return self._find_replaced(process)
+        found = asyncio.run_coroutine_threadsafe(self._replaced_when_known(process), self._loop)
+        try:
+            return found.result(_MAX_THREAD_WAIT)
+        except TimeoutError:
+            found.cancel()
+            return None
+
+    async def _replaced_when_known(self, process: Process) -> Session | None:
+        await self.replayed()
+        return self._find_replaced(process)
+
+    def _find_replaced(self, process: Process) -> Session | None:
+        self.apply_queued()
+        ended = [one for one in self._registry.in_process(*process) if one.end_reason in _REPLACED]
+        return max((public(one) for one in ended if one.ended), key=lambda one: one.ended or 0.0, default=None)
+
+    def is_in_turn(self, session_id: str) -> bool:
+        """Return whether an agent is between a prompt and its answer."""
+        session = self._registry.get(session_id)
+        return session is not None and session.ended is None and session.in_turn
+
+    def running_shells(self, session_ids: Iterable[str]) -> set[str]:
+        """Return the ids of the subagents of sessions that have open shell calls."""
+        roots = set(session_ids)
+        return {
+            one.agent_id
+            for one in self.subagents()
+            if one.ended is None and one.calls and self._registry.root_of(one).id in roots and _has_shell(one)
+        }
+
     def root_of(self, session: Session) -> Session:
         """Return the main session that a subagent belongs to."""
         return self._registry.root_of(session)
@@ -351,6 +389,11 @@ class SessionTracker(EventExtension):
                     yield []
         finally:
             self.streams -= 1
+
+
+def _has_shell(session: Session) -> bool:
+    client = client_or_default(session.client)
+    return any(client.kind_of(call.tool) == "shell" for call in session.calls.values())
 
 
 def look_up(processes: set[Process]) -> Facts:

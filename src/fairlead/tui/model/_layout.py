@@ -237,7 +237,7 @@ def _right(text: str, cells: int) -> str:
     return fit(text, cells) if cell_width(text) > cells else " " * (cells - cell_width(text)) + text
 
 
-def summary(totals: Totals, cells: int, connection: str, quota: str = "") -> list[StyledText]:
+def summary(totals: Totals, cells: int, connection: str, quota: str = "", mail: int = 0) -> list[StyledText]:
     """Return the totals of all sessions in one line, with the state of the connection at its end if there is room.
 
     `quota` is what the account has used of its limits; it is left out first.
@@ -246,6 +246,7 @@ def summary(totals: Totals, cells: int, connection: str, quota: str = "") -> lis
     at_most = "≤ " if totals.older else ""
     long: list[StyledText] = [
         (f" ! {need}" if totals.waiting else " nothing needs you", "needs" if totals.waiting else "dim"),
+        (f"   ✉ {mail}" if mail else "", "needs"),
         (f"   ● {totals.working} working", "working" if totals.working else "dim"),
         (f"   ○ {totals.idle} idle", "plain"),
         (f"   ~ {totals.stale} stale" if totals.stale else "", "dim"),
@@ -253,6 +254,7 @@ def summary(totals: Totals, cells: int, connection: str, quota: str = "") -> lis
     ]
     short: list[StyledText] = [
         (f"!{totals.waiting} ", "needs" if totals.waiting else "dim"),
+        (f"✉{mail} " if mail else "", "needs"),
         (f"●{totals.working} ", "working" if totals.working else "dim"),
         (f"○{totals.idle} ", "plain"),
     ]

@@ -11,6 +11,7 @@ from fairlead.clients import _installs
 from fairlead.clients._json_text import parse
 from fairlead.clients.claude._environment import CONFIG_DIR, CONFIG_FOLDER, SETTINGS
 from fairlead.clients.claude.settings._entries import add_hooks, remove_hooks
+from fairlead.clients.claude.settings._mail_rules import RULES, add_rules, has_rules, remove_rules
 from fairlead.clients.claude.settings._status_line import add_status_line, read_status_line, remove_status_line
 from fairlead.clients.claude.settings._stay import add_stay, read_stay, remove_stay
 from fairlead.errors import UsageError
@@ -60,14 +61,16 @@ class _Editor:
         result = add_hooks(text, request)
         text, line = add_status_line(result.text, request.launcher, request.status_line)
         text, stay = add_stay(text, request.launcher, request.stay, original)
-        return replace(result, text=text, status_line=line, stay=stay)
+        text, rules = add_rules(text) if request.allows_mail else (text, ())
+        return replace(result, text=text, status_line=line, stay=stay, rules=rules)
 
     def take_out(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
         """Take out everything of ours, and put back what it replaced."""
         result = remove_hooks(text, original, taken)
         text, line = remove_status_line(result.text, original)
         text, stay = remove_stay(text, original)
-        return replace(result, text=text, status_line=line, stay=stay)
+        text, rules = remove_rules(text, original)
+        return replace(result, text=text, status_line=line, stay=stay, rules=rules)
 
     def is_empty(self, text: str) -> bool:
         """Return whether the settings have no key."""
@@ -95,6 +98,11 @@ def carry_out(plan: InstallPlan, state: Path) -> Path | None:
 def stay_of(text: str) -> str:
     """Return how agents stay by these settings; "" if they do not say."""
     return read_stay(parse(text))
+
+
+def mail_rules_of(text: str) -> tuple[str, ...]:
+    """Return the permission rules of the mail commands, if the settings have all of them."""
+    return RULES if has_rules(text) else ()
 
 
 def status_line_of(text: str) -> StatusLineKind:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 WAKE_OPTION = "--wake"
-"""Marks the second hook at Stop, which waits in the background for mail."""
+"""Marks the second hook at an event, which waits in the background for mail."""
 
 _SUBSTRATE = re.compile(r"/hooks/substrate/[\w-]+\.sh\Z")
 _SHELLS = ("bash", "sh", "zsh")

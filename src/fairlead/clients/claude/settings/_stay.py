@@ -1,7 +1,7 @@
-"""How agents stay, in the text of Claude Code's settings: variables under `env`, and a second hook at Stop.
+"""How agents stay, in the text of Claude Code's settings: variables under `env`, and a second hook at some events.
 
     always  FAIRLEAD_STAY=always; and CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0, or the client ends a turn after 8 blocks
-    wake    FAIRLEAD_STAY=wake; and a hook with `asyncRewake`, which the client does not wait for
+    wake    FAIRLEAD_STAY=wake; and hooks with `asyncRewake`, which the client does not wait for
     no      none of these
 
 The rest of `env` keeps its bytes, and uninstall restores a value that was there before. Touches no file.
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 ENV = "env"
 STAY = "FAIRLEAD_STAY"
 BLOCK_CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+WAKE_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop")
+"""Where a hook begins to wait for mail. The last one of a session waits, and the earlier ones end.
+
+SessionStart: a session that nobody has prompted yet, also after /clear and /resume. UserPromptSubmit: a turn that is
+interrupted has no Stop. The client (2.1.325) leaves all of them alone at Escape and /clear.
+"""
 STAYS = ("always", "wake", "no")
 """The values of `--stay`."""
 
@@ -76,13 +82,14 @@ def remove_stay(text: str, original: str | None = None) -> tuple[str, str]:
 
 def differences(root: Node) -> Iterator[str]:
     """Yield what is missing for the way in which agents are to stay."""
-    stay, has_wake = read_stay(root), any(is_wake(hook.value) for hook in find_hooks(root))
+    stay, waking = read_stay(root), {hook.event for hook in find_hooks(root) if is_wake(hook.value)}
     if stay == "always" and _value(root, BLOCK_CAP) != "0":
         yield f'{ENV}.{BLOCK_CAP} is not "0", so an agent that is to stay always stops after 8 times'
-    if stay == "wake" and not has_wake:
-        yield "Stop: the hook that wakes agents is missing"
-    if stay != "wake" and has_wake:
-        yield f"Stop: there is a hook that wakes agents, but {ENV}.{STAY} is not wake"
+    missing = [event for event in WAKE_EVENTS if event not in waking]
+    if stay == "wake" and missing:
+        yield f"{', '.join(missing)}: the hook that wakes agents is missing"
+    if stay != "wake" and waking:
+        yield f"{', '.join(sorted(waking))}: there is a hook that wakes agents, but {ENV}.{STAY} is not wake"
 
 
 # -- the variables -------------------------------------------------------------------------------------
@@ -158,13 +165,18 @@ def _root(original: str | None) -> Node | None:
 
 def _with_wake(text: str, launcher: Launcher) -> str:
     root = parse(text)
-    if any(is_wake(hook.value) for hook in find_hooks(root)):
-        return text
-    marked = {"type": "command", "command": launcher.hook, "args": ["Stop", WAKE_OPTION]}
-    return with_entries(text, root, [("Stop", {"hooks": [hook_for("Stop", launcher, marked)]})])
+    waking = {hook.event for hook in find_hooks(root) if is_wake(hook.value)}
+    return with_entries(
+        text, root, [(event, _wake_entry(event, launcher)) for event in WAKE_EVENTS if event not in waking]
+    )
+
+
+def _wake_entry(event: str, launcher: Launcher) -> dict[str, Any]:
+    marked = {"type": "command", "command": launcher.hook, "args": [event, WAKE_OPTION]}
+    return {"hooks": [hook_for(event, launcher, marked)]}
 
 
 def _without_wake(text: str) -> str:
     root = parse(text)
     wakes = [hook for hook in find_hooks(root) if is_wake(hook.value)]
-    return without_hooks(text, root, wakes, keep=frozenset({"hooks", "Stop"}))
+    return without_hooks(text, root, wakes, keep=frozenset({"hooks", *WAKE_EVENTS}))

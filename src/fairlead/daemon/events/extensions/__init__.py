@@ -21,6 +21,7 @@ EXTENSIONS = (
     "_presence",
     "_integrity",
     "_mail",
+    "_shell_calls",
     "_sessions",
     "_metrics",
     "_redaction",

@@ -80,8 +80,6 @@ class MailDelivery(EventExtension):
         self._idle = idle
         self._errors = errors
         self._lock = Lock()
-        self._cleared: dict[tuple[int, int], str] = {}
-        """By process: the session that /clear has ended there, and whose agent goes on."""
         self._planned: dict[str, _Planned] = {}
 
     def may_block(self, context: EventContext) -> bool:
@@ -126,7 +124,7 @@ class MailDelivery(EventExtension):
             status = "pending" if isinstance(event, TaskCreated) else "completed"
             self._mail.tasks.update(event.session_id, Task(event.task_id or "", status, event.task_subject or ""))
         elif isinstance(event, SessionEnd):
-            self._session_ended(record, event)
+            self._mail.waiters.release(event.session_id, "stop", "wake")  # its agent's end is learned from the tracker
         elif record.verdict not in _NOT_ANSWERED:
             self._answered(record, event)
         return None
@@ -151,7 +149,7 @@ class MailDelivery(EventExtension):
             return None if event.agent_id else self._before_compaction(service, context)
         if isinstance(event, SessionStart):
             return self._at_session_start(service, event, context)
-        agent = self._mail.agent_of(service, event, context.request)
+        agent = self._mail.agents.of_event(service, event, context.request)
         if isinstance(event, SubagentStart):
             return self._context(service, agent, context, render.session_context)
         urgent_only = not isinstance(event, UserPromptSubmit)
@@ -162,9 +160,7 @@ class MailDelivery(EventExtension):
     def _at_session_start(
         self, service: MessageService, event: SessionStart, context: EventContext
     ) -> HookOutput | None:
-        if event.source == "clear":
-            self._continue_agent(service, context)
-        agent = self._mail.agent_of(service, event, context.request)
+        agent = self._mail.agents.of_event(service, event, context.request)
         mail = self._context(service, agent, context, render.session_context)
         if event.source != "compact":
             return mail
@@ -175,7 +171,7 @@ class MailDelivery(EventExtension):
         return identity.merge(mail) if mail else identity
 
     def _before_compaction(self, service: MessageService, context: EventContext) -> HookOutput | None:
-        agent = self._mail.agent_of(service, context.event, context.request)
+        agent = self._mail.agents.of_event(service, context.event, context.request)
         identity = _identity(service, agent)
         if not agent.saved or agent.saved.startswith(_OWN_TEXT):  # a text that the agent saved itself stays
             service.save_status(agent, identity)
@@ -248,24 +244,6 @@ class MailDelivery(EventExtension):
                 service.notify_idle(planned.agent)
         except MailError as error:
             self._errors.report(f"mail could not follow the commands of an event: {error}")
-
-    def _session_ended(self, record: EventRecord, event: SessionEnd) -> None:
-        """End the waits of a session. That its agent has ended is learned from the tracker."""
-        self._mail.waiters.release(event.session_id, "stop", "wake")
-        if event.reason == "clear" and record.caller.pid:
-            with self._lock:
-                if len(self._cleared) >= _MAX_REMEMBERED:
-                    self._cleared.clear()
-                self._cleared[record.caller.pid, record.caller.start] = event.session_id
-
-    def _continue_agent(self, service: MessageService, context: EventContext) -> None:
-        """Assign to a new session the agent of the session that /clear has ended in the same process."""
-        event, caller = context.event, context.request.caller
-        with self._lock:
-            before = self._cleared.pop((caller.pid, caller.start), None)
-        is_new = service.find_by_session(event.session_id) is None
-        if before is not None and is_new and service.find_by_session(before) is not None:
-            service.change_session(before, event.session_id)
 
 
 def _is_automatic(event: Event) -> bool:

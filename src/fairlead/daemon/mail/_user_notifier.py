@@ -1,0 +1,112 @@
+"""Notifies the person of mail to them: on the desktop and by channels, once for each message.
+
+What was notified is saved before it is sent: if the daemon is killed in between it is lost, but none is sent twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from time import localtime, time
+from typing import TYPE_CHECKING
+
+from fairlead.errors import FairleadError
+from fairlead.mail import USER
+from fairlead.notify import has_desktop, mail_note, send
+from fairlead.paths import state_folder
+from fairlead.policy import Attention, is_within_hours, load_user_wide
+
+if TYPE_CHECKING:
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.mail._service import MailService
+    from fairlead.mail import Message, MessageService
+
+_TICK = 0.5
+_RETRY_DELAY = 5.0
+"""Seconds until the next look, if the user cannot be notified now."""
+_MAX_NEW = 100
+
+
+class UserMailNotifier:
+    """Watches the mail of the person."""
+
+    def __init__(self, mail: MailService, errors: ErrorLog) -> None:
+        self._mail = mail
+        self._errors = errors
+        self._checked = -1
+        """How much mail had come when all of it was notified."""
+        self._not_before = 0.0
+        self._last: int | None = None
+        """The newest message that the person was notified of; `None`: not read from its file yet."""
+
+    async def run_forever(self) -> None:
+        """Check now and then. Cheap while nothing comes."""
+        while True:
+            await asyncio.sleep(_TICK)
+            service = self._mail.service_within(0)
+            if service is None or self._checked == self._mail.user_mail_count or time() < self._not_before:
+                continue
+            try:
+                await self._mail.run(self._check, service, self._mail.user_mail_count)
+            except Exception as error:  # noqa: BLE001 - one failure must not end the loop
+                self._errors.report(f"the user cannot be notified of mail: {error}")
+                self._not_before = time() + _RETRY_DELAY
+
+    # -- in a thread -----------------------------------------------------------------------------------
+
+    def _check(self, service: MessageService, count: int) -> None:
+        if self._last is None:
+            self._last = _read_last()
+        new = [message for _, message in service.inbox(USER, stages=("queued",), limit=_MAX_NEW)]
+        new = [message for message in new if message.id > self._last]
+        if not new:
+            self._checked = count
+            return
+        settings = _settings()
+        due = max(message.at for message in new) + settings.grace
+        if time() < due:  # who has the view open may read it meanwhile
+            self._not_before = min(due, time() + settings.grace)
+        elif _is_quiet(settings) or not (settings.channels or (settings.desktop and has_desktop())):
+            self._not_before = time() + _RETRY_DELAY
+        else:
+            self._notify(new, settings)
+            self._checked = count
+
+    def _notify(self, new: list[Message], settings: Attention) -> None:
+        self._last = max(message.id for message in new)
+        _write_last(self._last)
+        rows = [(one.sender, one.subject or one.body, one.intent == "request") for one in new]
+        send(mail_note(rows), settings.channels, desktop=settings.desktop and has_desktop())
+
+
+def _settings() -> Attention:
+    try:
+        return load_user_wide().attention
+    except FairleadError:
+        return Attention()  # the notifier of sessions reports it
+
+
+def _is_quiet(settings: Attention) -> bool:
+    here = localtime()
+    spans = [settings.quiet_hours] if isinstance(settings.quiet_hours, str) else settings.quiet_hours
+    return is_within_hours(spans, here.tm_hour * 60 + here.tm_min)
+
+
+def _file() -> str:
+    return f"{state_folder()}/user-mail"
+
+
+def _read_last() -> int:
+    try:
+        with open(_file(), encoding="ascii") as file:
+            return int(file.read(100))
+    except (OSError, ValueError):
+        return 0
+
+
+def _write_last(number: int) -> None:
+    beside = f"{_file()}.{os.getpid()}"
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(str(number))
+    os.replace(beside, _file())

@@ -1,0 +1,78 @@
+"""The project, worktree and branch of a folder, from the files of git.
+
+No process is started: `.git` is a folder, or a file with the path of one; in a worktree's, a file names the common one.
+"""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+_MAX_PARENTS = 40
+_MAX_FILE_SIZE = 4096
+
+
+class Location(msgspec.Struct, frozen=True):
+    """Where a session works."""
+
+    project: str
+    """The folder of the project, which all its worktrees share."""
+    worktree: str
+    """The folder that is checked out."""
+    branch: str = ""
+    """A short commit id if the head is detached; "" if this is no git repository."""
+
+
+def unknown_location(folder: str) -> Location:
+    """Return the location of a folder that was not looked up: the folder itself."""
+    return Location(folder, folder)
+
+
+def find_location(folder: str) -> Location:
+    """Look up the location of a folder. What cannot be read counts as no repository."""
+    if not folder.startswith("/"):
+        return unknown_location(folder)
+    current = os.path.normpath(folder)
+    for _ in range(_MAX_PARENTS):
+        if (location := _read_location(current)) is not None:
+            return location
+        parent = os.path.dirname(current)
+        if parent == current:
+            break
+        current = parent
+    return unknown_location(folder)
+
+
+def project_of(folder: str) -> str:
+    """Return the project of a folder: the repository that it is in, whatever worktree or subfolder; else the folder."""
+    return find_location(folder).project if folder else ""
+
+
+def _read_location(folder: str) -> Location | None:
+    entry = f"{folder}/.git"
+    if os.path.isdir(entry):
+        return Location(folder, folder, _read_branch(entry)) if os.path.isfile(f"{entry}/HEAD") else None
+    content = _read(entry)
+    if not content.startswith("gitdir:"):
+        return None
+    git_folder = os.path.normpath(os.path.join(folder, content.removeprefix("gitdir:").strip()))
+    common = _read(f"{git_folder}/commondir")
+    if not common:  # a submodule, or a repository whose git folder is elsewhere
+        return Location(folder, folder, _read_branch(git_folder))
+    common = os.path.normpath(os.path.join(git_folder, common))
+    project = os.path.dirname(common) if common.endswith("/.git") else common
+    return Location(project, folder, _read_branch(git_folder))
+
+
+def _read_branch(git_folder: str) -> str:
+    head = _read(f"{git_folder}/HEAD")
+    return head.removeprefix("ref: ").removeprefix("refs/heads/") if head.startswith("ref: ") else head[:8]
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_MAX_FILE_SIZE).strip()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,78 @@
+"""The mail of the person, for the view: how much there is, the messages, and answers to them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairlead.errors import FairleadError
+from fairlead.ipc import RequestRefused, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_INTERVAL = 2.0
+"""Seconds between two looks at how much there is."""
+_PAGE = 100
+
+
+class MailCounted(msgspec.Struct, frozen=True):
+    """How many messages the person has not read, and not answered."""
+
+    unread: int = 0
+    owes: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait for the person, at least."""
+        return max(self.unread, self.owes)
+
+
+class UserMail:
+    """Asks the daemon at a socket. The daemon knows by the terminal that a person asks."""
+
+    def __init__(self, socket_path: str) -> None:
+        self._socket_path = socket_path
+
+    async def run(self, deliver: Callable[[MailCounted], None]) -> None:
+        """Deliver the counts whenever they change, until cancelled."""
+        last = MailCounted()
+        while True:
+            with suppress(FairleadError, ValueError):  # the view says itself that there is no daemon
+                counted = msgspec.convert(await self._ask("GET", "user"), MailCounted)
+                if counted != last:
+                    deliver(counted)
+                last = counted
+            await asyncio.sleep(_INTERVAL)
+
+    async def inbox(self) -> dict[str, Any]:
+        """Return the newest messages, also those that were read."""
+        return await self._ask("GET", f"inbox?all=true&limit={_PAGE}")
+
+    async def read(self, number: int) -> dict[str, Any]:
+        """Return a whole message, and mark it as read."""
+        return await self._ask("GET", f"messages/{number}")
+
+    async def reply(self, number: int, text: str) -> dict[str, Any]:
+        """Answer a message."""
+        return await self._ask("POST", f"messages/{number}/reply", {"body": text, "key": f"view-{token_hex(8)}"})
+
+    async def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = await asyncio.to_thread(
+                request, method, f"/v1/mail/{path}", body, at=self._socket_path
+            )
+        except RequestRefused as error:
+            raise FairleadError(_reason(error)) from None
+        return answer
+
+
+def _reason(error: RequestRefused) -> str:
+    try:
+        return str(msgspec.json.decode(error.text, type=dict[str, str])["error"])
+    except (msgspec.MsgspecError, KeyError):
+        return f"the daemon answers {error.status}"

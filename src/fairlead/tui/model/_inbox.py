@@ -1,0 +1,78 @@
+"""What the inbox shows: a line for each message, and the selected one as a whole. No screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.text import ago, cell_width, duration, fit, one_line, printable_lines, wrap_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fairlead.tui.model._layout import StyledText, StyleName
+
+    Row = Mapping[str, Any]
+
+HINTS = " j k select   r reply   J K scroll   Esc back"
+NO_MAIL = 'no mail; an agent writes to you with: fairlead send User "…"'
+
+_NAME = 24
+_AGE = 10
+_STATE = 12
+
+
+def title(rows: Sequence[Row], cells: int) -> list[StyledText]:
+    """Return the first line: how much there is."""
+    unread = sum(is_unread(row) for row in rows)
+    owed = sum(is_owed(row) for row in rows)
+    text = f" Mail to you: {unread} unread, {owed} to answer, {len(rows)} in all"
+    return [(fit(text, cells), "needs" if unread or owed else "group")]
+
+
+def is_unread(row: Row) -> bool:
+    """Return whether the person has not read a message."""
+    return row.get("stage") in ("queued", "shown")
+
+
+def is_owed(row: Row) -> bool:
+    """Return whether a message asks for an answer that was not given."""
+    return row.get("intent") == "request" and not row.get("answered")
+
+
+def row_line(row: Row, now: float, cells: int, *, is_selected: bool) -> list[StyledText]:
+    """Return the line of a message: its state, sender, age and subject."""
+    state = "to answer" if is_owed(row) else "new" if is_unread(row) else str(row.get("stage", ""))
+    style: StyleName = "needs" if is_owed(row) or is_unread(row) else "dim"
+    subject = one_line(row["subject"] or row.get("preview", "")) or "(no text)"
+    name = min(_NAME, max(8, cells // 4))
+    rest = max(0, cells - 2 - _STATE - name - 1 - _AGE)
+    return [
+        ("> " if is_selected else "  ", "needs"),
+        (fit(state, _STATE), style),
+        (fit(one_line(row["from"]), name) + " ", "group" if is_unread(row) else "plain"),
+        (fit(ago(row["at"], now), _AGE), "dim"),
+        (fit(subject, rest), "plain" if is_unread(row) else "dim"),
+    ]
+
+
+def message_lines(document: Row, now: float, cells: int) -> list[list[StyledText]]:
+    """Return a whole message, wrapped. None of its lines can be taken for one of ours: each has a bar before it."""
+    message = document["message"]
+    head = f" #{message['id']} from {one_line(message['from'])}, {ago(message['at'], now)}"
+    if message["deadline"] and document["owed"]:
+        left = message["deadline"] - now
+        head += f", due in {duration(left)}" if left >= 0 else f", late by {duration(-left)}"
+    lines: list[list[StyledText]] = [[(fit(head, cells), "dim")]]
+    if message["subject"]:
+        lines.append([(f" {one_line(message['subject'])}", "group")])
+    width = max(1, cells - 4)
+    for line in printable_lines(message["body"]):
+        lines += [[(" │ ", "dim"), (part, "plain")] for part in wrap_line(line, width)]
+    if document["owed"]:
+        lines.append([(" It asks for an answer: press r.", "needs")])
+    return lines
+
+
+def rule(text: str, cells: int) -> list[StyledText]:
+    """Return a line across the screen with a text in it."""
+    return [(f"─ {text} " if text else "", "dim"), ("─" * max(0, cells - cell_width(text) - 3 * bool(text)), "dim")]
