@@ -128,6 +128,7 @@ SECTIONS = (
                     "set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf",
                 ),
             ),
+            Entry("answer", "Answer a question of a session, or list the open ones.", "answer:answer", is_served=True),
             Entry("events", "Show past events and their answers.", "events:events", is_served=True),
         ),
     ),

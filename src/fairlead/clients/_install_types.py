@@ -75,6 +75,8 @@ class InstallRequest(msgspec.Struct, frozen=True):
     status_line: StatusLineChoice = "chain"
     stay: str | None = None
     """How agents stay (`always`, `wake`, `no`); `None`: unchanged."""
+    answer: bool | None = None
+    """Whether questions can be answered outside of the client for longer than a minute; `None`: unchanged."""
 
 
 class RemovedEntry(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ EXTENSIONS = (
     "_environment",
     "_integrity",
     "_mail",
+    "_answers",
     "_sessions",
     "_metrics",
     "_redaction",
