@@ -35,6 +35,10 @@ class FakeDaemon:
         self.revision = 0
         self.requests: list[str] = []
         self.status = 200
+        self.questions: list[dict[str, Any]] = []
+        """What can be answered."""
+        self.bodies: list[bytes] = []
+        """The bodies of the answers."""
         self._log: list[tuple[int, bytes]] = []
         self._forgotten = 0
         """Revisions up to this one are no longer known."""
@@ -97,11 +101,18 @@ class FakeDaemon:
 
     def _answer(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
-            target = connection.recv(65536).decode().split()[1]
+            head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+            target = head.decode().split()[1]
             self.requests.append(target)
             parts = urlsplit(target)
             if self.status != 200:
                 connection.sendall(b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % self.status)
+            elif parts.path == "/v1/answers":
+                document = {"enabled": bool(self.questions), "questions": self.questions}
+                self._send_json(connection, json.dumps(document).encode())
+            elif parts.path.startswith("/v1/answers/"):
+                self.bodies.append(body)
+                self._send_json(connection, b"{}")
             elif parts.path == "/v1/sessions":
                 self._send_json(connection, self._list())
             elif parts.path == "/v1/sessions/stream":
