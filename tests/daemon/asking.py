@@ -33,6 +33,7 @@ class Asking:
     process: subprocess.Popen[bytes]
     id: str = ""
     """Of the question, if it can be answered."""
+    session: str = "s1"
 
     @property
     def is_waiting(self) -> bool:
