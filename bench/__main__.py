@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from bench import (
+    answers,
     commands,
     daemon,
     daemon_kills,
@@ -63,6 +64,7 @@ SUBJECTS = {
     "watch": watch.rows,
     "mail": mail.rows,
     "mail store": mail_store.rows,
+    "answers": answers.rows,
     "daemon kills": daemon_kills.rows,
     "peers": peers.rows,
     "growth": growth.rows,

@@ -193,12 +193,20 @@ static bool exchange(int daemon, const struct call *call, struct answer *answer,
     return receive(daemon, answer, got, deadline) && may_exit(call, answer);
 }
 
+/* Whether we wait for a person's answer. The client asks, too, so if the wait breaks off, its own question stays. */
+bool waits_for_person(const struct call *call)
+{
+    static const char prefix[] = "answer-"; /* daemon/answers/_service.py */
+    return strncmp(call->wait.token, prefix, sizeof prefix - 1) == 0;
+}
+
 /* How long the waits of an event may take together. For a wake and for a command no client waits. */
 static int64_t max_wait(const struct call *call)
 {
     if (call->wake || call->command)
         return INT64_MAX / 2;
-    return equals_ignoring_case(call->event, strlen(call->event), "stop") ? MAX_STOP : MAX_OTHER;
+    bool is_long = waits_for_person(call) || equals_ignoring_case(call->event, strlen(call->event), "stop");
+    return is_long ? MAX_STOP : MAX_OTHER;
 }
 
 /* Ask until there is an answer: the daemon may answer with a wait instead. Closes the connection, unless the daemon
@@ -206,7 +214,7 @@ static int64_t max_wait(const struct call *call)
  */
 bool ask_daemon(int daemon, struct call *call, struct answer *answer, struct bytes *got)
 {
-    int64_t end = now_ms() + max_wait(call);
+    int64_t start = now_ms();
     for (unsigned waits = 0; daemon >= 0; waits++) {
         bool answered = exchange(daemon, call, answer, got);
         call->daemon = daemon;
@@ -216,7 +224,7 @@ bool ask_daemon(int daemon, struct call *call, struct answer *answer, struct byt
         if (!answered || answer->status != 303 || call->status_command)
             return answered;
         call->wait = answer->wait;
-        int64_t left = end - now_ms();
+        int64_t left = start + max_wait(call) - now_ms();
         if ((int64_t)call->wait.milliseconds > left)
             call->wait.milliseconds = left > 0 ? (uint64_t)left : 0;
         daemon = waits < MAX_WAITS && left > 0 ? connect_daemon() : -1;

@@ -207,5 +207,7 @@ int main(int argc, char **argv)
         plan.size -= answer.steps_size;
         run_plan(&call, plan, answer.ack);
     }
+    if (waits_for_person(&call)) /* the event was decided before: there is nothing to print */
+        quit(0);
     evaluate_locally(&call);
 }

@@ -99,6 +99,7 @@ enum state read_head(const char *at, size_t size, struct answer *answer);
 /* exchange.c: the connection to the daemon */
 int connect_daemon(void);
 bool ask_daemon(int daemon, struct call *call, struct answer *answer, struct bytes *got);
+bool waits_for_person(const struct call *call);
 
 /* io.c */
 void *map_memory(size_t size);

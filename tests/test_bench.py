@@ -87,6 +87,7 @@ ROWS = [
     ("mail store: an inbox of 20 among 20000 messages", "the same among 1000", "≤ 1.5 x"),
     ("mail store: check for new mail among 20000 messages", "the same among 1000", "≤ 1.5 x"),
     ("mail store: 2 kills in 400 sends: messages lost, duplicated or incomplete", "", "≤ 0"),
+    ("answers: given, until the client goes on", "", "≤ 20 ms"),
     ("daemon: 3 kills: events lost, duplicated or wrong", "", "≤ 0"),
     ("peers: PreToolUse, Edit", "conclaude", ""),
     ("peers: PreToolUse, Edit", "hcom, a session that it knows", ""),

@@ -40,6 +40,10 @@ class FakeDaemon:
         self.mail: dict[int, dict[str, Any]] = {}
         """The messages to the person, by number; what `/v1/mail/inbox` lists, with a `body`."""
         self.replies: list[tuple[int, str]] = []
+        self.questions: list[dict[str, Any]] = []
+        """What can be answered."""
+        self.bodies: list[bytes] = []
+        """The bodies of the answers."""
         self._log: list[tuple[int, bytes]] = []
         self._forgotten = 0
         """Revisions up to this one are no longer known."""
@@ -103,13 +107,20 @@ class FakeDaemon:
     def _answer(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
             asked = connection.recv(65536).decode()
-            target = asked.split()[1]
+            head, _, body = asked.partition("\r\n\r\n")
+            target = head.split()[1]
             self.requests.append(target)
             parts = urlsplit(target)
             if self.status != 200:
                 connection.sendall(b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % self.status)
             elif parts.path in self.documents:
                 self._send_json(connection, self.documents[parts.path])
+            elif parts.path == "/v1/answers":
+                document = {"enabled": bool(self.questions), "questions": self.questions}
+                self._send_json(connection, json.dumps(document).encode())
+            elif parts.path.startswith("/v1/answers/"):
+                self.bodies.append(body.encode())
+                self._send_json(connection, b"{}")
             elif parts.path.startswith("/v1/mail/"):
                 self._send_json(connection, json.dumps(self._mail(parts.path, asked)).encode())
             elif parts.path == "/v1/sessions":

@@ -138,6 +138,7 @@ SECTIONS = (
                     "set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf",
                 ),
             ),
+            Entry("answer", "Answer a question of a session, or list the open ones.", "answer:answer", is_served=True),
             Entry(
                 "history",
                 "Show what sessions did and cost, also those that have ended.",

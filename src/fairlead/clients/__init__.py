@@ -54,7 +54,15 @@ if TYPE_CHECKING:
     )
     from fairlead.clients._settings_file import InstallError
     from fairlead.clients._skill import SkillChange, put_skill, remove_skill
-    from fairlead.clients._tool_calls import InlineCode, PathAccess, PathMode, SubagentRequest, ToolCall, ToolKind
+    from fairlead.clients._tool_calls import (
+        Choice,
+        InlineCode,
+        PathAccess,
+        PathMode,
+        SubagentRequest,
+        ToolCall,
+        ToolKind,
+    )
     from fairlead.clients.protocol import Answer, Client, OwnFiles
 
 __all__ = [
@@ -67,6 +75,7 @@ __all__ = [
     "PYTHON_LAUNCHER",
     "STARTING",
     "Answer",
+    "Choice",
     "Client",
     "ClientSessionFile",
     "EventSetting",
@@ -236,7 +245,7 @@ __getattr__ = lazy_exports(
         "_settings_file": ("InstallError",),
         "_skill": ("SkillChange", "put_skill", "remove_skill"),
         "_patches": ("patch_paths",),
-        "_tool_calls": ("InlineCode", "PathAccess", "PathMode", "SubagentRequest", "ToolCall", "ToolKind"),
+        "_tool_calls": ("Choice", "InlineCode", "PathAccess", "PathMode", "SubagentRequest", "ToolCall", "ToolKind"),
         "protocol": ("Answer", "Client", "OwnFiles"),
     },
 )

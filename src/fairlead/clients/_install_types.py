@@ -77,6 +77,8 @@ class InstallRequest(msgspec.Struct, frozen=True):
     """How agents stay (`always`, `wake`, `no`); `None`: unchanged."""
     allows_mail: bool = False
     """Whether to add the permission rules of the mail commands; those that are there stay in any case."""
+    answer: bool | None = None
+    """Whether questions can be answered outside of the client for longer than a minute; `None`: unchanged."""
 
 
 class RemovedEntry(msgspec.Struct, frozen=True):

@@ -51,6 +51,16 @@ class InlineCode(Struct, frozen=True, gc=False):
     text: str
 
 
+class Choice(Struct, frozen=True, gc=False):
+    """One question that a call asks the user."""
+
+    question: str
+    options: tuple[str, ...] = ()
+    """What the client offers; the user may write something else."""
+    several: bool = False
+    """More than one option can be chosen."""
+
+
 class SubagentRequest(Struct, frozen=True, gc=False):
     """What a call of a `spawn` tool asks for."""
 

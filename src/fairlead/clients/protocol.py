@@ -18,9 +18,9 @@ is per-client data: a further client adds there what `variables` names, and the 
 
 from __future__ import annotations
 
-from fairlead.clients._tool_calls import InlineCode, PathAccess, SubagentRequest, ToolCall
+from fairlead.clients._tool_calls import Choice, InlineCode, PathAccess, SubagentRequest, ToolCall
 from fairlead.errors import UsageError
-from fairlead.events import HookEvent, encode, parse
+from fairlead.events import HookEvent, HookOutput, encode, parse
 from fairlead.structs import LIGHT, Struct, force_setattr
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fairlead.clients._install_types import Installer
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
-    from fairlead.events import Event, HookOutput, PostToolUse, SubagentStart
+    from fairlead.events import Event, PostToolUse, SubagentStart
 
 if TYPE_CHECKING or not LIGHT:
     from typing import Any, TypeVar
@@ -42,6 +42,7 @@ __all__ = [
     "NO_REASON",
     "Answer",
     "Capabilities",
+    "Choice",
     "Client",
     "InlineCode",
     "OwnFiles",
@@ -135,6 +136,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """It waits for a Stop hook as long as that runs, so an agent can wait for mail in it (`mail.stay: always`)."""
     wakes: bool = False
     """A hook that runs in the background can start another turn (`mail.stay: wake`)."""
+    asks_beside_hooks: bool = False
+    """It asks the user while a hook of PermissionRequest runs, and takes the first answer (`attention.answer`)."""
 
 
 class Client:
@@ -264,6 +267,16 @@ class Client:
         """Return what the user is asked about a call, for display: the first line says it, details may follow."""
         del tool
         return self.summary_of(tool_input)
+
+    def choices_of(self, tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
+        """Return what a call asks the user; empty if it can only be allowed or denied."""
+        del tool, tool_input
+        return ()
+
+    def approval(self, tool: str, tool_input: Mapping[str, Any], answers: Sequence[str]) -> HookOutput:
+        """Return the output that allows a call for which the user was asked; `answers` has one for each choice."""
+        del tool, tool_input, answers
+        return HookOutput.grant()
 
     def may_run_commands(self, tool: str) -> bool:
         """Return whether calls of a tool can have a shell command."""

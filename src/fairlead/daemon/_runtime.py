@@ -10,6 +10,7 @@ from fairlead.daemon._error_log import ErrorLog
 from fairlead.daemon._installed_code import InstalledCode
 from fairlead.daemon._metrics import Metrics, resident_memory
 from fairlead.daemon._shutdown import Shutdown
+from fairlead.daemon.answers._service import AnswerService
 from fairlead.daemon.commands._service import CommandService
 from fairlead.daemon.events._endpoint import HookEndpoint
 from fairlead.daemon.events._extension import ExtensionRegistry
@@ -32,6 +33,7 @@ from fairlead.decide import prepare_decoders
 from fairlead.journal import Journal, count_spooled, journal_folder, spool_folder
 
 if TYPE_CHECKING:
+    from fairlead.daemon.events._messages import HookReply, HookRequest
     from fairlead.daemon.store._messages import SessionEvent
 
 
@@ -63,15 +65,17 @@ class Daemon:
         self.user_mail = UserMailNotifier(self.mail, self.errors)
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
         self.leases = LeaseService(self.mail, self.tracker, self.errors)
+        self.answers = AnswerService(self.tracker, self.recorder)
         self.integrity = IntegrityMonitor()
         self.hook_workers = HookWorkers(report=self.errors.report)
         register_extensions(self)
         handler = EventHandler(self.extensions, self.recorder)
-        settler = PlanSettler(self.recorder, self.errors, self.idle.resume)
+        settler = PlanSettler(self.recorder, self.errors, self.resume)
         self.endpoint = HookEndpoint(version, handler, settler, self.tracker, self.metrics, self.errors, self.shutdown)
         self.commands = CommandService(self)
         self.shutdown.on_request(self.tracker.end_streams)
         self.shutdown.on_request(self.mail.waiters.shut_down)
+        self.shutdown.on_request(self.answers.shut_down)
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
@@ -107,6 +111,12 @@ class Daemon:
         self.errors.record(f"stopped: {self.shutdown.reason or 'ended'}")
         self._journal.close()
 
+    def resume(self, payload: bytes, request: HookRequest, stdout: bytes, *, wakes: bool = False) -> HookReply:
+        """Make a hook wait after the commands of its event: for a person's answer, or for mail."""
+        if request.event == "PermissionRequest":
+            return self.answers.resume(payload, request, stdout)
+        return self.idle.resume(payload, request, stdout, wakes=wakes)
+
     def take_spool(self) -> None:
         """Record the events that reached no daemon."""
         self.recorder.take_spool(self.store.has_event)
@@ -120,6 +130,7 @@ class Daemon:
     def idle_seconds(self) -> float:
         """Return for how long nobody has asked for anything."""
         is_busy = self.tracker.streams or self.attention.is_pending or self.mail.waiters.is_needed
+        is_busy = is_busy or self.answers.is_needed
         return 0.0 if is_busy else self.endpoint.idle_seconds()
 
     def status(self) -> dict[str, Any]:

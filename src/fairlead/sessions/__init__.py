@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fairlead.sessions._states import AttentionNeeded, Evidence, Idle, State, Working
     from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
+    from fairlead.sessions.transitions._tools import question_of
 
 __all__ = [
     "MAX_PATH_LENGTH",
@@ -83,6 +84,7 @@ __all__ = [
     "find_location",
     "line_of",
     "project_of",
+    "question_of",
     "rebuild",
     "reconcile",
     "restore",
@@ -157,5 +159,6 @@ __getattr__ = lazy_exports(
             "line_of",
         ),
         "transitions._apply": ("apply",),
+        "transitions._tools": ("question_of",),
     },
 )

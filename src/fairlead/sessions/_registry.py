@@ -41,6 +41,7 @@ from fairlead.events import (
     TeammateIdle,
 )
 from fairlead.journal import Caller
+from fairlead.sessions._answered import with_answer
 from fairlead.sessions._changes import Change, ChangeLog
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean
 from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
@@ -153,6 +154,15 @@ class Registry(SubagentLinker):
             merged = session.usage.merged(usage) if session.usage else usage
             if merged != session.usage:
                 self.put(replace(session, usage=merged, model=merged.model or session.model))
+        return self._publish()
+
+    def set_answered(self, session_id: str, tool: str, question: str, at: float) -> list[Change]:
+        """End a question of an agent that the user has answered outside of the client. No event reports that."""
+        session = self.by_id.get(session_id)
+        if session is not None:
+            after = with_answer(session, tool, question, at)
+            if after is not session:
+                self.update(session, after, None, at)
         return self._publish()
 
     def prune(self, now: float) -> list[Change]:

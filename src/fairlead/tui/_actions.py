@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from fairlead.errors import FairleadError
 from fairlead.text import one_line
 from fairlead.tui import _tmux
+from fairlead.tui._answers import Answers
 from fairlead.tui._session_actions import SessionActions
 from fairlead.tui.model._rows import display_name
 from fairlead.tui.model._timeline import timeline_lines
@@ -36,6 +37,7 @@ class Actions:
         self._panel: PanelContent = ""
         self._shown: Session | None = None
         """The session that the panel shows, as it was then."""
+        self._answers = Answers(app, self._go)
         sessions, panel = app.list, app.panel
         self.handlers: dict[str, Callable[[], object]] = {
             "down": lambda: sessions.move(1),
@@ -52,6 +54,7 @@ class Actions:
             "fold_all": lambda: app.set_view(replace(app.view, folds=Folds(all_open=False))),
             "unfold_all": lambda: app.set_view(replace(app.view, folds=Folds())),
             "go": self._go,
+            "answer": lambda: self._answers.open(self._session()),
             "copy": self._copy,
             "peek": lambda: self._toggle_panel("peek"),
             "timeline": lambda: self._toggle_panel("timeline"),

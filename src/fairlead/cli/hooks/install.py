@@ -58,6 +58,7 @@ class InstallOptions(msgspec.Struct, frozen=True):
     no_status_line: bool = False
     stay: str | None = None
     persistent: bool = False
+    answer: bool | None = None
     yes: bool = False
 
 
@@ -74,6 +75,7 @@ def to_request(
         _status_line_choice(options),
         _stay_mode(options),
         allows_mail=options.skill or _stay_mode(options) in {"always", "wake"},
+        answer=options.answer,
     )
 
 
@@ -136,6 +138,11 @@ def _parse_names(option: str, value: str, allowed: Sequence[str]) -> frozenset[s
     ),
 )
 @click.option("--persistent", is_flag=True, help="The same as --stay always.")
+@click.option(
+    "--answer/--no-answer",
+    default=None,
+    help="Let questions be answered with `fairlead answer` and in `fairlead watch` for an hour, not for a minute.",
+)
 @click.option(
     "--status-line",
     is_flag=True,

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import client_or_default
+from fairlead.errors import FairleadError
+from fairlead.events import Elicitation, PermissionRequest, StopFailure
 from fairlead.journal import CommandsRecord, EventRecord
 from fairlead.text import cell_width, first_line, fit
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"blocked": "31", "failed": "31", "asked": "33", "allowed": "32", "said": "36", "none": "2"}
 _VERDICT_COLUMN = 4
+_ASKING = frozenset({"PermissionRequest", "Elicitation", "StopFailure"})
 
 _WIDE = (14, 19, 8, 18, 7, 8)
 _NARROW = (8, 17, 8, 10, 7, 0)
@@ -50,15 +54,33 @@ def _cells(record: Record, event: EventRecord | None) -> tuple[str, ...]:
     at = strftime("%m-%d %H:%M:%S", localtime(record.at))
     if isinstance(record, EventRecord):
         reason = record.reason or (_commands(record.steps) + " to run" if record.steps else "")
-        reason = f"{record.hook}: {reason}" if record.hook else reason
+        reason = f"{record.hook}: {reason}" if record.hook else reason or _asked(record)
         took = _duration(record.seconds)
         return at, record.event, record.session[:8], record.tool or record.agent, record.verdict, took, reason
     if isinstance(record, CommandsRecord):
         session = event.session[:8] if event else ""
         reason = record.reason or "; ".join(f"{step.run}: {step.status}" for step in record.steps)
-        return at, "└ done", session, _commands(len(record.steps)), record.verdict, _duration(record.seconds), reason
+        is_answer = not record.steps and event is not None and event.event == "PermissionRequest"
+        what = ("└ answered", "") if is_answer else ("└ done", _commands(len(record.steps)))
+        return at, what[0], session, what[1], record.verdict, _duration(record.seconds), reason
     about = f"pid {record.pid}" if record.pid else ""
     return at, "daemon", "", about, "", "", f"{record.what} {record.version}"
+
+
+def _asked(record: EventRecord) -> str:
+    """Return what the user was asked, or which error stopped the agent; "" for other events."""
+    if record.event not in _ASKING:
+        return ""
+    client = client_or_default(record.client)
+    try:
+        event = client.parse(bytes(record.payload), record.event)
+    except FairleadError:
+        return ""  # the journal keeps a part of it, or nothing
+    if isinstance(event, PermissionRequest):
+        return client.question_of(event.tool_name, event.tool_input).strip()
+    if isinstance(event, Elicitation):
+        return event.message or ""
+    return (event.last_assistant_message or event.error or "") if isinstance(event, StopFailure) else ""
 
 
 def _commands(number: int) -> str:

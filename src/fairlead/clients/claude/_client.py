@@ -8,12 +8,13 @@ from fairlead.clients.protocol import Capabilities, Client
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from fairlead.clients._install_types import Installer
     from fairlead.clients._reports import ClientSessionFile, StatusLine, SubagentResult, Task, TranscriptReader
-    from fairlead.events import Event, PostToolUse
+    from fairlead.clients._tool_calls import Choice
+    from fairlead.events import Event, HookOutput, PostToolUse
 
 _AUTOMATIC = ("<task-notification>", "[SYSTEM NOTIFICATION")
 """How a prompt starts that the client wrote: for a finished background task, or for a hook that wakes the agent."""
@@ -29,6 +30,7 @@ class ClaudeCode(Client):
         blocks_by_exit_code=_render.BLOCKS_BY_EXIT_CODE,
         waits_at_stop=True,
         wakes=True,
+        asks_beside_hooks=True,
     )
     variables = VARIABLES
     program = PROGRAM
@@ -65,6 +67,18 @@ class ClaudeCode(Client):
         from fairlead.clients.claude._questions import question_of
 
         return question_of(tool, tool_input)
+
+    def choices_of(self, tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
+        """Return the questions of a call that asks some."""
+        from fairlead.clients.claude._questions import choices_of
+
+        return choices_of(tool, tool_input)
+
+    def approval(self, tool: str, tool_input: Mapping[str, Any], answers: Sequence[str]) -> HookOutput:
+        """Return the output that allows a call, with the answers to its questions."""
+        from fairlead.clients.claude._questions import approval
+
+        return approval(tool, tool_input, answers)
 
     def may_run_commands(self, tool: str) -> bool:
         """Return whether calls of a tool can have a shell command."""

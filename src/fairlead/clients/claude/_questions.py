@@ -1,23 +1,35 @@
-"""What the user is asked about a tool call: one line that says it, and the details below."""
+"""What the user is asked about a tool call: one line that says it, and the details below; and how to answer it.
+
+Seen in 2.1.197 and 2.1.325, at a terminal: the client shows its own dialog while a hook of PermissionRequest runs, and
+takes the first answer. If the user answers in the dialog, the hook runs on, and its output is ignored. Escape in the
+dialog, and the hook's timeout, end the hook with SIGTERM; no output, a killed hook or a timeout leave the dialog as it
+is. Tools that ask the user (`_WITH_INPUT`) are allowed only by an answer with `updatedInput`: without one the dialog
+stays. An Elicitation hook is no such case: the client shows its form after the hook has ended.
+"""
 
 from __future__ import annotations
 
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
+from fairlead.clients._tool_calls import Choice
 from fairlead.clients.claude._tools import path_of, summary_of
+from fairlead.events import HookOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _MAX_DIFF_INPUT = 20_000
 """Characters of a text that is compared: comparing takes more than linear time, and only the start is shown."""
 _CONTEXT_LINES = 2
+_ASKING = "AskUserQuestion"
+_WITH_INPUT = frozenset({_ASKING, "ExitPlanMode"})
+"""Tools that the client allows only with an input that the hook gives back."""
 
 
 def question_of(tool: str, tool_input: Mapping[str, Any]) -> str:
     """Return the command, the file with its change, the plan, or the questions of a call."""
-    if tool == "AskUserQuestion":
+    if tool == _ASKING:
         return "\n".join(_questions(tool_input.get("questions")))
     if isinstance(plan := tool_input.get("plan"), str):
         return plan.strip()
@@ -51,3 +63,35 @@ def _diff(old: str, new: str) -> Iterator[str]:
     lines = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=_CONTEXT_LINES))
     for line in lines[3:]:  # without the names of the files, and where the first lines are
         yield "..." if line.startswith("@@") else line
+
+
+# -- answers -------------------------------------------------------------------------------------------
+
+
+def choices_of(tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
+    """Return the questions of a call; empty if there is one that cannot be read, which only the client can show."""
+    questions = tool_input.get("questions") if tool == _ASKING else None
+    choices = [_choice(question) for question in questions] if isinstance(questions, list) else []
+    readable = tuple(choice for choice in choices if choice is not None)
+    is_clear = len({choice.question for choice in readable}) == len(choices)
+    return readable if is_clear else ()
+
+
+def _choice(question: object) -> Choice | None:
+    if not isinstance(question, dict) or not isinstance(text := question.get("question"), str):
+        return None
+    options = question.get("options")
+    labels = [one.get("label") for one in options if isinstance(one, dict)] if isinstance(options, list) else []
+    texts = tuple(label for label in labels if isinstance(label, str))
+    return Choice(text, texts, question.get("multiSelect") is True)
+
+
+def approval(tool: str, tool_input: Mapping[str, Any], answers: Sequence[str]) -> HookOutput:
+    """Return the output that allows a call. The client finds the answer to a question by its text."""
+    choices = choices_of(tool, tool_input)
+    if tool not in _WITH_INPUT or (tool == _ASKING and not choices):  # what cannot be read, the client asks itself
+        return HookOutput.grant()
+    changed = dict(tool_input)
+    if choices:
+        changed["answers"] = {choice.question: answer for choice, answer in zip(choices, answers, strict=True)}
+    return HookOutput(permission="allow", updated_input=changed)

@@ -57,6 +57,7 @@ class UnixListener:
         self.endpoint = daemon.endpoint
         self.idle = daemon.idle
         self.commands = daemon.commands
+        self.answers = daemon.answers
         self.extensions = daemon.extensions
         self.reader = RequestReader()
         self.loop = asyncio.get_running_loop()
@@ -340,7 +341,7 @@ class HookConnection:
 
     def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as `parse_wait_request` returns it
         """Reply when a wait ends. A launcher that closes the connection waits no more, and has seen nothing."""
-        sources = self._listener.commands, self._listener.endpoint
+        sources = self._listener.commands, self._listener.endpoint, self._listener.answers
         source = next((one for one in sources if one.holds(token)), self._listener.idle)
         task = self._listener.loop.create_task(source.wait(token, lambda: self._is_closed))
         self._may_close = False  # shutdown ends the wait, which sends the reply

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from fairlead.clients import client_above
 from fairlead.daemon.events._messages import error_reply, read_request
+from fairlead.daemon.http._answer_routes import answer_routes
 from fairlead.daemon.http._auth import is_allowed
 from fairlead.daemon.http._history_routes import history_routes
 from fairlead.daemon.http._mail_routes import mail_routes
@@ -126,6 +127,7 @@ def _starlette(daemon: Daemon) -> Starlette:
             *session_routes(daemon),
             *history_routes(daemon),
             *wait_routes(daemon),
+            *answer_routes(daemon),
             *mail_routes(daemon),
         ]
     )

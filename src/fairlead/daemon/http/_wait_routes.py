@@ -58,7 +58,7 @@ def wait_routes(daemon: Daemon) -> list[Route]:
         except (msgspec.DecodeError, ValueError) as error:
             return _response(error_reply(BAD_REQUEST, str(error)))
         payload, stdout = bytes(stop.payload), stop.stdout.encode()
-        return await _answer(daemon, lambda: daemon.idle.resume(payload, stop.request, stdout, wakes=stop.wakes))
+        return await _answer(daemon, lambda: daemon.resume(payload, stop.request, stdout, wakes=stop.wakes))
 
     async def wake(request: Request) -> Response:
         event = request.path_params.get("event", "Stop")  # a launcher of version 0.1.0 wakes at Stop alone

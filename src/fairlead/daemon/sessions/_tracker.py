@@ -280,6 +280,17 @@ class SessionTracker(EventExtension):
         if self._registry.update_usage(session_id, usage):
             self._notify()
 
+    @property
+    def changed(self) -> asyncio.Event:
+        """Set when the next change is there; each change has an event of its own."""
+        return self._changed
+
+    def set_answered(self, session_id: str, tool: str, question: str) -> None:
+        """Note that the user has answered a question of an agent, as this daemon passed the answer on."""
+        self.apply_queued()
+        if self._registry.set_answered(session_id, tool, question, time()):
+            self._notify()
+
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

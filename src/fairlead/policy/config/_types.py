@@ -253,6 +253,10 @@ class Attention(Section, frozen=True, kw_only=True):
     """Seconds to wait before notifying: a request that is answered within them is not reported."""
     when_in_front: bool = False
     """Notify even if the session's tmux pane is the active one."""
+    answer: bool = False
+    """Questions for a permission can also be answered with `fairlead answer` and in `fairlead watch`."""
+    answer_timeout: Annotated[int, Meta(ge=1, le=MAX_SECONDS)] = 3580
+    """Seconds for which they can; after that, only in the client."""
 
 
 class Mail(Section, frozen=True, kw_only=True):

@@ -43,7 +43,9 @@ def path_of(event: ToolEvent) -> str:
 
 def question_of(event: ToolEvent) -> str:
     """Return what the user is asked about a tool call: the command, the change of a file, the question."""
-    return clean(client_or_default(event.client).question_of(event.tool_name, event.tool_input), MAX_QUESTION_LENGTH)
+    question = client_or_default(event.client).question_of(event.tool_name, event.tool_input)
+    left = len(question) - MAX_QUESTION_LENGTH
+    return clean(question, MAX_QUESTION_LENGTH) + (f"\n… and {left} more characters" if left > 0 else "")
 
 
 def makes_agent(event: ToolEvent) -> bool:

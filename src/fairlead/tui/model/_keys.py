@@ -39,6 +39,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
     ),
     "Session": (
         Key(("enter",), "go", "go to its tmux pane", "go"),
+        Key(("a",), "answer", "answer its question", "answer"),
         Key(("p",), "peek", "show its tmux pane", "peek"),
         Key(("t",), "timeline", "show its events", "events"),
         Key(("y",), "copy", "copy its id"),

@@ -21,7 +21,7 @@ from fairlead.clients._json_text import (
     replacement,
     style_of,
 )
-from fairlead.clients.claude.settings._events import EVENTS, events_for, is_known
+from fairlead.clients.claude.settings._events import ASKED, EVENTS, LONG, events_for, is_known
 from fairlead.clients.claude.settings._ownership import REPLACEABLE, WAKE_OPTION, is_ours, is_wake, words_of
 from fairlead.clients.claude.settings._rules import check, check_keys
 from fairlead.events import HookEvent
@@ -83,8 +83,13 @@ def rivals_in(root: Node) -> list[str]:
     return [name for name, belongs in REPLACEABLE.items() if any(find_hooks(root, belongs))]
 
 
-def hook_for(event: str, launcher: Launcher, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return our hook for an event. Keys that the user added to it are kept, unless they would silence it."""
+def hook_for(
+    event: str, launcher: Launcher, before: Mapping[str, Any] | None = None, *, answer: bool | None = None
+) -> dict[str, Any]:
+    """Return our hook for an event. Keys that the user added to it are kept, unless they would silence it.
+
+    `answer` is whether the hook of a question may wait for a person; `None`: as it does.
+    """
     setting = EVENTS.get(event)
     options = _added_options(before) if before else []
     wakes = before is not None and is_wake(before)
@@ -97,6 +102,9 @@ def hook_for(event: str, launcher: Launcher, before: Mapping[str, Any] | None = 
         ours |= {"timeout": _MAX_TIMEOUT, "asyncRewake": True}
     elif setting is not None:
         ours["timeout"] = setting.timeout
+        waits = before is not None and before.get("timeout") == LONG if answer is None else answer
+        if event == ASKED and waits:
+            ours["timeout"] = LONG
         ours |= {"onFailure": "block"} if setting.blocks_on_failure else {}
     kept = {key: ours.get(key, value) for key, value in (before or {}).items() if key not in _SILENCING_KEYS}
     return kept | ours
@@ -122,13 +130,17 @@ def add_hooks(text: str, request: InstallRequest) -> InstallResult:
     rivals = [hook for name in sorted(request.replace) for hook in find_hooks(root, REPLACEABLE[name])]
     taken = tuple(_removed_entries(text, root, rivals))
     text = without_hooks(text, root, [*stale, *rivals], keep=frozenset({"hooks", *wanted}))
-    text, updated = _updated(text, request.launcher)
+    text, updated = _updated(text, request)
     root = parse(text)
     present = {hook.event for hook in find_hooks(root) if not is_wake(hook.value)}
     added = [event for event in wanted if event not in present]
-    text = with_entries(text, root, [(event, {"hooks": [hook_for(event, request.launcher)]}) for event in added])
+    text = with_entries(text, root, [(event, _entry(event, request)) for event in added])
     check(text, parse(text))
     return InstallResult(text, tuple(added), tuple(updated), tuple(dict.fromkeys(h.event for h in stale)), taken)
+
+
+def _entry(event: str, request: InstallRequest) -> dict[str, Any]:
+    return {"hooks": [hook_for(event, request.launcher, answer=request.answer)]}
 
 
 def _is_stale(hook: HookEntry, version: Version | None) -> bool:
@@ -151,12 +163,12 @@ def _removed_entries(text: str, root: Node, rivals: Sequence[HookEntry]) -> Iter
             yield RemovedEntry(event, apply(raw, removal(hooks, foreign)))
 
 
-def _updated(text: str, launcher: Launcher) -> tuple[str, list[str]]:
+def _updated(text: str, request: InstallRequest) -> tuple[str, list[str]]:
     root = parse(text)
     style = style_of(text, root)
     edits, events = [], dict[str, None]()
     for hook in find_hooks(root):
-        new = hook_for(hook.event, launcher, hook.value)
+        new = hook_for(hook.event, request.launcher, hook.value, answer=request.answer)
         if new != hook.value:
             spelt = {key: _unchanged_or(text, hook, key, value) for key, value in new.items()}
             edits.append(replacement(text, hook.node, spelt, style))

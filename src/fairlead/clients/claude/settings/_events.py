@@ -23,6 +23,12 @@ LONG = 3600
 With its own default the client would end it earlier, and go on as if it had passed. A user who waits can press Escape.
 """
 
+ASKED = "PermissionRequest"
+"""The event whose hook may wait for a person's answer (`attention.answer`), while the client asks, too.
+
+Its timeout is then `LONG`: at its end the client ends the hook, and its own question stays.
+"""
+
 
 def _event(
     timeout: int = LONG,
@@ -43,7 +49,7 @@ EVENTS: dict[str, EventSetting] = {
     "UserPromptExpansion": _event(),
     # `onFailure` on this gate alone: on a prompt it would lock the user out of the session that could repair it
     "PreToolUse": _event(QUICK, blocks_on_failure=True),
-    "PermissionRequest": _event(QUICK),
+    ASKED: _event(QUICK),
     "PermissionDenied": _event(),
     "PostToolUse": _event(),
     "PostToolUseFailure": _event(),

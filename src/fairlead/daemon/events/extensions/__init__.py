@@ -22,6 +22,7 @@ EXTENSIONS = (
     "_integrity",
     "_mail",
     "_shell_calls",
+    "_answers",
     "_sessions",
     "_metrics",
     "_redaction",

@@ -75,7 +75,7 @@ _INTERPRETERS = r"(?:python|pypy|node|deno|bun|perl|ruby|php|lua|osascript|tclsh
 _SCHEDULERS = frozenset({"at", "batch", "crontab", "systemd-run", "tmux", "screen", "launchctl", "dtach", "expect"})
 _SWITCH_OFF = (
     r"(?i)fairlead(?:-hook)?\W+(?:[\w.]+\W+){0,3}?(?:uninstall|install|stop|restart|untrust|trust|hooks\W+(?:add|remove)|sessions\W+(?:end|interrupt)|--force)\b|/v1/stop\b"
-    r"|/v1/events/SessionStart"
+    r"|/v1/events/SessionStart|/v1/answers/|fairlead(?:-python)?\W+answer\s+\w+\s+allow"
 )
 _CODE = (
     r"(?i)fairlead[\s\S]{0,400}?(?:uninstall|\b(?:untrust|trust|stop|kill|terminate|unlink|rmtree|main)\b)|"

@@ -1,0 +1,77 @@
+"""Makes the hook of a question wait until a person answers it outside of the client (`attention.answer`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.decide import DOCTOR_SESSION
+from fairlead.errors import FairleadError
+from fairlead.events import PermissionRequest
+from fairlead.journal import EventRecord
+from fairlead.policy import Attention, load_user_wide
+
+if TYPE_CHECKING:
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.answers._service import AnswerService
+    from fairlead.daemon.events._extension import EventContext
+    from fairlead.daemon.events._messages import HookReply
+    from fairlead.events import Event
+    from fairlead.journal import Record
+
+
+def create(daemon: Daemon) -> Answers:
+    """Return the extension."""
+    return Answers(daemon.answers, daemon.errors, daemon.version)
+
+
+class Answers(EventExtension):
+    """Holds what the policy leaves to the user, if the client asks the user at the same time."""
+
+    kind = "contributor"
+    events = frozenset({"PermissionRequest"})
+
+    def __init__(self, answers: AnswerService, errors: ErrorLog, version: str) -> None:
+        self._answers = answers
+        self._errors = errors
+        self._version = version
+        self._is_reported = False
+
+    def may_block(self, context: EventContext) -> bool:
+        """Return True: it reads the user-wide policy."""
+        return True
+
+    def before_reply(self, context: EventContext) -> Reaction | None:
+        """Wait if the settings say so. A client without a terminal asks nobody, so its hooks never wait."""
+        event, request = context.event, context.request
+        if not isinstance(event, PermissionRequest) or event.session_id == DOCTOR_SESSION:
+            return None
+        can_wait = request.launched and request.caller.version == self._version
+        if not can_wait or not context.client.capabilities.asks_beside_hooks:
+            return None
+        settings = self._settings()
+        if not settings.answer or context.client.is_headless(request.env):
+            return None
+
+        def start_wait(reply: HookReply) -> HookReply:
+            is_decided = reply.verdict not in {"none", "said"} or reply.exit != 0
+            return reply if is_decided else self._answers.hold(event, request, settings.answer_timeout, reply.stdout)
+
+        return Reaction(start_wait=start_wait)
+
+    def after_record(self, record: Record, event: Event | None) -> None:
+        """Note what the client went on with."""
+        if event is not None and self._answers.is_needed and isinstance(record, EventRecord):
+            self._answers.observe(event)
+
+    def _settings(self) -> Attention:
+        try:
+            settings = load_user_wide().attention
+        except FairleadError as error:
+            if not self._is_reported:
+                self._errors.report(f"the user-wide policy cannot be read, so questions cannot be answered: {error}")
+            self._is_reported = True
+            return Attention()
+        self._is_reported = False
+        return settings

@@ -1,0 +1,76 @@
+"""Answers over HTTP: the open questions, and a person's answer to one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from fairlead.daemon.answers._people import NotAPerson, find_answerer
+from fairlead.daemon.answers._questions import Answer, AnswerError, UnknownQuestion
+from fairlead.policy import load_user_wide
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from fairlead.daemon._runtime import Daemon
+
+_BAD_REQUEST = 400
+_FORBIDDEN = 403
+_NOT_FOUND = 404
+_MAX_BODY = 256 * 1024
+
+
+class GivenAnswer(Answer, frozen=True, kw_only=True):
+    """The body of an answer."""
+
+    by: Literal["command", "watch"] = "command"
+
+
+def answer_routes(daemon: Daemon) -> list[Route]:
+    """Return the routes."""
+    answers = daemon.answers
+
+    async def questions(_: Request) -> Response:
+        is_on = await asyncio.to_thread(_is_on)
+        document = {"enabled": is_on, "questions": answers.questions()}
+        return Response(msgspec.json.encode(document), media_type="application/json")
+
+    async def answer(request: Request) -> Response:
+        """Answer a question, if a person asks for that: by their process, not by what they say."""
+        try:
+            given = msgspec.json.decode(await _body(request), type=GivenAnswer)
+        except (msgspec.DecodeError, ValueError) as error:
+            return PlainTextResponse(str(error), _BAD_REQUEST)
+        peer = request.scope.get("state", {}).get("peer", 0)
+        try:
+            answerer = await asyncio.to_thread(find_answerer, peer, given.by)
+            question = answers.answer(request.path_params["id"], given, answerer)
+        except NotAPerson as error:
+            return PlainTextResponse(str(error), _FORBIDDEN)
+        except UnknownQuestion as error:
+            return PlainTextResponse(str(error), _NOT_FOUND)
+        except AnswerError as error:
+            return PlainTextResponse(str(error), _BAD_REQUEST)
+        return Response(msgspec.json.encode({"question": question}), media_type="application/json")
+
+    return [
+        Route("/v1/answers", questions),
+        Route("/v1/answers/{id}", answer, methods=["POST"]),
+    ]
+
+
+def _is_on() -> bool:
+    return load_user_wide().attention.answer
+
+
+async def _body(request: Request) -> bytes:
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > _MAX_BODY:
+            raise ValueError("larger than any answer")
+    return content

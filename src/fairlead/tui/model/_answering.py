@@ -1,0 +1,181 @@
+"""Answering a question in the view: what is shown, and what each key does. Knows no screen and no daemon.
+
+Allowing takes a key of its own, other than the one that opens the form: a key that is pressed twice allows nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from fairlead.text import fit_end, one_line, printable_lines, wrap_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.tui.model._layout import StyledText, StyleName
+
+Mode: TypeAlias = Literal["decide", "choose", "text", "reason"]
+"""decide: allow or deny. choose: an option of a choice. text: another answer to it. reason: of a denial."""
+
+_TAB = 4
+_HINTS: dict[Mode, str] = {
+    "decide": "y allow once  d deny  g go to its pane  Esc back",
+    "choose": "1-9 choose  o other answer  d deny  g go to its pane  Esc back",
+    "text": "answer: ",
+    "reason": "deny, because: ",
+}
+_TEXT_HINTS = {"text": "Enter answers, Esc goes back", "reason": "a reason, or none; Enter denies, Esc goes back"}
+
+
+class ShownChoice(msgspec.Struct, frozen=True):
+    """One thing to choose, as the daemon lists it."""
+
+    question: str
+    options: tuple[str, ...] = ()
+    several: bool = False
+
+
+class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that can be answered, as the daemon lists it."""
+
+    id: str
+    session: str
+    agent: str = ""
+    tool: str = ""
+    text: str = ""
+    choices: tuple[ShownChoice, ...] = ()
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session that asks."""
+        return f"{self.session}/{self.agent}" if self.agent else self.session
+
+
+class OpenQuestions(msgspec.Struct, frozen=True):
+    """What the daemon answers."""
+
+    questions: tuple[OpenQuestion, ...] = ()
+    enabled: bool = False
+
+
+class Send(NamedTuple):
+    """Give this answer."""
+
+    body: dict[str, Any]
+
+
+Effect: TypeAlias = Send | Literal["", "go", "close"]
+"""What a key asks for beside a change of the form."""
+
+
+class AnswerForm:
+    """One question that is being answered."""
+
+    def __init__(self, question: OpenQuestion) -> None:
+        self.question = question
+        self.mode: Mode = "choose" if question.choices else "decide"
+        self.value = ""
+        """What was typed."""
+        self._answers: list[str] = []
+        self._marked: set[int] = set()
+        """The options of the current choice that were chosen, where several can be."""
+
+    # -- keys ------------------------------------------------------------------------------------------
+
+    def press(self, key: str, character: str | None = None) -> Effect:
+        """Apply a key."""
+        if self.mode in ("text", "reason"):
+            return self._type(key, character)
+        if key in ("escape", "q", "ctrl+c"):
+            return "close"
+        if key in ("g", "d"):
+            return "go" if key == "g" else self._edit("reason")
+        return self._choose(key) if self.mode == "choose" else self._decide(key)
+
+    def paste(self, text: str) -> None:
+        """Add what is pasted, as one line."""
+        if self.mode in ("text", "reason"):
+            self.value += one_line(text)
+
+    def _decide(self, key: str) -> Effect:
+        return Send({"decision": "allow"}) if key == "y" else ""
+
+    def _edit(self, mode: Mode) -> Effect:
+        self.mode, self.value = mode, ""
+        return ""
+
+    def _choose(self, key: str) -> Effect:
+        choice = self._choice
+        if key == "o":
+            return self._edit("text")
+        if key == "enter" and self._marked:
+            return self._answered(", ".join(choice.options[at] for at in sorted(self._marked)))
+        at = int(key) - 1 if key.isascii() and key.isdigit() else -1
+        if not 0 <= at < len(choice.options):
+            return ""
+        if not choice.several:
+            return self._answered(choice.options[at])
+        self._marked ^= {at}
+        return ""
+
+    def _type(self, key: str, character: str | None) -> Effect:
+        if key in ("escape", "ctrl+c"):
+            self.mode = "choose" if self.question.choices else "decide"
+        elif key == "enter":
+            return self._typed()
+        elif key in ("backspace", "ctrl+h"):
+            self.value = self.value[:-1]
+        elif key == "ctrl+u":
+            self.value = ""
+        elif character and character.isprintable():
+            self.value += character
+        return ""
+
+    def _typed(self) -> Effect:
+        if self.mode == "reason":
+            return Send({"decision": "deny", "reason": self.value.strip()})
+        return self._answered(self.value.strip()) if self.value.strip() else ""
+
+    def _answered(self, text: str) -> Effect:
+        self._answers.append(text)
+        self._marked, self.mode = set(), "choose"
+        if len(self._answers) < len(self.question.choices):
+            return ""
+        return Send({"decision": "allow", "choose": self._answers})
+
+    # -- text ------------------------------------------------------------------------------------------
+
+    @property
+    def _choice(self) -> ShownChoice:
+        return self.question.choices[min(len(self._answers), len(self.question.choices) - 1)]
+
+    def lines(self, cells: int) -> list[list[StyledText]]:
+        """Return what is asked, all of it: a choice with its options, or the command or change."""
+        if self.question.choices:
+            return [[(fit_end(text, cells), style)] for text, style in self._choice_lines()]
+        shown = [line.expandtabs(_TAB) for line in printable_lines(self.question.text)]
+        return [[(part, _style(line))] for line in shown for part in wrap_line(line, cells)]
+
+    def _choice_lines(self) -> Iterator[tuple[str, StyleName]]:
+        choice, count = self._choice, len(self.question.choices)
+        of = f" ({len(self._answers) + 1} of {count})" if count > 1 else ""
+        yield f"{one_line(choice.question)}{of}", "group"
+        for at, option in enumerate(choice.options):
+            mark = ("[x] " if at in self._marked else "[ ] ") if choice.several else ""
+            yield f" {at + 1} {mark}{one_line(option)}", "plain"
+
+    def prompt(self, cells: int) -> list[StyledText]:
+        """Return the last line: the keys, or what is typed."""
+        hint = _HINTS[self.mode]
+        if self.mode not in ("text", "reason"):
+            if self.mode == "choose" and self._choice.several:
+                hint = hint.replace("choose", "mark  Enter answers", 1)
+            return [(fit_end(hint, cells), "dim")]
+        shown = fit_end(self.value, max(1, cells - len(hint) - 1))
+        return [(hint, "needs"), (shown, "plain"), ("▏", "needs"), ("" if shown else _TEXT_HINTS[self.mode], "dim")]
+
+
+def _style(line: str) -> StyleName:
+    return "working" if line.startswith("+") else "tight" if line.startswith("-") else "plain"

@@ -1,0 +1,231 @@
+"""A permission of the real client, answered in `fairlead watch`, by a command, in the client first, or by nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.installed import with_hooks
+from e2e.interactive import Gate, at_terminal
+from e2e.model import bash, call
+
+from fairlead.journal import CommandsRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from e2e.installed import Machine
+    from e2e.interactive import Person
+
+pytestmark = pytest.mark.timeout(240)
+
+PROCEED = "Do you want to proceed?"
+ASK = call(
+    "AskUserQuestion",
+    questions=[
+        {
+            "question": "Which colour?",
+            "header": "Colour",
+            "multiSelect": False,
+            "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
+        }
+    ],
+)
+
+
+@pytest.fixture
+def machine(client: Path) -> Iterator[Machine]:
+    """A machine on which questions can be answered from anywhere."""
+    with with_hooks(client) as made:
+        done = made.fairlead("hooks", "install", "--answer")
+        assert (done.exit_code, done.stderr) == (0, ""), done
+        assert made.hook("PermissionRequest")["timeout"] == 3600
+        settings(made)
+        yield made
+
+
+def settings(machine: Machine, **more: object) -> None:
+    machine.state.mkdir(exist_ok=True)
+    (machine.state / "config.yaml").write_text(json.dumps({"attention": {"answer": True, **more}}))
+
+
+def question(person: Person) -> dict[str, Any]:
+    """Wait until the client asks and the daemon lists the question, and return it."""
+    person.until(lambda: len(listed(person)) == 1, "the question is listed")
+    return listed(person)[0]
+
+
+def listed(person: Person) -> list[dict[str, Any]]:
+    asked: list[dict[str, Any]] = json.loads(person.fairlead("answer", "--json").stdout or '{"questions": []}')[
+        "questions"
+    ]
+    return asked
+
+
+def answers(machine: Machine) -> list[CommandsRecord]:
+    return [record for record in machine.journal() if isinstance(record, CommandsRecord)]
+
+
+def is_warm(machine: Machine, person: Person) -> None:
+    person.until(machine.socket.exists, "a daemon is there")
+
+
+class PersonAtView:
+    """The same person at a second terminal, with the view."""
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+
+    def _tmux(self, *words: str) -> str:
+        machine = self._person.machine
+        done = self._person.room.run("tmux", "-S", machine.folder / "view.sock", *words)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def opens(self) -> None:
+        program = str(self._person.machine.program)
+        self._tmux("-f", os.devnull, "new-session", "-d", "-s", "view", "-x", "120", "-y", "40", "--", program, "watch")
+
+    def sees(self, text: str) -> None:
+        self._person.until(lambda: text in self._tmux("capture-pane", "-p", "-t", "view"), f"{text!r} is in the view")
+
+    def presses(self, *keys: str) -> None:
+        self._tmux("send-keys", "-t", "view", *keys)
+
+
+def test_a_permission_is_allowed_in_watch(machine: Machine) -> None:
+    with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
+        is_warm(machine, person)
+        person.prompts("Do it.")
+        person.sees(PROCEED)
+        asked = question(person)
+        assert (asked["tool"], asked["text"]) == ("Bash", "touch granted")
+
+        watch = PersonAtView(person)
+        watch.opens()
+        watch.sees("touch granted")
+        watch.presses("n", "a")
+        watch.sees("y allow once")
+        assert not (machine.project / "granted").exists()
+        watch.presses("y")
+        watch.sees("allowed once: Bash")
+
+        person.sees("All done.")
+        assert (machine.project / "granted").exists()
+        assert listed(person) == []
+    (record,) = answers(machine)
+    assert record.verdict == "allowed"
+    assert ", with fairlead watch (pid " in record.reason
+    assert " at /dev/pts/" in record.reason
+
+
+def test_a_permission_is_denied_by_command(machine: Machine) -> None:
+    with at_terminal(machine, script=[[bash("touch granted")], "Then not."]) as person:
+        is_warm(machine, person)
+        person.prompts("Do it.")
+        person.sees(PROCEED)
+        done = person.fairlead("answer", question(person)["id"], "deny", "--reason", "Not in this folder.")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "denied: Bash: touch granted\n", "")
+        person.sees("Then not.")
+        room = person.room
+    assert room.requests()[-1].results == ["Not in this folder."]
+    assert not (machine.project / "granted").exists()
+    assert [record.verdict for record in answers(machine)] == ["blocked"]
+
+
+def test_when_the_time_is_up_the_client_still_asks(machine: Machine) -> None:
+    settings(machine, answerTimeout=1)
+    with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
+        is_warm(machine, person)
+        person.prompts("Do it.")
+        person.sees(PROCEED)
+        person.until(lambda: machine.happened()[-1].event == "PermissionRequest", "the client has asked")
+        person.until(lambda: not hooks_of(person), "the hook has ended")
+        assert PROCEED in person.screen
+        assert not (machine.project / "granted").exists()
+        person.answers(PROCEED, "Enter")
+        person.sees("All done.")
+    assert (machine.project / "granted").exists()
+    assert answers(machine) == []
+
+
+def hooks_of(person: Person) -> str:
+    """The launchers that wait for an answer."""
+    return person.room.run("pgrep", "-f", "fairlead-hook PermissionRequest").stdout
+
+
+def test_the_client_is_answered_first(machine: Machine) -> None:
+    """A long command: no event tells that it was allowed, only the client's own file."""
+    tool = Gate(machine.folder / "tool")
+    with at_terminal(machine, script=[[bash(tool.command)], "All done."]) as person:
+        is_warm(machine, person)
+        person.prompts("Do it.")
+        person.sees(PROCEED)
+        late = question(person)["id"]
+        person.answers(PROCEED, "Enter")
+        tool.is_reached()
+        person.until(lambda: not listed(person), "the question is over")
+        person.until(lambda: not hooks_of(person), "the hook has ended")
+        refused = person.fairlead("answer", late, "deny")
+        assert (refused.returncode, "no open question has the id" in refused.stderr) == (1, True)
+        tool.opens()
+        person.sees("All done.")
+    assert answers(machine) == []
+
+
+def test_escape_in_the_client_ends_the_question(machine: Machine) -> None:
+    with at_terminal(machine, script=[[bash("touch granted")], "Never said."]) as person:
+        is_warm(machine, person)
+        person.prompts("Do it.")
+        person.sees(PROCEED)
+        late = question(person)["id"]
+        person.answers(PROCEED, "Escape")
+        person.until(lambda: not listed(person), "the question is over")
+        assert person.fairlead("answer", late, "allow").returncode == 1
+        person.is_idle()
+    assert not (machine.project / "granted").exists()
+    assert answers(machine) == []
+
+
+def test_a_killed_daemon_leaves_the_question_in_the_client(machine: Machine) -> None:
+    with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
+        is_warm(machine, person)
+        person.prompts("Do it.")
+        person.sees(PROCEED)
+        question(person)
+        assert person.room.run("sh", "-c", machine.kill_daemon).returncode == 0
+        person.until(lambda: not hooks_of(person), "the hook has ended")
+        assert PROCEED in person.screen
+        assert not (machine.project / "granted").exists()
+        person.answers(PROCEED, "Enter")
+        person.sees("All done.")
+    assert (machine.project / "granted").exists()
+
+
+def test_a_question_of_the_agent_is_answered_by_command(machine: Machine) -> None:
+    with at_terminal(machine, script=[[ASK], "Blue it is."]) as person:
+        is_warm(machine, person)
+        person.prompts("Paint it.")
+        person.sees("Which colour?")
+        done = person.fairlead("answer", question(person)["id"], "allow", "--choose", "blue")
+        assert (done.returncode, done.stderr) == (0, "")
+        person.sees("Blue it is.")
+        room = person.room
+    assert '"Which colour?"="Blue"' in room.requests()[-1].results[-1]
+
+
+def test_an_agent_cannot_answer_for_the_person(machine: Machine) -> None:
+    """A subagent in the background asks; the main agent, whose shell is allowed, tries to answer."""
+    with at_terminal(
+        machine,
+        "--allowedTools=Bash(fairlead:*)",
+        script=[[bash(f"{machine.program} answer zzzzz allow")], "I may not."],
+    ) as person:
+        is_warm(machine, person)
+        person.prompts("Try it.")
+        person.sees("I may not.")
+        room = person.room
+    assert "running `fairlead answer zzzzz`" in room.requests()[-1].results[-1]
