@@ -308,6 +308,16 @@ def test_where_the_disk_ignores_case_patterns_do(folder: Path) -> None:
     assert not PatternList(["SRC/*.py", "!main.py"], str(folder)).match(target)
 
 
+def test_a_set_with_a_loose_pattern_still_tells_that_none_matches(tmp_path: Path) -> None:
+    base = BaseFolder.at(str(tmp_path))
+    patterns = PatternSet([Pattern("src/*.py", base, loose=True), Pattern("*.lock", base)])
+
+    assert patterns.may_match(resolve("src/deep/a.py", str(tmp_path))), "a loose star matches slashes"
+    assert patterns.may_match(resolve("a.lock", str(tmp_path)))
+    assert not patterns.may_match(resolve("docs/a.md", str(tmp_path))), "or each file of a folder is tried by each rule"
+
+
+
 def test_a_folder_known_by_a_link_is_the_same_folder(folder: Path, tmp_path: Path) -> None:
     alias = tmp_path / "alias"
     alias.symlink_to(folder)

@@ -158,13 +158,11 @@ class PatternSet:
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self._patterns = tuple(patterns)
-        self._loose = any(pattern.loose for pattern in self._patterns)
+        self._loose = tuple(pattern for pattern in self._patterns if pattern.loose)
         self._tests: dict[bool, tuple[tuple[BaseFolder, Find], ...]] = {}
 
     def may_match(self, target: ResolvedPath) -> bool:
-        """Return whether a pattern matches a file by any of its names; always true with conclaude's reading."""
-        if self._loose:
-            return True
+        """Return whether a pattern matches a file by any of its names."""
         if LIGHT:  # it decides one event: to compile one expression of all takes longer
             return any(pattern.matches(target) for pattern in self._patterns)
         any_case = target.case_insensitive
@@ -172,7 +170,7 @@ class PatternSet:
             for name in target.below(base):
                 if find(name):
                     return True
-        return False
+        return any(pattern.matches(target) for pattern in self._loose)
 
     def _compile(self, *, case_insensitive: bool) -> tuple[tuple[BaseFolder, Find], ...]:
         by_base: dict[BaseFolder, list[str]] = {}
