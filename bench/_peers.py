@@ -20,7 +20,7 @@ from time import monotonic, sleep, time
 from typing import TYPE_CHECKING
 
 from bench._harness import ENVIRONMENT
-from bench._home import TIMEOUT
+from bench._home import TIMEOUT, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,14 +101,30 @@ _HCOM_SESSION = (
 def atm_hook(folder: Path, payload: Path) -> Iterator[Command | None]:
     """Run atm's daemon; yield the command of its hook, which needs `jq` and `socat`."""
     daemon, hook = find("atmd"), find("atm-hook")
-    if not (daemon and hook and shutil.which("jq") and shutil.which("socat")):
+    if not (daemon and hook and find("jq") and find("socat")):
         yield None
         return
     server = folder / "atm.sock"
-    env = {**ENVIRONMENT, "HOME": str(folder), "ATM_SOCKET": str(server), "XDG_STATE_HOME": str(folder / "atm")}
+    path = os.pathsep.join([os.environ.get("PEERS", ""), ENVIRONMENT["PATH"]]).strip(os.pathsep)
+    env = {"PATH": path, "LANG": "C.UTF-8", "HOME": str(folder), "ATM_SOCKET": str(server)}
+    env["XDG_STATE_HOME"] = str(folder / "atm")
     ctypes.CDLL(None).prctl(_SET_NAME, b"claude", 0, 0, 0)  # its hook looks for an ancestor of that name
     with _server([daemon, "start"], env, folder / "atm.log", server.exists):
         yield Command([hook], env, payload)
+
+
+@contextmanager
+def floor(folder: Path, payload: Path) -> Iterator[Command | None]:
+    """Run a server that decides nothing; yield a process with musl that asks it, if there is `musl-gcc`."""
+    source, server, client = Path(__file__).with_name("floor.c"), folder / "floor", folder / "floor-musl"
+    compiler = find("musl-gcc")
+    if not compiler or not compiled(source, server):
+        yield None
+        return
+    subprocess.run([compiler, "-O2", "-static", "-o", str(client), str(source)], check=True)
+    line = folder / "floor.sock"
+    with _server([str(server), str(line), "serve"], ENVIRONMENT, folder / "floor.log", line.exists):
+        yield Command([str(client), str(line)], ENVIRONMENT, payload)
 
 
 @contextmanager

@@ -93,7 +93,9 @@ def _payloads(home: Home) -> dict[str, Path]:
         payload = make_payload("PreToolUse", cwd=str(project), tool_name=tool, tool_input=tool_input)
         files[tool].write_text(json.dumps(payload))
     files["Stop"] = home.folder / "Stop.json"
-    files["Stop"].write_text(json.dumps(make_payload("Stop", cwd=str(home.project(CHECKED)))))
+    # A session of its own, which begins under that policy: the commands of another project would have to be trusted.
+    stop = make_payload("Stop", cwd=str(home.project(CHECKED)), session_id="stops")
+    files["Stop"].write_text(json.dumps(stop))
     return files
 
 

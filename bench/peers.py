@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from bench._data import HOOKS, PAYLOAD
 from bench._harness import ENVIRONMENT, Timing, wall_time
 from bench._home import Clients, daemon, scratch_home
-from bench._peers import ABSENT, OTHER, SESSION, Command, Hcom, atm_hook, conclaude, find, subtrate_commands
+from bench._peers import ABSENT, OTHER, SESSION, Command, Hcom, atm_hook, conclaude, find, floor, subtrate_commands
 from bench._table import Row, Target
 from bench.launcher import LAUNCHER
 from bench.without_daemon import BARE, CCHOOKS, PYTHON
@@ -78,12 +78,13 @@ class _PeerBench:
         """Time one event, one process, under the same policy."""
         payload = self._payloads["Edit"]
         no_daemon = {**self._home.environment("cold"), "FAIRLEAD_NO_DAEMON": "1"}
-        with atm_hook(self._home.folder, payload) as atm:
+        with atm_hook(self._home.folder, payload) as atm, floor(self._home.folder, payload) as asks:
             variants: dict[str, Command | None] = {
                 "Edit": self._hook("PreToolUse", payload),
                 "Edit, conclaude": conclaude("PreToolUse", payload, self._env),
                 "Edit, hcom": self._hcom.hook(payload) if self._hcom else None,
                 "Edit, atm": atm,
+                "asks": asks,
                 "Edit, cchooks": Command(CCHOOKS, self._env, payload) if find_spec("cchooks") else None,
                 "Edit, no daemon": Command([str(LAUNCHER), "PreToolUse", "--python", PYTHON], no_daemon, payload),
                 "python": Command(BARE, self._env, payload),
@@ -95,6 +96,7 @@ class _PeerBench:
             times = _timed(effort, variants)
         edit, cold = "PreToolUse, Edit", "PreToolUse, Edit, no daemon"
         return [
+            Row("peers", edit, "ms", times["Edit"], _ASKS, times.get("asks"), target=_TWICE, absent="needs musl-gcc"),
             _row(edit, times["Edit"], "conclaude", times.get("Edit, conclaude")),
             _row(edit, times["Edit"], "hcom, a session that it knows", times.get("Edit, hcom")),
             _row(edit, times["Edit"], "atm-hook", times.get("Edit, atm")),
@@ -109,7 +111,7 @@ class _PeerBench:
             ),
             _row(cold, times["Edit, no daemon"], "conclaude", times.get("Edit, conclaude")),
             _row(cold, times["Edit, no daemon"], "cchooks", times.get("Edit, cchooks")),
-            _row(cold, times["Edit, no daemon"], 'python -I -c "import json"', times["python"]),
+            Row("peers", cold, "ms", times["Edit, no daemon"], _BARE, times["python"], target=Target("ratio", 1.5)),
         ]
 
     def commands(self, effort: Effort) -> list[Row]:
@@ -135,7 +137,7 @@ class _PeerBench:
 
     def at_once(self, effort: Effort) -> list[Row]:
         """Start many hooks at once, and count how many are done in a second."""
-        total = AT_ONCE if effort.is_quick else 10 * AT_ONCE
+        total = AT_ONCE if effort.is_quick else 3 * AT_ONCE
         edit = self._payloads["Edit"]
         variants = {
             "ours": self._hook("PreToolUse", edit),
@@ -143,7 +145,7 @@ class _PeerBench:
             "hcom": self._hcom.hook(edit) if self._hcom else None,
         }
         rates: dict[str, list[float]] = {name: [] for name, command in variants.items() if command}
-        for _ in range(1 if effort.is_quick else 5):
+        for _ in range(1 if effort.is_quick else 3):
             for name, samples in rates.items():
                 command = variants[name]
                 assert command is not None
@@ -190,6 +192,9 @@ class _PeerBench:
         return file
 
 
+_ASKS = "a process with musl that asks a Unix socket"
+_BARE = 'python -I -c "import json"'
+_TWICE = Target("ratio", 2)
 _AHEAD = Target("ratio", 1, is_floor=True)
 
 

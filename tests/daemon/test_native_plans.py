@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -14,7 +16,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pytest
-from daemon.daemon_home import LAUNCHER, PATIENCE, processes, until
+from daemon.daemon_home import FAIRLEAD, LAUNCHER, PATIENCE, processes, until
 
 from fairlead.journal import CommandsRecord
 
@@ -113,6 +115,27 @@ def test_the_daemon_says_the_same_as_python(home: DaemonHome) -> None:
     with home.daemon():
         native = home.hook("Stop", stop(home))
     assert native == home.cold("Stop", stop(home))
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows the programs that are started")
+def test_a_trace_of_a_plan_and_of_commands_shows_no_python(home: DaemonHome) -> None:
+    home.policy("stop: {commands: [{run: 'true'}]}")
+    trace = home.folder / "trace"
+    tracer = ["strace", "-f", "-qq", "-o", str(trace), "-e", "trace=execve"]
+    started = []
+    with home.daemon():
+        assert home.hook("Stop", stop(home)).exit_code == 0
+        for words in (
+            [LAUNCHER, "Stop"],
+            *([FAIRLEAD, *line.split()] for line in ("sessions", "events --last 3", "status")),
+        ):
+            done = home.run([*tracer, *map(str, words)], stop(home) if words[0] == LAUNCHER else b"")
+            assert done.exit_code == 0, done.stderr
+            calls = re.findall(r'execve\("([^"]+)".* = 0', trace.read_text())
+            started.append([Path(call).name for call in calls])
+    assert started[0][0] == "fairlead-hook"
+    assert set(started[0][1:]) <= {"sh", "bash", "dash", "true"}
+    assert started[1:] == [["fairlead"]] * 3
 
 
 # -- kills ---------------------------------------------------------------------------------------------
