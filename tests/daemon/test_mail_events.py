@@ -142,13 +142,13 @@ def test_an_agent_knows_itself_again_after_a_compaction(fox: Client, owl: Client
     after = context(owl.hook("SessionStart", source="compact"))
 
     assert before.exit_code == 0
-    assert before.stdout.splitlines() == [
+    assert after.splitlines() == [
         f"You are the agent {name}; other agents can write to you by that name.",
         "1 message unread: fairlead inbox",
         f'You owe {fox.name} a reply to "Deploy?": fairlead reply {sent["id"]} "…"',
     ]
     assert is_silent(of_child)
-    assert after == before.stdout.strip()
+    assert before.stdout.splitlines()[1:] == [f"> {line}" for line in after.splitlines()]
     assert json.loads(owl.fairlead("identity", "current", "--json").stdout)["saved"] == after
 
 

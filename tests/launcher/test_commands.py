@@ -178,6 +178,10 @@ LINES: dict[str, list[list[str]]] = {
     "identity save": [["half way"]],
     "identity restore": [[]],
     "identity rename": [[], ["someone"]],
+    "lease": [
+        *([], ["--json"], ["a.py"], ["--release"], ["--release", "a.py"], ["--why", "x"], ["a.py", "--for", "25h"]),
+        *(["--release", "--shared"], ["a.py", "--for", "soon"]),
+    ],
     "heartbeat": [[], ["--session-start"], ["--session", "nobody"]],
     "tasks": [[], ["--all", "--json"]],
     "sessions list": [[], ["--all"], ["--tree"], ["--line"], ["--json"]],

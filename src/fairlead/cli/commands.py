@@ -189,7 +189,7 @@ SECTIONS = (
             ),
             Entry(
                 "lease",
-                "Tell others which files you work on; list or release leases.",
+                "Take, list or release leases on the files that you work on.",
                 "mail.lease:lease",
                 is_served=True,
             ),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.leases._types import Lease, LeaseError
-from fairlead.policy import BaseFolder, Pattern, PatternError, TooManyFiles, files_below, resolve
+from fairlead.policy import BaseFolder, Pattern, PatternError, PatternSet, TooManyFiles, files_below, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
     from fairlead.leases._types import Holder
     from fairlead.policy import ResolvedPath
@@ -32,10 +32,10 @@ class WantedLease(msgspec.Struct, frozen=True, kw_only=True):
 class LeaseTable:
     """All leases. A change makes another table, so that a reader needs no lock."""
 
-    __slots__ = ("_by_path", "_patterns", "leases")
+    __slots__ = ("_any", "_by_path", "_patterns", "leases")
 
     def __init__(self, leases: Iterable[Lease] = ()) -> None:
-        """Compile the patterns. One that cannot be compiled is left out: it was valid when the lease was taken."""
+        """Compile the patterns. Raises `LeaseError` for one that is none."""
         self.leases = tuple(leases)
         self._by_path: dict[str, tuple[Lease, ...]] = {}
         self._patterns: list[tuple[Pattern, Lease]] = []
@@ -45,6 +45,7 @@ class LeaseTable:
                 continue
             for name in resolve(lease.path, "/").names:
                 self._by_path[name] = (*self._by_path.get(name, ()), lease)
+        self._any = PatternSet(pattern for pattern, _ in self._patterns)
 
     def __bool__(self) -> bool:
         return bool(self.leases)
@@ -56,12 +57,15 @@ class LeaseTable:
         found: dict[int, Lease] = {}
         if self._by_path:
             for name in target.names:
-                for path in _self_and_parents(name):
+                path = name
+                while path:
                     for lease in self._by_path.get(path, ()):
                         found[lease.id] = lease
-        for pattern, lease in self._patterns:
-            if pattern.matches(target):
-                found[lease.id] = lease
+                    path = path[: path.rfind("/")]
+                for lease in self._by_path.get("/", ()):
+                    found[lease.id] = lease
+        if self._patterns and self._any.may_match(target):
+            found |= {lease.id: lease for pattern, lease in self._patterns if pattern.matches(target)}
         return list(found.values())
 
     def below(self, folder: ResolvedPath) -> list[Lease]:
@@ -190,10 +194,3 @@ def _may_meet(base: BaseFolder, folder: ResolvedPath) -> bool:
 
 def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
-def _self_and_parents(path: str) -> Iterator[str]:
-    while path:
-        yield path
-        path = path[: path.rfind("/")]
-    yield "/"

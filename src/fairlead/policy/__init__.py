@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from fairlead.policy.init._detect_files import DetectedFiles, detect_files
     from fairlead.policy.init._template import render_policy, with_schema_header
     from fairlead.policy.layers._matched_files import PatternMatches, matched_files
-    from fairlead.policy.paths._gitignore import Pattern, PatternList
+    from fairlead.policy.paths._gitignore import Pattern, PatternList, PatternSet
     from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath, resolve
     from fairlead.policy.paths._roots import SearchRoot
     from fairlead.policy.paths._search import TooManyFiles, files_below
@@ -106,6 +106,7 @@ __all__ = [
     "PatternList",
     "PatternMatches",
     "PatternSearch",
+    "PatternSet",
     "Plan",
     "Policy",
     "PolicyError",
@@ -214,7 +215,7 @@ __getattr__ = lazy_exports(
         "init._detect_files": ("DetectedFiles", "detect_files"),
         "init._template": ("render_policy", "with_schema_header"),
         "layers._matched_files": ("PatternMatches", "matched_files"),
-        "paths._gitignore": ("Pattern", "PatternList"),
+        "paths._gitignore": ("Pattern", "PatternList", "PatternSet"),
         "paths._resolve": ("BaseFolder", "ResolvedPath", "resolve"),
         "paths._search": ("TooManyFiles", "files_below"),
         "trust._beginnings": ("Beginning", "SessionCaller", "mark_told", "was_told"),

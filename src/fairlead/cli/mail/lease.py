@@ -121,7 +121,7 @@ def _shown(row: Document, cwd: str) -> str:
 @click.option("--release", is_flag=True, help="End your leases on these paths; without a path, all of yours.")
 @caller_options
 def lease(caller: Caller, **given: Any) -> int:
-    """Tell others which files you work on; list or release leases.
+    """Take, list or release leases on the files that you work on.
 
     While you hold a lease, agents of other sessions that are about to change the files are warned or blocked, as the
     policy says (`leases: warn`, `block` or `off`), and you are notified. It ends with its time, with `--release`, or

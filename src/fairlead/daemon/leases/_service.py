@@ -12,7 +12,7 @@ from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.leases._file import LeaseFile
-from fairlead.leases import LeaseTable
+from fairlead.leases import LeaseError, LeaseTable
 from fairlead.mail import FAIRLEAD, USER, Draft, MailError, MailUnreachable
 from fairlead.process import dead_processes
 
@@ -58,7 +58,7 @@ class LeaseService:
         """Read the leases that the last daemon has left."""
         try:
             self.table = LeaseTable(self._file.read())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, LeaseError) as error:
             self._errors.report(f"the leases of the last daemon are lost: {error}")
         self.version = 1
 
@@ -195,7 +195,7 @@ class LeaseService:
         return agent is None or bool(agent.ended)
 
     def _follow_sessions(self, service: MessageService) -> None:
-        """Give leases to the session in which their agent goes on, as after /clear."""
+        """Move leases to the session in which their agent goes on, as after /clear."""
         for session in {lease.holder.session for lease in self.table.leases if lease.holder.session}:
             agent = service.find_by_session(session)
             if agent is not None and agent.session and agent.session != session:

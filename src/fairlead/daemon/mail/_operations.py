@@ -166,8 +166,7 @@ def poll(call: MailCall, request: requests.Poll, started: float, take: Take) -> 
         "how": call.caller.how,
         "id": request.id,
         "messages": [message_document(message, whole=True) for message in messages],
-        "left": 0 if isinstance(left, QueueSummary) else left,
-        "summed_up": left.count if isinstance(left, QueueSummary) else 0,
+        "left": left.count if isinstance(left, QueueSummary) else left,
         "text": text(messages, left) if messages else "",
         "waited": round(monotonic() - started, 3),
     }

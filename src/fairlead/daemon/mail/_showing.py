@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from fairlead.mail import Agent, Message, MessageService
     from fairlead.mail.render import Left
 
+_POLL = "poll"
+"""Who polls asks for its mail, page by page."""
+
 
 def show_bounded(
     service: MessageService, agent: Agent, event_name: str, showing: str, *, urgent_only: bool
@@ -21,6 +24,6 @@ def show_bounded(
     """
     messages = service.show(agent, event_name, showing, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
     left = service.queued_count(agent, urgent_only=urgent_only)
-    if messages and not urgent_only and left > MAX_SHOWN_MESSAGES:
+    if messages and not urgent_only and event_name != _POLL and left > MAX_SHOWN_MESSAGES:
         return messages, service.sum_up(agent, event_name, showing)
     return messages, left

@@ -1,4 +1,4 @@
-"""Says that the mail of an agent waits for the person: to the person, and to those who wrote it."""
+"""The notices that the mail of an agent waits for the person: to the person, and to those who wrote it."""
 
 from __future__ import annotations
 

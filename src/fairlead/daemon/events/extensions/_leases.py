@@ -66,14 +66,14 @@ class LeaseGate(EventExtension):
         return None if output is None else Reaction(output=output, undoable=bool(notes))
 
     def after_record(self, record: Record, event: Event | None) -> None:
-        """Tell the session what a subagent was to be told that has ended."""
+        """Pass what a subagent was to be told on to its session, once it has ended."""
         if isinstance(event, SubagentStop) and self._notes:
             notes = self._notes.pop((event.session_id, event.agent_id or ""), [])
             for note in notes:
                 self._add_note((event.session_id, ""), note)
 
     def undo(self, event_id: str) -> None:
-        """Tell again with the next reply what was in one that was not delivered."""
+        """Add what was in a reply that was not delivered to the next one."""
         shown = self._shown.pop(event_id, None)
         if shown is not None:
             agent, notes = shown
