@@ -110,9 +110,7 @@ def test_at_a_terminal_an_end_takes_two_confirmations(
 
 
 @needs_person
-def test_at_a_terminal_a_session_is_ended_after_two_confirmations(
-    home: Path, process: subprocess.Popen[bytes]
-) -> None:
+def test_at_a_terminal_a_session_is_ended_after_two_confirmations(home: Path, process: subprocess.Popen[bytes]) -> None:
     shown = at_terminal([sys.executable, "-c", START, "end", "s1"], environment(home), b"yes\nyes\n")
     assert shown.endswith(f"ended: process {process.pid}\n")
     assert process.wait(10) == -15

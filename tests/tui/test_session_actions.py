@@ -87,6 +87,12 @@ def test_a_process_that_only_has_the_pid_is_not_ended() -> None:
         assert process.poll() is None
 
 
+async def test_a_session_whose_process_is_not_known_is_not_asked_about() -> None:
+    async with watching([session("s1", title=TITLE)]) as (app, pilot):
+        await pilot.press("j", "X")
+        assert "its process, or when that started, is not known" in lines_of(app)[-1]
+
+
 async def test_below_a_session_of_an_agent_nothing_is_interrupted_or_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("CLAUDECODE", "1")
@@ -109,7 +115,9 @@ def tmux() -> Iterator[str]:
         pytest.skip("there is no tmux here")
     with tempfile.TemporaryDirectory(prefix="fl") as folder:
         socket = f"{folder}/tmux.sock"
-        code = "import os, tty; tty.setraw(0); print('ready', end='', flush=True)\nwhile True: print(ord(os.read(0, 1)))"
+        code = (
+            "import os, tty; tty.setraw(0); print('ready', end='', flush=True)\nwhile True: print(ord(os.read(0, 1)))"
+        )
         Path(folder, "keys.py").write_text(code.replace("; print('ready'", "\nprint('ready'"))
         env = {**os.environ, "TERM": "xterm-256color"}
         command = ["tmux", "-S", socket, "-f", os.devnull]

@@ -157,10 +157,11 @@ def end(session: str, *, yes: bool, as_json: bool) -> int:
     Its process is asked to end, as when its terminal is closed; the conversation can be resumed. It asks twice. The
     process is known by its pid and by when it started: another one that has the pid now is left alone.
     """
-    from fairlead.tui import end_session
+    from fairlead.tui import end_session, require_process
 
     refuse_below_session("end a session")
     found = find_session(_sessions(), session)
+    require_process(found, "ended")
     require_person(f"end {describe(found, time())}", assume_yes=yes)
     require_person("end it, with everything that it and its subagents are doing", assume_yes=yes)
     return _done(found, end_session(found), as_json=as_json)
