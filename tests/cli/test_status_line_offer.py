@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from select import select
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,11 +25,17 @@ def install(home: Path, key: bytes, *words: str) -> str:
     """Run it at a terminal, press the key when it is asked for, and return what is shown."""
     env = {"HOME": str(home), "FAIRLEAD_HOME": str(home / "state"), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
     ours, theirs = pty.openpty()
-    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    process = subprocess.Popen([sys.executable, *INSTALL, *words], env=env, cwd=home, start_new_session=True, **streams)
+    command = [sys.executable, *INSTALL, *words]
+    process = subprocess.Popen(
+        command, env=env, cwd=home, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
     os.close(theirs)
-    shown, is_answered = b"", False
+    shown = b""
     while True:
+        if not select([ours], [], [], 0.1)[0]:
+            if key and shown.endswith(QUESTION):  # a key that comes before it listens is dropped
+                os.write(ours, key)
+            continue
         try:
             part = os.read(ours, 4096)
         except OSError:
@@ -36,9 +43,6 @@ def install(home: Path, key: bytes, *words: str) -> str:
         shown += part
         if not part:
             break
-        if QUESTION in shown and not is_answered:
-            os.write(ours, key)
-            is_answered = True
     os.close(ours)
     assert process.wait() == 0, shown
     return shown.decode()
