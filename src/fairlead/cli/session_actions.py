@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import sys
@@ -109,6 +108,8 @@ def go(session: str, *, as_json: bool) -> int:
 
     The terminal that shows that tmux switches to it. Of a subagent it is the pane of its session.
     """
+    import asyncio
+
     from fairlead.tui import jump
 
     refuse_below_session("go to a session's pane")
@@ -141,6 +142,8 @@ def interrupt(session: str, *, as_json: bool) -> int:
     The key that interrupts the client is pressed in its tmux pane, if its process still runs there. A question that is
     open is dismissed by it, and never granted.
     """
+    import asyncio
+
     from fairlead.tui import interrupt_session
 
     refuse_below_session("interrupt a session")
