@@ -96,6 +96,7 @@ def test_no_daemon_is_an_error_that_says_what_to_do(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FAIRLEAD_HOME", str(home))
+    monkeypatch.setenv("FAIRLEAD_NO_DAEMON", "1")
     assert error_of(capsys, "watch", ["--once"]).endswith("fairlead daemon start")
 
 

@@ -263,7 +263,7 @@ def test_waiting_for_one_session_ends_when_it_has_ended(
     send(live, "UserPromptSubmit", prompt="Go.")
     send(live, "UserPromptSubmit", session="s2", prompt="Go.")
     becomes(live, "s1", "working")
-    command = [FAIRLEAD, "sessions", "wait", "--session", "s1", "--timeout", "30", *words]
+    command = [str(FAIRLEAD), "sessions", "wait", "--session", "s1", "--timeout", "30", *words]
     waiting = subprocess.Popen(command, env=live.environment(), stdout=subprocess.PIPE, text=True)
     until(lambda: has_socket(waiting.pid), "it waits")
     send(live, "SessionEnd", reason="other")
@@ -289,11 +289,13 @@ def test_the_line_and_the_view_count_the_same(live: DaemonHome) -> None:
 
 
 def test_a_subagent_of_an_ended_one_is_listed_below_its_nearest_live_ancestor(live: DaemonHome) -> None:
-    asked = {"tool_name": "Agent", "tool_input": {"subagent_type": "Explore"}, "tool_use_id": "t1"}
+    asked: dict[str, Any] = {"tool_name": "Agent", "tool_input": {"subagent_type": "Explore"}, "tool_use_id": "t1"}
     send(live, "UserPromptSubmit", prompt="Go.")
     send(live, "SubagentStart", agent_id="a1", agent_type="coder")
     send(live, "PreToolUse", agent_id="a1", agent_type="coder", **asked)
     send(live, "SubagentStart", agent_id="b1", agent_type="Explore")
+    launched = {"status": "async_launched", "agentId": "b1"}
+    send(live, "PostToolUse", agent_id="a1", agent_type="coder", tool_response=launched, **asked)
     send(live, "SubagentStop", agent_id="a1", agent_type="coder")
     until(lambda: sessions(live).get("s1/a1", {}).get("ended"), "the outer one has ended")
     rows = json.loads(live.fairlead("sessions", "--json").stdout)["sessions"]

@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when a process started")
 
 TITLE = "Checkout: pay by invoice"
+PRINTS_KEYS = """
+import os, tty
+tty.setraw(0)
+print("ready", end="", flush=True)
+while True:
+    print(ord(os.read(0, 1)))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -87,14 +94,21 @@ def test_a_process_that_only_has_the_pid_is_not_ended() -> None:
         assert process.poll() is None
 
 
+async def test_a_session_whose_process_is_not_known_is_not_asked_about() -> None:
+    async with watching([session("s1", title=TITLE)]) as (app, pilot):
+        await pilot.press("j", "X")
+        assert "its process, or when that started, is not known" in lines_of(app)[-1]
+
+
 async def test_below_a_session_of_an_agent_nothing_is_interrupted_or_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("CLAUDECODE", "1")
     with process_of_a_session() as (process, one):
         async with watching([one], (120, 40)) as (app, pilot):
-            for keys, action in ((("X", "y", "y"), "end a session"), (("I",), "interrupt a session")):
-                await pilot.press("j", *keys)
-                await until(lambda action=action: f"only a person can {action}" in lines_of(app)[-1])
+            await pilot.press("j", "X", "y", "y")
+            await until(lambda: "only a person can end a session" in lines_of(app)[-1])
+            await pilot.press("I")
+            await until(lambda: "only a person can interrupt a session" in lines_of(app)[-1])
         assert process.poll() is None
 
 
@@ -109,8 +123,7 @@ def tmux() -> Iterator[str]:
         pytest.skip("there is no tmux here")
     with tempfile.TemporaryDirectory(prefix="fl") as folder:
         socket = f"{folder}/tmux.sock"
-        code = "import os, tty; tty.setraw(0); print('ready', end='', flush=True)\nwhile True: print(ord(os.read(0, 1)))"
-        Path(folder, "keys.py").write_text(code.replace("; print('ready'", "\nprint('ready'"))
+        Path(folder, "keys.py").write_text(PRINTS_KEYS)
         env = {**os.environ, "TERM": "xterm-256color"}
         command = ["tmux", "-S", socket, "-f", os.devnull]
         subprocess.run([*command, "new-session", "-d", f"exec {sys.executable} {folder}/keys.py"], env=env, check=True)
@@ -141,9 +154,9 @@ async def test_interrupting_presses_escape_in_the_pane_of_the_process(tmux: str)
         await until(lambda: "interrupted: Escape was pressed in pane %0" in lines_of(app)[-1])
     until_true(lambda: "27" in screen(tmux), "the program got Escape")
 
-    with process_of_a_session(tmux=f"{tmux},1,0", pane="%0") as (_, elsewhere):
-        with pytest.raises(NotPossible, match="does not run in pane %0 any more"):
-            await interrupt_session(elsewhere)
+    gone = pytest.raises(NotPossible, match="does not run in pane %0 any more")
+    with process_of_a_session(tmux=f"{tmux},1,0", pane="%0") as (_, elsewhere), gone:
+        await interrupt_session(elsewhere)
     assert screen(tmux).count("27") == 1
 
 

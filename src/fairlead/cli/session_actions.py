@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import sys
@@ -109,6 +108,8 @@ def go(session: str, *, as_json: bool) -> int:
 
     The terminal that shows that tmux switches to it. Of a subagent it is the pane of its session.
     """
+    import asyncio
+
     from fairlead.tui import jump
 
     refuse_below_session("go to a session's pane")
@@ -141,6 +142,8 @@ def interrupt(session: str, *, as_json: bool) -> int:
     The key that interrupts the client is pressed in its tmux pane, if its process still runs there. A question that is
     open is dismissed by it, and never granted.
     """
+    import asyncio
+
     from fairlead.tui import interrupt_session
 
     refuse_below_session("interrupt a session")
@@ -157,10 +160,11 @@ def end(session: str, *, yes: bool, as_json: bool) -> int:
     Its process is asked to end, as when its terminal is closed; the conversation can be resumed. It asks twice. The
     process is known by its pid and by when it started: another one that has the pid now is left alone.
     """
-    from fairlead.tui import end_session
+    from fairlead.tui import end_session, require_process
 
     refuse_below_session("end a session")
     found = find_session(_sessions(), session)
+    require_process(found, "ended")
     require_person(f"end {describe(found, time())}", assume_yes=yes)
     require_person("end it, with everything that it and its subagents are doing", assume_yes=yes)
     return _done(found, end_session(found), as_json=as_json)

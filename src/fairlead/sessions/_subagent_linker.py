@@ -240,7 +240,7 @@ class SubagentLinker(SessionIndex):
             self._adopt_descendants(self.put(end_session(child, evidence, at, reason)), at)
 
     def _adopt_descendants(self, ended: Session, at: float) -> None:
-        """Let the nearest ancestor that runs work with the subagents of one that has ended: they go on without it."""
+        """Add the subagents of one that has ended, which go on without it, to the nearest ancestor that runs."""
         heir = next((one for one in self._ancestors(ended) if one.ended is None), None)
         for child in list(self.descendants(ended.id)) if heir is not None else ():
             if heir is not None and child.ended is None and child.in_turn and child.agent_id not in heir.agents:

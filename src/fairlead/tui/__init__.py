@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairlead.tui._session_control import (
         end_session,
         interrupt_session,
+        require_process,
         send_mail,
         show_in_pager,
         transcript_lines,
@@ -38,6 +39,7 @@ __all__ = [
     "jump",
     "plain_view",
     "project_of",
+    "require_process",
     "row_texts",
     "send_mail",
     "show_in_pager",
@@ -51,6 +53,7 @@ __getattr__ = lazy_exports(
         "_session_control": (
             "end_session",
             "interrupt_session",
+            "require_process",
             "send_mail",
             "show_in_pager",
             "transcript_lines",

@@ -13,6 +13,7 @@ from fairlead.tui._session_control import (
     end_session,
     interrupt_session,
     refuse_below_session,
+    require_process,
     send_mail,
     show_in_pager,
     transcript_lines,
@@ -85,6 +86,11 @@ class SessionActions:
 
     def _ask_to_end(self, session: Session) -> None:
         """Ask twice: what is ended, and what that means."""
+        try:
+            require_process(session, "ended")
+        except FairleadError as error:
+            self._app.show_message(str(error))
+            return
         state = LABELS[display_state(session, self._app.clock())]
         first = f"End {display_name(session)!r}, process {session.pid}, {state}?"
         second = "End it, with everything that it and its subagents are doing?"

@@ -50,7 +50,8 @@ async def interrupt_session(session: Session) -> str:
     Keys go to a pane only while the session's own process runs in it. A signal would end the client.
     """
     keys = client_or_default(session.client).interrupt_keys
-    _require_process(session, "interrupted")
+    require_process(session, "interrupted")
+    _require_alive(session)
     if not keys:
         raise NotPossible("it is not known how this client is interrupted")
     if not isinstance(session.state, Working | AttentionNeeded):
@@ -66,19 +67,24 @@ async def interrupt_session(session: Session) -> str:
 
 def end_session(session: Session) -> str:
     """Ask the process of a session to end, and return a message. Blocks until it has ended, or for 10 seconds."""
-    _require_process(session, "ended")
+    require_process(session, "ended")
+    _require_alive(session)
     if terminate_process(session.pid, session.pid_start, END_TIMEOUT):
         return f"ended: process {session.pid}"
     raise NotPossible(f"process {session.pid} was asked to end, and still runs after {END_TIMEOUT:g} s")
 
 
-def _require_process(session: Session, done: str) -> None:
+def require_process(session: Session, done: str) -> None:
+    """Raise `NotPossible` if a session has no process of its own that is known."""
     if session.ended is not None:
         raise NotPossible("it has ended")
     if session.is_child:
         raise NotPossible(f"a subagent runs in the process of its session, and cannot be {done} alone")
     if not session.pid or not session.pid_start:
-        raise NotPossible("its process is not known")
+        raise NotPossible("its process, or when that started, is not known")
+
+
+def _require_alive(session: Session) -> None:
     if not is_alive(session.pid, session.pid_start):
         raise NotPossible(f"its process {session.pid} is gone")
 
