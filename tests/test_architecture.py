@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "execute": LIGHT | {"events", "hooks", "policy", "decide", "journal", "notify", "clients"},
     "act": {"execute"},
     "mail": LIGHT | {"events", "clients"},
-    "store": LIGHT | {"journal", "mail"},
+    "store": LIGHT | {"journal", "mail", "sessions"},
     "sessions": LIGHT | {"events", "journal", "clients"},
     "daemon": LIGHT
     | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "store", "sessions", "mail"},
