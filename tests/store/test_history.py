@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fairlead.journal import Record
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
@@ -34,7 +36,7 @@ def test_a_record_that_is_read_again_counts_once(store: Store) -> None:
     """After a damaged database was salvaged, the journal is read from its start."""
     cost = CostRecord(at=START + 1, session="s", counter=2.0, added=2.0)
     prompt = replace(event(2, kind="UserPromptSubmit"), verdict="none")
-    records = [event(1), prompt, commands(1), cost]
+    records: list[Record] = [event(1), prompt, commands(1), cost]
     texts = [text_of(prompt, "do it", "prompt")]
     for _ in range(2):
         store.add_records(records, at(10), texts)
@@ -92,9 +94,8 @@ def test_what_is_deleted_leaves_no_trace_in_the_index(store: Store, tmp_path: Pa
     with closing(sqlite3.connect(tmp_path / "fairlead.db")) as database:
         assert database.execute("SELECT count(*) FROM history_texts").fetchone() == (50,)
         assert database.execute("SELECT count(*) FROM history_costs").fetchone() == (0,)
-        assert database.execute(
-            "SELECT count(*) FROM history_search WHERE history_search MATCH '\"mar\"'"
-        ).fetchone() == (50,)
+        indexed = "SELECT count(*) FROM history_search WHERE history_search MATCH '\"mar\"'"
+        assert database.execute(indexed).fetchone() == (50,)
         database.execute("INSERT INTO history_search (history_search, rank) VALUES ('integrity-check', 1)")
     assert len(store.find_history(HistoryQuery(search="marmalade", limit=100)).matches) == 50
     store.prune(older_than=START + 1000)
