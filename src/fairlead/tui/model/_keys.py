@@ -50,7 +50,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key(("/",), "filter", "filter by words", "filter"),
         Key(("s",), "sort", "change the order", "sort"),
         Key(("e",), "ended", "show ended sessions", "ended"),
-        Key(("H",), "history", "what sessions did and cost"),
+        Key(("H",), "history", "history of all sessions"),
         Key(("escape",), "back", "close panel or filter"),
         Key(("q", "ctrl+c"), "quit", "quit", "quit"),
         Key(("?",), "help", "this help", "help"),
