@@ -25,6 +25,17 @@ from fairlead.cli.app import make_root
 from fairlead.cli.support.command import HELP_WIDTH
 from fairlead.clients import Answer, client_named
 from fairlead.events import decode_json
+from fairlead.sessions import (
+    Costs,
+    HistoryMatch,
+    HistoryPage,
+    HistorySession,
+    Session,
+    SessionCost,
+    SessionHistory,
+    SubagentHistory,
+    TimelineEntry,
+)
 from fairlead.testing import make
 
 if TYPE_CHECKING:
@@ -33,10 +44,12 @@ if TYPE_CHECKING:
 
     from docs.drawing import on_terminal, steady, svg
     from docs.reading import Field, assignment, definition, fields, members, signature
+    from docs.schemas import schemas, to_text
     from docs.watching import watch_picture
 else:  # a script finds its neighbours without the name of the folder
     from drawing import on_terminal, steady, svg
     from reading import Field, assignment, definition, fields, members, signature
+    from schemas import schemas, to_text
     from watching import watch_picture
 
 ROOT = Path(__file__).parents[1]
@@ -65,8 +78,15 @@ def main(args: list[str]) -> int:
 @cache
 def everything() -> tuple[tuple[Path, str], ...]:
     """Give every file that is generated, or has generated parts, with the text it should have."""
-    pages = {"events.md": events_page, "api.md": api_page, "cli.md": cli_page, "errors.md": errors_page}
+    pages = {
+        "events.md": events_page,
+        "api.md": api_page,
+        "cli.md": cli_page,
+        "errors.md": errors_page,
+        "json.md": json_page,
+    }
     whole = [(REFERENCE / name, page()) for name, page in pages.items()]
+    whole += [(REFERENCE / f"schemas/{name}.schema.json", to_text(schema)) for name, schema in schemas().items()]
     pictures = ((PICTURE, demo_picture()), (PICTURE.with_name("watch.svg"), watch_picture()))
     parts = [(path, with_parts(path.read_text("utf-8"))) for path in hand_written()]
     return (*whole, *pictures, *parts)
@@ -341,6 +361,36 @@ def errors_page() -> str:
         "",
         table(rows),
     )
+
+
+def json_page() -> str:
+    """Give the page about the JSON of `sessions`, its stream and `history`."""
+    documents = {
+        "fairlead sessions --json": (
+            "sessions",
+            "`now`, `costs` (see [Costs](#costs)) and `sessions`. A session has " + _SESSION_ADDS,
+        ),
+        "GET /v1/sessions/stream": ("stream", _STREAM),
+        "fairlead history --json": ("history", "A [HistoryPage](#historypage)."),
+        "fairlead history --session ID --json": ("history-session", "A [SessionHistory](#sessionhistory)."),
+    }
+    rows = [("document", "content", "schema")]
+    rows += [(f"`{name}`", text, f"[{file}](schemas/{file}.schema.json)") for name, (file, text) in documents.items()]
+    kinds = (Session, Costs, SessionCost, HistoryPage, HistorySession, HistoryMatch, SessionHistory)
+    kinds = (*kinds, TimelineEntry, SubagentHistory)
+    parts = [part for kind in kinds for part in (f"## {kind.__name__}", doc_of(kind), field_table(kind))]
+    return page("JSON", _JSON_INTRODUCTION, table(rows), *parts)
+
+
+_JSON_INTRODUCTION = (
+    "What programs can rely on. A field that has its default may be left out. Later versions may add fields, and never "
+    "change the meaning of one. Times are Unix times in seconds, costs are US dollars."
+)
+_SESSION_ADDS = "the fields of [Session](#session), and `is`, `stale`, `duration` and `in_state`."
+_STREAM = (
+    "Server-sent events: `session` (a [Session](#session)), `gone` (its `id`), `costs` ([Costs](#costs)) and `reset` "
+    "(`revision`, `costs` and all `sessions`)."
+)
 
 
 def _is_a(thing: Any, base: type) -> bool:

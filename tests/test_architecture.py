@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "act": {"execute"},
     "mail": LIGHT | {"events", "clients"},
     "leases": LIGHT | {"policy"},
-    "store": LIGHT | {"journal", "mail"},
+    "store": LIGHT | {"journal", "mail", "sessions"},
     "sessions": LIGHT | {"events", "journal", "clients"},
     "daemon": LIGHT
     | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "store", "sessions", "mail"}

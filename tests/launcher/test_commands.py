@@ -189,6 +189,17 @@ LINES: dict[str, list[list[str]]] = {
         *(["--last", "5"], ["--json"], ["--since", "1h"], ["--verdict", "blocked"], ["--verdict", "x"]),
         *(["--event", "PreToolUse"], ["--event", "PreTolUse"], ["--session", "nobody"], ["--last", "-1"]),
     ],
+    "history": [
+        *(
+            [],
+            ["--json"],
+            ["--project", "."],
+            ["--search", "secret"],
+            ["--search", "nothing like it"],
+            ["--limit", "0"],
+        ),
+        *(["--session", "s1"], ["--session", "nobody"], ["--since", "soon"], ["--since", "2099-01-01"]),
+    ],
     "daemon status": [[], ["--json"]],
     "version": [[], ["--json"], ["surplus"]],
     "schema": [[]],

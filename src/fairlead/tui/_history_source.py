@@ -47,7 +47,7 @@ class HistorySource:
         return msgspec.json.decode(await self._get(f"/v1/absence?since={since!r}"), type=Absence)
 
     async def note_presence(self) -> float:
-        """Tell the daemon that the user is there. If they were away, return when they left; else 0."""
+        """Report that the user is there. If they were away, return when they left; else 0."""
         presence = msgspec.json.decode(await self._get("/v1/presence", "POST"), type=_Presence)
         return presence.left if presence.was_away else 0.0
 

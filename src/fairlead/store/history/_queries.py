@@ -58,19 +58,18 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
     """Return a page of texts that have what is searched, the newest first, with the sessions that they are of."""
     text = clean_text(query.search)
     parts = search.parts_of(text) if search.has_index(connection) else ""
+    found, number, conditions = search.among(parts)
     statement = (
         select(texts.c.id, texts.c.session, texts.c.at, texts.c.kind, texts.c.text, sessions.c.folder)
-        .join_from(texts, sessions, texts.c.session == sessions.c.session)
+        .select_from(found.join(sessions, texts.c.session == sessions.c.session))
         .where(texts.c.at >= query.since, texts.c.text.like(search.contains(text), escape="\\"))
-        .where(*_in_folder(query.folder))
+        .where(*conditions, *_in_folder(query.folder))
     )
     if query.until:
         statement = statement.where(texts.c.at < query.until)
     if query.before:
-        statement = statement.where(texts.c.id < int(query.before))
-    if parts:
-        statement = statement.where(texts.c.id.in_(search.matching(parts)))
-    rows = connection.execute(statement.order_by(texts.c.id.desc()).limit(query.limit + 1)).all()
+        statement = statement.where(number < int(query.before))
+    rows = connection.execute(statement.order_by(number.desc()).limit(query.limit + 1)).all()
     page = rows[: query.limit]
     matches = [HistoryMatch(row.session, row.folder, row.at, row.kind, row.text[:_MAX_TEXT]) for row in page]
     return HistoryPage(

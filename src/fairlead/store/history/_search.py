@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, column, literal_column, select, table
+from sqlalchemy import Integer, bindparam, column, literal_column, table
 from sqlalchemy.exc import OperationalError
 
+from fairlead.store.history._tables import texts
+
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import ColumnElement, Connection, FromClause
 
 TABLE = "history_search"
 CREATE = (
@@ -22,7 +24,7 @@ CREATE = (
 _PART_LENGTH = 3
 _MAX_PARTS = 24
 
-_index = table(TABLE, column("rowid"))
+_index = table(TABLE, column("rowid", Integer))
 _ADD = "INSERT INTO history_search (rowid, text) SELECT id, text FROM history_texts WHERE id > ?"
 _REMOVE = (
     "INSERT INTO history_search (history_search, rowid, text) "
@@ -84,9 +86,15 @@ def parts_of(text: str) -> str:
     return " AND ".join('"' + part.replace('"', '""') + '"' for part in list(parts)[:_MAX_PARTS])
 
 
-def matching(parts: str) -> Select[int]:
-    """Select the numbers of the texts that have these parts."""
-    return select(_index.c.rowid).where(literal_column(TABLE).op("MATCH")(bindparam("parts", parts)))
+def among(parts: str) -> tuple[FromClause, ColumnElement[int], tuple[ColumnElement[bool], ...]]:
+    """Return where to read texts from: all that have these parts, or all. With the number of a text, and a condition.
+
+    The index yields its rows in the order of their numbers, so that a page is read without the rest.
+    """
+    if not parts:
+        return texts, texts.c.id, ()
+    joined = _index.join(texts, texts.c.id == _index.c.rowid)
+    return joined, _index.c.rowid, (literal_column(TABLE).op("MATCH")(bindparam("parts", parts)),)
 
 
 def contains(text: str) -> str:

@@ -59,7 +59,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key(("s",), "sort", "change the order", "sort"),
         Key(("S",), "reverse", "reverse the order"),
         Key(("e",), "ended", "show ended sessions", "ended"),
-        Key(("H",), "history", "what sessions did and cost"),
+        Key(("H",), "history", "history of all sessions"),
         Key(("M",), "inbox", "your mail: read, reply"),
         Key(("escape",), "back", "close panel or filter"),
         Key(("q", "ctrl+c"), "quit", "quit", "quit"),

@@ -22,7 +22,7 @@ def create(daemon: Daemon) -> PromptPresence:
 
 
 class PromptPresence(EventExtension):
-    """Hears of prompts."""
+    """Notes the time of prompts."""
 
     def __init__(self, presence: Presence) -> None:
         self._presence = presence

@@ -1,0 +1,80 @@
+"""The JSON Schemas of what `--json` and the daemon's stream print, from the types that they are made of."""
+
+# ruff: noqa: INP001 - beside a script, no package
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from fairlead.sessions import Costs, HistoryPage, Session, SessionHistory
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_ADDED = {
+    "is": {"enum": ["attention", "working", "idle", "ended"], "description": "The state in one word."},
+    "stale": {"type": "boolean", "description": "No activity for 8 hours."},
+    "duration": {"type": "number", "description": "Seconds since the start, up to the end."},
+    "in_state": {"type": "number", "description": "Seconds in the present state."},
+}
+"""What `fairlead sessions --json` adds to each session."""
+_REF = "#/$defs/{name}"
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the schema of each document, by the name of its file."""
+    return {
+        "sessions": _sessions(),
+        "stream": _stream(),
+        "history": _of(HistoryPage),
+        "history-session": _of(SessionHistory),
+    }
+
+
+def to_text(schema: dict[str, Any]) -> str:
+    """Return a schema as it is written to its file."""
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def _of(kind: type) -> dict[str, Any]:
+    (root,), definitions = msgspec.json.schema_components((kind,), ref_template=_REF)
+    return {"$schema": _DIALECT, **root, "$defs": definitions}
+
+
+def _sessions() -> dict[str, Any]:
+    (session, costs), definitions = _components()
+    listed = {**definitions["Session"], "properties": {**definitions["Session"]["properties"], **_ADDED}}
+    listed["required"] = [*listed.get("required", ()), *_ADDED]
+    document = _object({"now": {"type": "number"}, "costs": costs, "sessions": {"type": "array", "items": session}})
+    return {
+        "$schema": _DIALECT,
+        **document,
+        "required": ["now", "sessions"],
+        "$defs": {**definitions, "Session": listed},
+    }
+
+
+def _stream() -> dict[str, Any]:
+    """Return the schema of `{"event": KIND, "data": …}` for each event of the stream."""
+    (session, costs), definitions = _components()
+    reset = {"revision": {"type": "integer"}, "costs": costs, "sessions": {"type": "array", "items": session}}
+    kinds = {
+        "session": session,
+        "gone": _object({"id": {"type": "string"}}),
+        "reset": _object(reset),
+        "costs": costs,
+    }
+    events = [_object({"event": {"const": kind}, "data": data}) for kind, data in kinds.items()]
+    return {"$schema": _DIALECT, "oneOf": events, "$defs": definitions}
+
+
+def _components() -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    roots, definitions = msgspec.json.schema_components((Session, Costs), ref_template=_REF)
+    definitions["Session"]["properties"].pop("memory")  # internal: no document has it
+    definitions.pop("SessionMemory")
+    return roots, definitions
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
