@@ -1,4 +1,4 @@
-"""Real sessions in the default permission mode that write to each other, listen while idle, and know their subagents."""
+"""Real sessions in the default permission mode: they write to each other, listen while idle, know their subagents."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ import msgspec
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
 from fairlead.cli.support.invocation import current
+from fairlead.cli.support.mail_client import user_mail
 from fairlead.cli.support.param_types import Duration, OneOf
 from fairlead.cli.support.screen import print_line, print_lines
-from fairlead.cli.support.user_mail import with_user_mail
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
 from fairlead.sessions import AttentionNeeded, Idle, Session, Working
@@ -207,7 +207,7 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
     if line:
         try:
             sessions = _to_sessions(current().request("GET", "/v1/sessions")["sessions"])
-            print_line(with_user_mail(to_line(sessions)))
+            print_line(" | ".join(filter(None, (user_mail(), to_line(sessions)))))
         except DaemonUnavailable:
             print_line("")
         return 0

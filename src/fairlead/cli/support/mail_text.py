@@ -129,3 +129,10 @@ def sent_line(document: Row) -> str:
     names = [f"{one_line(one['name'])} ({_reach(one)})" for one in document["recipients"]]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}"
+
+
+def user_mail_text(unread: int, owed: int) -> str:
+    """Return how much mail the person has, for a status line; "" if there is nothing."""
+    parts = [f"{unread} unread"] if unread else []
+    parts += [f"{owed} to answer"] if owed else []
+    return f"mail: {', '.join(parts)}" if parts else ""
