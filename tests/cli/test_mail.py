@@ -87,7 +87,7 @@ def body_of(process: Process, number: int) -> str:
 
 def test_the_quick_form(room: Room) -> None:
     done = room.fox.fairlead("send", room.owl_name, "The build is green again.")
-    assert re.fullmatch(rf"sent as #\d+ to {room.owl_name} \(active\)\n", said(done))
+    assert re.fullmatch(rf"sent as #\d+ to {room.owl_name} \(at its next prompt\)\n", said(done))
     assert body_of(room.owl, sent(done)) == "The build is green again."
 
 

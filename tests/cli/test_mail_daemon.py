@@ -36,7 +36,7 @@ def home() -> Iterator[DaemonHome]:
 
 def test_a_command_begins_a_daemon(home: DaemonHome) -> None:
     with program(home) as script:
-        assert script.fairlead("send", "User", "The first.").stdout == "sent as #1 to User (idle)\n"
+        assert script.fairlead("send", "User", "The first.").stdout == "sent as #1 to User (the person)\n"
     assert home.status() is not None
 
 

@@ -78,7 +78,7 @@ def test_what_needs_a_process_or_another_daemon_is_declined(home: DaemonHome) ->
 def test_stdin_is_asked_for_only_by_a_command_that_reads_it(home: DaemonHome) -> None:
     assert ask(home, "send", "User", "-")[0] == 202
     status, _, body = ask(home, "send", "User", "-", stdin=b"From a pipe.")
-    assert (status, body) == (200, b"sent as #1 to User (idle)\n")
+    assert (status, body) == (200, b"sent as #1 to User (the person)\n")
     assert ask(home, "send", "User", "-", stdin=b"From a pipe.")[2] == b"was sent already, as #1\n"
 
 

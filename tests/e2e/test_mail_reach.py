@@ -1,4 +1,4 @@
-"""Real sessions in the default permission mode that write to each other, listen while idle, and know their subagents."""
+"""Real sessions in the default permission mode: they write to each other, listen while idle, know their subagents."""
 
 from __future__ import annotations
 
@@ -119,6 +119,37 @@ def test_an_idle_agent_is_woken_from_its_start_and_after_clear(client: Path) -> 
         assert first.holds("The build is broken")
         assert second.holds("The build is green")
         assert not second.holds("The build is broken")
+
+
+def test_the_oldest_client_wakes_an_agent_from_its_start(oldest_client: Path) -> None:
+    with installed(oldest_client, "--stay", "wake") as here:
+        with at_terminal(here, script=["Woken at the start."] * 3) as person:
+            person.until(lambda: is_listening(person), "it listens before its first prompt")
+            person.fairlead("send", agents(person)[0]["name"], "The build is broken")
+            person.sees("Woken at the start.")
+        assert any(request.holds("The build is broken") for request in person.room.requests())
+
+
+def test_the_agent_of_a_resumed_session_is_back_and_listens(client: Path) -> None:
+    with installed(client, "--stay", "wake") as here:
+        with at_terminal(here, script=["Ready.", "Woken after resume."]) as person:
+            person.prompts("Begin.")
+            person.sees("Ready.")
+            person.is_idle()
+            first = agents(person)[0]
+            person.prompts("/clear")
+            person.until(lambda: agents(person)[0]["session"] != first["session"], "another session")
+            person.is_idle()
+            person.prompts("/resume")
+            person.sees("Resume session")
+            person.answers("Search", "Enter")
+
+            person.until(lambda: agents(person)[0]["session"] == first["session"], "the first session again")
+            person.until(lambda: is_listening(person), "it listens, and it alone")
+            assert agents(person)[0]["name"] == first["name"]
+            person.fairlead("send", first["name"], "Welcome back")
+            person.sees("Woken after resume.")
+        assert person.room.requests()[-1].holds("Welcome back")
 
 
 def test_an_agent_is_woken_after_an_escape_in_a_woken_turn(client: Path) -> None:

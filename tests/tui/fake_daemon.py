@@ -137,7 +137,7 @@ class FakeDaemon:
         unread = [row for row in rows if row["stage"] in ("queued", "shown")]
         owed = [row for row in rows if row["intent"] == "request" and not row["answered"]]
         if path == "/v1/mail/user":
-            return {"unread": len(unread), "owes": len(owed), "newest": None}
+            return {"unread": len(unread), "owes": len(owed)}
         if path == "/v1/mail/inbox":
             return {"you": "User", "messages": rows}
         number = int(path.split("/")[4])

@@ -13,9 +13,9 @@ import msgspec
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
 from fairlead.cli.support.invocation import current
+from fairlead.cli.support.mail_client import user_mail
 from fairlead.cli.support.param_types import Duration, OneOf
 from fairlead.cli.support.screen import print_line, print_lines
-from fairlead.cli.support.user_mail import with_user_mail
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
 from fairlead.sessions import AttentionNeeded, Costs, Session, Working
@@ -248,7 +248,7 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> i
         try:
             document = current().request("GET", "/v1/sessions")
             text = to_line(_to_sessions(document["sessions"]), time(), _to_costs(document) or Costs())
-            print_line(with_user_mail(text))
+            print_line(" | ".join(filter(None, (user_mail(), text))))
         except DaemonUnavailable:
             print_line("")
         return 0

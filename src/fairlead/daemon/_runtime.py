@@ -129,8 +129,9 @@ class Daemon:
 
     def idle_seconds(self) -> float:
         """Return for how long nobody has asked for anything."""
-        is_busy = self.tracker.streams or self.attention.is_pending or self.mail.waiters.is_needed
-        is_busy = is_busy or self.answers.is_needed
+        is_pending = self.attention.is_pending or self.user_mail.is_pending
+        is_needed = self.mail.waiters.is_needed or self.answers.is_needed
+        is_busy = self.tracker.streams or is_pending or is_needed
         return 0.0 if is_busy else self.endpoint.idle_seconds()
 
     def status(self) -> dict[str, Any]:

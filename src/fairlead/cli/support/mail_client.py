@@ -154,6 +154,17 @@ def _stop_older_daemon(error: _DaemonTooOld) -> None:
         sleep(_POLL_INTERVAL)
 
 
+def user_mail() -> str:
+    """Return how much mail waits for the person, in a few words; "" if there is none, or no daemon says so."""
+    from fairlead.cli.support.mail_text import user_mail_text
+
+    try:
+        counts = current().request("GET", "/v1/mail/user")
+        return user_mail_text(int(counts["unread"]), int(counts["owes"]))
+    except (FairleadError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def read_body(source: str) -> str:
     """Read the text of a message from a file, or from stdin if the name is a dash."""
     from fairlead.mail import MAX_BODY_BYTES

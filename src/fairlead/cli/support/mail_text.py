@@ -131,3 +131,10 @@ def sent_line(document: Row) -> str:
     waiting = [one_line(one["name"]) for one in document["recipients"] if one.get("held")]
     waits = f"; {', '.join(waiting[:_MAX_NAMES])} reads it once the user has written to it" if waiting else ""
     return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}{waits}"
+
+
+def user_mail_text(unread: int, owed: int) -> str:
+    """Return how much mail the person has, for a status line; "" if there is nothing."""
+    parts = [f"{unread} unread"] if unread else []
+    parts += [f"{owed} to answer"] if owed else []
+    return f"mail: {', '.join(parts)}" if parts else ""

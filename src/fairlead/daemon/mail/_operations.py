@@ -199,10 +199,7 @@ def ledger(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
 
 
 def _party(call: MailCall) -> Agent:
-    """Return who took part in the message: the caller, or one of its subagents.
-
-    A command in a session's process may be a subagent's, which cannot be told from the session's.
-    """
+    """Return who took part in the message: the caller, or one of its subagents, for which it may speak."""
     service, caller = call.service, call.agent
     try:
         service.ledger(caller, call.message)
@@ -310,11 +307,9 @@ def _sent(call: MailCall, sent: SendResult) -> dict[str, Any]:
 
 
 def user_counts(service: MessageService) -> dict[str, Any]:
-    """Return how much mail the person has, and the first line of the newest."""
+    """Return how many messages the person has not read, and not answered."""
     counts = service.mail_counts().get(USER.id, _NONE)
-    newest = service.inbox(USER, limit=1)
-    row = inbox_document(*newest[0]) if newest else None
-    return {"unread": counts.unread, "owes": counts.owes, "newest": row}
+    return {"unread": counts.unread, "owes": counts.owes}
 
 
 def _standing(call: MailCall) -> MailCounts:

@@ -36,6 +36,8 @@ class UserMailNotifier:
         self._checked = -1
         """How much mail had come when all of it was notified."""
         self._not_before = 0.0
+        self.is_pending = False
+        """Whether there is mail of which the person will be notified: after the grace period, or the quiet hours."""
         self._last: int | None = None
         """The newest message that the person was notified of; `None`: not read from its file yet."""
 
@@ -59,18 +61,20 @@ class UserMailNotifier:
             self._last = _read_last()
         new = [message for _, message in service.inbox(USER, stages=("queued",), limit=_MAX_NEW)]
         new = [message for message in new if message.id > self._last]
+        settings = _settings()
+        can_notify = bool(settings.channels) or (settings.desktop and has_desktop())
+        self.is_pending = bool(new) and can_notify
         if not new:
             self._checked = count
             return
-        settings = _settings()
         due = max(message.at for message in new) + settings.grace
         if time() < due:  # who has the view open may read it meanwhile
             self._not_before = min(due, time() + settings.grace)
-        elif _is_quiet(settings) or not (settings.channels or (settings.desktop and has_desktop())):
+        elif _is_quiet(settings) or not can_notify:
             self._not_before = time() + _RETRY_DELAY
         else:
             self._notify(new, settings)
-            self._checked = count
+            self._checked, self.is_pending = count, False
 
     def _notify(self, new: list[Message], settings: Attention) -> None:
         self._last = max(message.id for message in new)

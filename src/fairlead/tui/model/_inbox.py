@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from fairlead.text import ago, cell_width, duration, fit, one_line, printable_lines, wrap_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fairlead.tui.model._layout import StyledText, StyleName
 
@@ -67,10 +68,16 @@ def message_lines(document: Row, now: float, cells: int) -> list[list[StyledText
         lines.append([(f" {one_line(message['subject'])}", "group")])
     width = max(1, cells - 4)
     for line in printable_lines(message["body"]):
-        lines += [[(" │ ", "dim"), (part, "plain")] for part in wrap_line(line, width)]
+        lines += [[(" │ ", "dim"), (part, "plain")] for part in _wrapped(line, width)]
     if document["owed"]:
         lines.append([(" It asks for an answer: press r.", "needs")])
     return lines
+
+
+def _wrapped(line: str, width: int) -> Iterator[str]:
+    """Yield the parts of a line, broken between words; a part of wide characters is broken once more."""
+    for part in wrap(line, width) or [""]:
+        yield from wrap_line(part, width)
 
 
 def rule(text: str, cells: int) -> list[StyledText]:
