@@ -197,7 +197,7 @@ static bool exchange(int daemon, const struct call *call, struct answer *answer,
 bool waits_for_person(const struct call *call)
 {
     static const char prefix[] = "answer-"; /* daemon/answers/_service.py */
-    return strncmp(call->wait.token, prefix, sizeof prefix - 1) == 0;
+    return !call->is_gate && strncmp(call->wait.token, prefix, sizeof prefix - 1) == 0;
 }
 
 /* How long the waits of an event may take together. For a wake and for a command no client waits. */

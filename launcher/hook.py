@@ -245,7 +245,7 @@ def ask_daemon(daemon: _socket.socket | None, call: Call) -> Answer | None:
 
 def waits_for_person(call: Call) -> bool:
     """Return whether we wait for a person's answer. If the wait breaks off, the client's own question stays."""
-    return call.token.startswith(b"answer-")
+    return not call.is_gate and call.token.startswith(b"answer-")
 
 
 def exchange(daemon: _socket.socket, call: Call) -> Answer | None:

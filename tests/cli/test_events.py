@@ -11,6 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from cli.command_line import error_of, run
 
@@ -370,3 +371,30 @@ def test_an_event_of_a_newer_client_can_be_asked_for(journal: Journal, capsys: p
     write(journal, event(1, "Daydream"), event(2))
 
     assert "Daydream" in shown(capsys, "--event", "Daydream")
+
+
+# -- what was asked, and who answered ----------------------------------------------------------------------
+
+
+def as_text(record: Record, about: EventRecord | None = None) -> str:
+    return record_to_text(record, about, Screen())
+
+
+def test_a_question_shows_what_is_asked() -> None:
+    payload = {"session_id": "s1", "tool_name": "Bash", "tool_input": {"command": "make\x1b[31m\nmake install"}}
+    asked = event(1, "PermissionRequest", tool="Bash", payload=msgspec.Raw(msgspec.json.encode(payload)))
+    assert as_text(asked).endswith("  make␛[31m")
+    assert as_text(event(1, "PermissionRequest", tool="Bash", payload=msgspec.Raw(b"{}"))).rstrip().endswith("ms")
+
+
+def test_an_error_of_the_service_shows_the_clients_message() -> None:
+    payload = {"session_id": "s1", "error": "unknown", "last_assistant_message": "API Error: 400 bad thing"}
+    failed = event(1, "StopFailure", payload=msgspec.Raw(msgspec.json.encode(payload)))
+    assert as_text(failed).endswith("  API Error: 400 bad thing")
+
+
+def test_an_answer_shows_who_gave_it() -> None:
+    asked = event(1, "PermissionRequest", tool="Bash")
+    answer = CommandsRecord(id=asked.id, at=2.0, verdict="allowed", reason="allowed by ana at /dev/pts/3")
+    assert "  └ answered  " in as_text(answer, asked)
+    assert as_text(answer, asked).endswith("  allowed by ana at /dev/pts/3")

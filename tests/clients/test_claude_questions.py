@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.clients import client_named
-from fairlead.events import PermissionRequest, PreToolUse, StopFailure
-from fairlead.sessions import AttentionNeeded, Registry
+from fairlead.clients import Choice, client_named
+from fairlead.events import HookOutput, PermissionRequest, PreToolUse, StopFailure
+from fairlead.sessions import AttentionNeeded, Registry, Working
 from fairlead.testing import make
 
 CLAUDE = client_named("claude")
@@ -59,3 +59,77 @@ def test_an_error_has_the_clients_own_message() -> None:
     failure = make(StopFailure, session_id="s", error="unknown", last_assistant_message="API Error: 400 bad thing")
     registry.apply_event(failure, 1.0)
     assert registry.sessions()[0].state == AttentionNeeded("API error: unknown", "API Error: 400 bad thing")
+
+
+# -- answers -----------------------------------------------------------------------------------------------
+
+
+def test_the_choices_of_a_question_can_be_answered_by_its_text() -> None:
+    questions = [
+        {"question": "Which colour?", "options": OPTIONS},
+        {"question": "Which fruits?", "multiSelect": True, "options": [{"label": "Apple"}, 3, {"label": 4}]},
+    ]
+    choices = CLAUDE.choices_of("AskUserQuestion", {"questions": questions})
+    assert choices == (Choice("Which colour?", ("Red", "Blue")), Choice("Which fruits?", ("Apple",), several=True))
+    output = CLAUDE.approval("AskUserQuestion", {"questions": questions}, ["Blue", "Apple"])
+    assert output.permission == "allow"
+    assert output.updated_input == {
+        "questions": questions,
+        "answers": {"Which colour?": "Blue", "Which fruits?": "Apple"},
+    }
+
+
+@pytest.mark.parametrize(
+    "questions",
+    ["no list", [3], [{"header": "x"}], [{"question": "Twice?"}, {"question": "Twice?"}], []],
+)
+def test_what_cannot_be_read_is_left_to_the_client(questions: object) -> None:
+    """Without an input in the answer the client's own question stays."""
+    assert CLAUDE.choices_of("AskUserQuestion", {"questions": questions}) == ()
+    assert CLAUDE.approval("AskUserQuestion", {"questions": questions}, ()) == HookOutput.grant()
+
+
+def test_a_call_is_allowed_as_it_is_and_a_plan_with_its_input() -> None:
+    assert CLAUDE.approval("Bash", {"command": "make"}, ()) == HookOutput.grant()
+    assert CLAUDE.approval("ExitPlanMode", {"plan": "x"}, ()).updated_input == {"plan": "x"}
+
+
+# -- a question that was answered outside of the client -----------------------------------------------------
+
+
+def asking(*commands: str) -> Registry:
+    registry = Registry()
+    for number, command in enumerate(commands):
+        call = {"tool_name": "Bash", "tool_input": {"command": command}, "session_id": "s"}
+        registry.apply_event(make(PreToolUse, tool_use_id=f"t{number}", **call), 1.0 + number / 10)
+        registry.apply_event(make(PermissionRequest, **call), 2.0 + number / 10)
+    return registry
+
+
+def test_an_answer_ends_the_question_and_the_session_works() -> None:
+    registry = asking("make")
+    registry.set_answered("s", "Bash", "make", 9.0)
+    (session,) = registry.sessions()
+    assert (session.state, session.since) == (Working("Bash"), 9.0)
+    assert session.evidence is not None
+    assert session.evidence.why == "it was answered outside of the client"
+
+
+def test_another_question_of_the_session_stays() -> None:
+    registry = asking("make", "make test")
+    registry.set_answered("s", "Bash", "make", 9.0)
+    assert registry.sessions()[0].state == AttentionNeeded("Permission for Bash", "make test")
+
+
+def test_an_answer_to_what_is_not_asked_changes_nothing() -> None:
+    registry = asking("make")
+    before = registry.revision
+    registry.set_answered("s", "Bash", "make install", 9.0)
+    registry.set_answered("other", "Bash", "make", 9.0)
+    assert registry.revision == before
+
+
+def test_a_question_that_is_cut_says_so() -> None:
+    state = asking("x" * 5000).sessions()[0].state
+    assert isinstance(state, AttentionNeeded)
+    assert state.about.endswith("x\n… and 1000 more characters")

@@ -144,3 +144,31 @@ def test_taking_it_out_gives_back_the_variables(text: str, stay: str) -> None:
     document = json.loads(text.removeprefix("\ufeff")) if text.strip("\ufeff \r\n") else {}
     left = json.loads(after.removeprefix("\ufeff"))
     assert left.get("env", "none") == document.get("env", "none")
+
+
+# -- how long the hook of a question may wait --------------------------------------------------------------
+
+
+def question_timeout(text: str) -> int:
+    (hook,) = (hook.value for hook in find_hooks(parse(text)) if hook.event == "PermissionRequest")
+    timeout: int = hook["timeout"]
+    return timeout
+
+
+def answering(text: str, answer: bool | None) -> str:  # noqa: FBT001 - the value of an option
+    return add_hooks(text, InstallRequest(LAUNCHER, (2, 1, 325), answer=answer)).text
+
+
+def test_a_question_may_be_answered_elsewhere_for_an_hour_if_that_is_asked_for() -> None:
+    bare = answering("{}\n", None)
+    asked = answering(bare, answer=True)
+    assert [question_timeout(text) for text in (bare, asked)] == [60, 3600]
+    assert answering(asked, None) == asked, "a later install leaves it"
+    assert answering("{}\n", answer=True) == asked
+    assert answering(asked, answer=False) == bare
+    others = [hook.value for hook in find_hooks(parse(asked)) if hook.event != "PermissionRequest"]
+    assert others == [hook.value for hook in find_hooks(parse(bare)) if hook.event != "PermissionRequest"]
+
+
+def test_removing_the_hooks_removes_it() -> None:
+    assert remove_hooks(answering("{}\n", answer=True)).text == "{}\n"

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.asking import ALLOW, ask, call_of, questions, start_hook, turn_on
@@ -270,7 +270,7 @@ def test_a_daemon_that_stops_leaves_the_question_to_the_client(home: DaemonHome)
         ("SessionEnd", {"reason": "other"}),
     ],
 )
-def test_what_was_answered_in_the_client_is_over(home: DaemonHome, event: str, fields: dict[str, object]) -> None:
+def test_what_was_answered_in_the_client_is_over(home: DaemonHome, event: str, fields: dict[str, Any]) -> None:
     asking = ask(home)
     home.hook(event, call_of(home, event, **fields))
     assert asking.ends() is None

@@ -184,6 +184,10 @@ LINES: dict[str, list[list[str]]] = {
     ],
     "heartbeat": [[], ["--session-start"], ["--session", "nobody"]],
     "tasks": [[], ["--all", "--json"]],
+    "answer": [
+        *([], ["--json"], ["zzzzz", "allow"], ["zzzzz", "deny", "--reason", "No."], ["zzzzz"], ["zzzzz", "perhaps"]),
+        *(["../x", "allow"], ["--choose", "x"], ["zzzzz", "allow", "--reason", "x"]),
+    ],
     "sessions list": [[], ["--all"], ["--tree"], ["--line"], ["--json"]],
     "events": [
         *(["--last", "5"], ["--json"], ["--since", "1h"], ["--verdict", "blocked"], ["--verdict", "x"]),

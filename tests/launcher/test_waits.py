@@ -128,6 +128,21 @@ def test_if_the_daemon_fails_during_a_wait_python_evaluates(launcher: Launcher, 
         assert launcher.evaluated_locally(event, *waited, stdin=PAYLOAD)
 
 
+def test_if_the_daemon_fails_while_a_person_is_asked_nothing_is_printed(launcher: Launcher, daemon: Daemon) -> None:
+    """The event was decided before, and the client asks the person, too."""
+    for name in ("nothing", "head cut off", "body too short", "503", "binary"):
+        daemon.answers = [answer_303("answer-abc"), GARBAGE[name]]
+        done = launcher.run("PermissionRequest", stdin=PAYLOAD)
+        assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0), name
+        assert not launcher.record.exists(), name
+
+
+def test_a_gate_never_passes_because_a_person_was_to_be_asked(launcher: Launcher, daemon: Daemon) -> None:
+    daemon.answers = [answer_303("answer-abc"), GARBAGE["nothing"]]
+    launcher.run("PreToolUse", stdin=PAYLOAD)
+    assert launcher.evaluated_locally("PreToolUse", stdin=PAYLOAD)
+
+
 def test_if_the_daemon_has_stopped_before_the_wait_python_evaluates(launcher: Launcher, daemon: Daemon) -> None:
     def stop(connection: socket.socket) -> None:
         daemon.path.unlink()

@@ -48,7 +48,7 @@ def to_request(options: Options) -> tuple[str, str, dict[str, Any] | None]:
     """Return the method, path and body of the request. Raise `UsageError` if the options contradict each other."""
     if not options.question:
         if options.reason or options.choose:
-            raise UsageError("--reason and --choose need the id of a question: fairlead answer ID allow|deny")
+            raise UsageError("--reason and --choose need the id of a question; see fairlead answer")
         return "GET", "/v1/answers", None
     if not options.decision:
         raise UsageError(f"allow or deny? fairlead answer {one_line(options.question)} allow|deny")

@@ -61,7 +61,7 @@ class OpenQuestions(msgspec.Struct, frozen=True):
 
 
 class Send(NamedTuple):
-    """Give this answer."""
+    """An answer that is to be given."""
 
     body: dict[str, Any]
 
