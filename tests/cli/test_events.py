@@ -376,7 +376,7 @@ def test_an_event_of_a_newer_client_can_be_asked_for(journal: Journal, capsys: p
 # -- what was asked, and who answered ----------------------------------------------------------------------
 
 
-def as_text(record: Record, about: EventRecord | None = None) -> str:
+def as_text(record: EventRecord | CommandsRecord | DaemonRecord, about: EventRecord | None = None) -> str:
     return record_to_text(record, about, Screen())
 
 

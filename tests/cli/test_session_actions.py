@@ -15,7 +15,7 @@ from cli.command_line import at_terminal
 from tui.fake_daemon import FakeDaemon
 from tui.sample_sessions import session
 
-from fairlead.cli.session_actions import find_session, to_clipboard
+from fairlead.cli.sessions.actions import find_session, to_clipboard
 from fairlead.errors import UsageError
 from fairlead.process import process_start_time
 

@@ -317,7 +317,6 @@ def test_a_set_with_a_loose_pattern_still_tells_that_none_matches(tmp_path: Path
     assert not patterns.may_match(resolve("docs/a.md", str(tmp_path))), "or each file of a folder is tried by each rule"
 
 
-
 def test_a_folder_known_by_a_link_is_the_same_folder(folder: Path, tmp_path: Path) -> None:
     alias = tmp_path / "alias"
     alias.symlink_to(folder)

@@ -58,14 +58,14 @@ _DAEMON = (
 )
 
 _SESSIONS = (
-    Entry("list", "List the sessions and their subagents.", "sessions:list_sessions", is_served=True),
-    Entry("wait", "Wait until a session needs you, is idle, or has ended.", "sessions:wait"),
-    Entry("go", "Go to the tmux pane of a session.", "session_actions:go"),
-    Entry("mail", "Send a message to the agent of a session.", "session_actions:mail"),
-    Entry("interrupt", "Interrupt what a session does.", "session_actions:interrupt"),
-    Entry("end", "End a session.", "session_actions:end"),
-    Entry("transcript", "Show the conversation of a session in a pager.", "session_actions:transcript"),
-    Entry("copy", "Copy the id of a session to the clipboard.", "session_actions:copy"),
+    Entry("list", "List the sessions and their subagents.", "sessions.listing:list_sessions", is_served=True),
+    Entry("wait", "Wait until a session needs you, is idle, or has ended.", "sessions.listing:wait"),
+    Entry("go", "Go to the tmux pane of a session.", "sessions.actions:go"),
+    Entry("mail", "Send a message to the agent of a session.", "sessions.actions:mail"),
+    Entry("interrupt", "Interrupt what a session does.", "sessions.actions:interrupt"),
+    Entry("end", "End a session.", "sessions.actions:end"),
+    Entry("transcript", "Show the conversation of a session in a pager.", "sessions.actions:transcript"),
+    Entry("copy", "Copy the id of a session to the clipboard.", "sessions.actions:copy"),
 )
 
 _TOPICS = (
@@ -138,11 +138,16 @@ SECTIONS = (
                     "set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf",
                 ),
             ),
-            Entry("answer", "Answer a question of a session, or list the open ones.", "answer:answer", is_served=True),
+            Entry(
+                "answer",
+                "Answer a question of a session, or list the open ones.",
+                "sessions.answer:answer",
+                is_served=True,
+            ),
             Entry(
                 "history",
                 "Show what sessions did and cost, also those that have ended.",
-                "history:history",
+                "sessions.history:history",
                 is_served=True,
             ),
             Entry("events", "Show past events and their answers.", "events:events", is_served=True),

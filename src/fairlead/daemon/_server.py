@@ -25,7 +25,7 @@ from fairlead.daemon._start import daemon_log_file
 from fairlead.daemon.events._listener import UnixListener
 from fairlead.daemon.http._app import App
 from fairlead.daemon.http._auth import create_token
-from fairlead.daemon.sessions._tracker import look_up
+from fairlead.daemon.sessions._facts import look_up
 from fairlead.paths import runtime_folder, socket_file
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def _activity(fields: Document | None) -> str:
     """Return what a session is doing, in the words of the sessions view."""
     if fields is None:
         return ""
-    from fairlead.cli.sessions import state_name
+    from fairlead.cli.sessions.listing import state_name
     from fairlead.sessions import Session
     from fairlead.tui import row_texts
 

@@ -7,7 +7,6 @@ a thread and applied in the loop.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
 from contextlib import suppress
 from threading import get_ident
@@ -16,15 +15,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.clients import Usage, client_or_default, known_clients
+from fairlead.clients import Usage, client_or_default
 from fairlead.daemon.events._extension import EventExtension
+from fairlead.daemon.sessions._saved_state import SavedState, read_saved_state, write_saved_state
 from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
 from fairlead.journal import CostRecord, EventRecord, Position
-from fairlead.paths import state_folder
-from fairlead.process import dead_processes
 from fairlead.sessions import (
-    CostEntry,
     CostLedger,
     Registry,
     SessionMemory,
@@ -37,14 +34,12 @@ from fairlead.sessions import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
-    from fairlead.clients import ClientSessionFile
     from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.sessions._facts import Facts
     from fairlead.events import Event
     from fairlead.journal import Journal, Record
     from fairlead.process import Process
     from fairlead.sessions import Change, Session
-
-    Facts = tuple[list[ClientSessionFile], list[Process]]
 
 _NO_MEMORY = SessionMemory()
 _MAX_REPLAYED = 20_000
@@ -63,14 +58,6 @@ _MAX_THREAD_WAIT = 2.0
 """Seconds that a thread waits for the event loop."""
 _KEEPALIVE = 15.0
 """Seconds after which a stream without changes yields an empty list."""
-
-
-class _SavedState(msgspec.Struct, frozen=True):
-    """The snapshot, and the position in the journal that it includes."""
-
-    position: Position
-    registry: msgspec.Raw
-    costs: dict[str, CostEntry] = {}
 
 
 class SessionTracker(EventExtension):
@@ -104,8 +91,7 @@ class SessionTracker(EventExtension):
         """Restore the state of the last daemon, and apply what the journal has since then, if that is little."""
         position: Position | None = None
         try:
-            with open(_file(), "rb") as file:
-                saved = msgspec.json.decode(file.read(), type=_SavedState)
+            saved = read_saved_state()
             self._registry, position = restore(bytes(saved.registry), _first_revision()), saved.position
             if DOCTOR_SESSION in self._registry.by_id:  # an earlier version took it for one
                 self._registry.drop(DOCTOR_SESSION)
@@ -179,13 +165,9 @@ class SessionTracker(EventExtension):
         if self._replay_to is not None:
             return  # the last state is still the better one to start from
         self.apply_queued()
-        saved = _SavedState(self._journal.end(), msgspec.Raw(snapshot(self._registry)), self.costs.entries)
-        beside = f"{_file()}.{os.getpid()}"
+        saved = SavedState(self._journal.end(), msgspec.Raw(snapshot(self._registry)), self.costs.entries)
         try:
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with open(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(saved))
-            os.replace(beside, _file())
+            write_saved_state(saved)
         except (OSError, FairleadError) as error:
             self._errors.report(f"the sessions cannot be saved: {error}")
 
@@ -407,19 +389,9 @@ def _has_shell(session: Session) -> bool:
     return any(client.kind_of(call.tool) == "shell" for call in session.calls.values())
 
 
-def look_up(processes: set[Process]) -> Facts:
-    """Read the client's session files, and find the processes that are gone. For a thread."""
-    files = [file for client in known_clients() for file in client.find_sessions()]
-    return files, dead_processes(processes)
-
-
 def public(session: Session) -> Session:
     """Return a session without its internal state."""
     return msgspec.structs.replace(session, memory=_NO_MEMORY)
-
-
-def _file() -> str:
-    return f"{state_folder()}/sessions.json"
 
 
 def _first_revision() -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from fairlead.cli.sessions import request_sessions, state_name
+from fairlead.cli.sessions.listing import request_sessions, state_name
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option

@@ -1,0 +1,1 @@
+"""Commands about sessions: list and wait, act on one, answer its questions, look back."""
