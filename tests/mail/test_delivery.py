@@ -250,3 +250,20 @@ def test_after_a_storage_error_nothing_was_shown_and_the_count_stays(
             mail.show(blue)
     assert mail.service.queued_count(blue) == 1
     assert mail.show(blue) == [1]
+
+
+def test_what_is_summed_up_leaves_the_queue_stays_unread_and_comes_back_if_the_reply_was_lost(
+    mail: MailHarness,
+) -> None:
+    amber, blue, coral = mail.agents("s1", "s2", "s3")
+    sent = [mail.send(amber, blue, subject=str(number)) for number in range(5)]
+    mail.send(coral, blue, intent="request")
+    mail.service.show(blue, "Stop", "e1", limit=2)
+
+    summary = mail.service.sum_up(blue, "Stop", "e1")
+
+    assert (summary.count, summary.senders, summary.requests) == (4, ((amber.name, 3), (coral.name, 1)), 1)
+    assert mail.service.queued_count(blue) == 0
+    assert mail.service.ledger(amber, sent[4].id)[0].stage == "shown"
+    assert mail.service.requeue("e1") == 6
+    assert mail.service.show(blue, "Stop", "e2")[:5] == sent
