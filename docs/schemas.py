@@ -58,6 +58,7 @@ def _sessions() -> dict[str, Any]:
 def _stream() -> dict[str, Any]:
     """Return the schema of `{"event": KIND, "data": …}` for each event of the stream."""
     (session, costs), definitions = _components()
+    definitions["Session"]["properties"]["memory"] = {"type": "object", "maxProperties": 0, "description": "Internal."}
     reset = {"revision": {"type": "integer"}, "costs": costs, "sessions": {"type": "array", "items": session}}
     kinds = {
         "session": session,
