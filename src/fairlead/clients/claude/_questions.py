@@ -1,7 +1,7 @@
 """What the user is asked about a tool call: one line that says it, and the details below; and how to answer it.
 
-Seen in 2.1.197 and 2.1.325, at a terminal: the client shows its own dialog while a hook of PermissionRequest runs, and
-takes the first answer. If the user answers in the dialog, the hook runs on, and its output is ignored. Escape in the
+Seen in 2.1.325, at a terminal: the client shows its own dialog while a hook of PermissionRequest runs, and takes the
+first answer. If the user answers in the dialog, the hook runs on, and its output is ignored. Escape in the
 dialog, and the hook's timeout, end the hook with SIGTERM; no output, a killed hook or a timeout leave the dialog as it
 is. Tools that ask the user (`_WITH_INPUT`) are allowed only by an answer with `updatedInput`: without one the dialog
 stays. An Elicitation hook is no such case: the client shows its form after the hook has ended.
