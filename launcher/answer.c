@@ -1,6 +1,5 @@
 /* Parses the head of the daemon's answer. Pure: bytes in, sizes out; fuzzed by tests/launcher/fuzz.c.
- * It is strict: an answer that it does not understand is ignored, and the event is evaluated locally.
- */
+ * It is strict: an answer that it does not understand is ignored, and the event is evaluated locally. */
 #include "hook.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* fairlead COMMAND [options]: has the daemon run a command, and prints what comes of it.
  *
- * What the daemon declines, and everything without a daemon, is left to Python. This file knows no command.
- */
+ * What the daemon declines, and everything without a daemon, is left to Python. This file knows no command. */
 #include "hook.h"
 
 #include <signal.h>

@@ -210,8 +210,7 @@ static int64_t max_wait(const struct call *call)
 }
 
 /* Ask until there is an answer: the daemon may answer with a wait instead. Closes the connection, unless the daemon
- * expects an acknowledgement.
- */
+ * expects an acknowledgement. */
 bool ask_daemon(int daemon, struct call *call, struct answer *answer, struct bytes *got)
 {
     int64_t start = now_ms();

@@ -8,8 +8,7 @@
  *
  * A status line is not an event: it is reported to the daemon, and then COMMAND is run as if we were not there.
  * With --wake another hook reports the event; we wait, beside the client, for a reason to start a turn.
- * With --wait the event was reported already, and we only wait for its answer.
- */
+ * With --wait the event was reported already, and we only wait for its answer. */
 #include "hook.h"
 
 #include <errno.h>

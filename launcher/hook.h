@@ -1,8 +1,7 @@
 /* Declarations shared by the files of the launcher. docs/architecture.md describes the path of one event.
  *
  * It is C11 on POSIX, without stdio, locale or heap: this process lives for one event, and its start is most of its
- * cost. It knows no policy. Whatever it does not understand it leaves to Python, which is slow and correct.
- */
+ * cost. It knows no policy. Whatever it does not understand it leaves to Python, which is slow and correct. */
 #ifndef FAIRLEAD_HOOK_H
 #define FAIRLEAD_HOOK_H
 

@@ -2,8 +2,7 @@
  *
  * A C library initializes more than we need: a static glibc executes `cpuid` some fifty times, and a virtual machine
  * traps each of them. That is 0.5 ms, five times the rest of our start. Where this file does not work, hatch_build.py
- * links the platform's library instead; nothing else changes.
- */
+ * links the platform's library instead; nothing else changes. */
 #include "hook.h"
 
 #include <asm/unistd.h>

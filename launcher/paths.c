@@ -1,6 +1,5 @@
 /* Finds the folder of the daemon's socket, by the rules of src/fairlead/paths.py; tests/launcher compares the two.
- * Fails where Python would need the password database: then the event is evaluated locally.
- */
+ * Fails where Python would need the password database: then the event is evaluated locally. */
 #include "hook.h"
 
 #include <stdlib.h>

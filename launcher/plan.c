@@ -1,8 +1,7 @@
 /* Carries out a plan of the daemon: reads it, has its steps run, reports the results, and prints the final answer.
  *
  * It knows no policy. The daemon has worked out what each step runs, and decides what the results mean. If it is gone by
- * then, Python decides the same, from the same results: a step that has begun is never run again.
- */
+ * then, Python decides the same, from the same results: a step that has begun is never run again. */
 #include "plan.h"
 
 #include <errno.h>

@@ -7,8 +7,7 @@
 #define MAX_STEPS 64
 
 /* The first and the last bytes of a stream, in lines that are cut at LINE_SIZE bytes. fairlead.process makes the same
- * of them as of the whole stream, because it keeps less: 512 KiB at either end, and 8 KiB of a line.
- */
+ * of them as of the whole stream, because it keeps less: 512 KiB at either end, and 8 KiB of a line. */
 #define LINE_SIZE ((size_t)8 * 1024 + 1)
 #define KEPT_SIZE ((size_t)600 * 1024)
 struct capture {

@@ -1,6 +1,5 @@
 /* Runs the next program: Python if the daemon could not answer, or the user's own status line.
- * A gate fails closed if Python fails too.
- */
+ * A gate fails closed if Python fails too. */
 #include "hook.h"
 
 #include <errno.h>
@@ -235,8 +234,7 @@ _Noreturn void evaluate_locally(const struct call *call)
 }
 
 /* Run Python on a plan, with a file of it, and a file of the results if there are any. The connection is passed on for
- * the acknowledgement: if the answer is never printed, it is closed without one. Return if no file can be made.
- */
+ * the acknowledgement: if the answer is never printed, it is closed without one. Return if no file can be made. */
 static void run_plan_program(const struct call *call, struct bytes plan, const char *ack, struct bytes results)
 {
     char memory[3][16];

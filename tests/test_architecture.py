@@ -232,6 +232,12 @@ def test_files_and_functions_are_small() -> None:
     assert too_long == []
 
 
+def test_the_launcher_is_small() -> None:
+    files = [*Path(__file__).parents[1].glob("launcher/*.[ch]")]
+    assert len(files) > 10
+    assert sum(len(file.read_text().splitlines()) for file in files) < 2_500
+
+
 def test_every_module_has_a_docstring_and_none_opens_with_an_odd_verb() -> None:
     """A docstring opens with Return, Raise, Yield, Write, ..., or says what the thing is."""
     violations = [f"{module.name}: no docstring" for module in modules() if not ast.get_docstring(module.tree)]
