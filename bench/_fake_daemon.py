@@ -62,6 +62,9 @@ class FakeDaemon:
                 body = msgspec.json.encode({"revision": 0, "now": time(), "sessions": list(self._sessions.values())})
                 connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
                 return
+            if not path.startswith(b"/v1/sessions/stream"):  # such as the note that the user is there
+                connection.sendall(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                return
             connection.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
             for number, batch in enumerate(_changes(self._sessions), 1):
                 if self._closed.is_set():

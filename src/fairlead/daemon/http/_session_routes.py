@@ -76,10 +76,6 @@ async def _events(daemon: Daemon, after: int) -> AsyncIterator[bytes]:
     tracker, shown = daemon.tracker, (0, 0.0)
     yield b": hello\n\n"
     async for changes in tracker.follow(after):
-        state = tracker.costs.changes, start_of_day(time())
-        if state != shown and changes is not None:
-            yield b"event: costs\ndata: %s\n\n" % msgspec.json.encode(costs_of_today(tracker))
-        shown = state
         if changes is None:
             costs = costs_of_today(tracker)
             everything = {"revision": tracker.revision, "costs": costs, "sessions": tracker.sessions()}
@@ -93,6 +89,10 @@ async def _events(daemon: Daemon, after: int) -> AsyncIterator[bytes]:
                 else _event(change.revision, "session", public(change.session))
                 for change in changes
             )
+        state = tracker.costs.changes, start_of_day(time())
+        if state != shown and changes is not None:
+            yield b"event: costs\ndata: %s\n\n" % msgspec.json.encode(costs_of_today(tracker))
+        shown = state
 
 
 def _event(revision: int, kind: str, data: object) -> bytes:
