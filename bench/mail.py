@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MANY = 500
 FEW = 25
 """Waiting agents in a quick run."""
-POLICY = "mail: {stay: always}\n"
+POLICY = "mail: {stay: always, maxTurnsPerThread: 0, maxTurnsPerHour: 0}\n"
 HCOM = "hcom 0.7.31, native, send to listen"
 _POLL_INTERVAL = 0.005
 

@@ -122,7 +122,8 @@ class CachedModules:
         codes = {name: self._code(name) for name in self._entries}
         stamps = {name: (stamp, is_package) for name, (stamp, is_package, _, _) in self._entries.items()}
         for name, module in list(sys.modules.items()):
-            if name.startswith(f"{self._package}.") and getattr(module.__spec__, "loader", self) is not self:
+            loader = getattr(getattr(module, "__spec__", None), "loader", self)
+            if name.startswith(f"{self._package}.") and loader is not self:
                 is_package = hasattr(module, "__path__")
                 source = self._source(name, is_package=is_package)
                 if (stamp := _stamp(source)) and module.__file__ == source:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from compat.stage import LAUNCHER, SAMPLES
+from compat.stage import FAIRLEAD, LAUNCHER, SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +126,7 @@ def test_install_updates_an_old_install(home: Home, case: str) -> None:
 
 @pytest.mark.parametrize(
     ("case", "stay", "line"),
-    [("plain", "", "none"), ("own", "", "chained"), ("wake", "wake", "ours"), ("always", "always", "chained")],
+    [("plain", "", "none"), ("own", "", "chained"), ("always", "always", "chained")],
 )
 def test_an_upgrade_in_place_has_nothing_to_do(home: Home, case: str, stay: str, line: str) -> None:
     """If only the package was upgraded, status reports the old install as complete, and install changes nothing."""
@@ -142,6 +142,23 @@ def test_an_upgrade_in_place_has_nothing_to_do(home: Home, case: str, stay: str,
 
     hooks(home, "install", *VERSION)
     assert settings_of(home).read_text(encoding="utf-8") == text
+
+
+def test_an_old_install_that_wakes_agents_is_completed(home: Home) -> None:
+    """It woke agents at the end of a turn only. Status says so, and install adds the hooks that listen before it."""
+    put(home, "wake")
+    text = settings_of(home).read_text(encoding="utf-8").replace("/opt/fairlead/bin/fairlead-hook", str(LAUNCHER))
+    settings_of(home).write_text(text.replace("/opt/fairlead/bin/python", sys.executable), encoding="utf-8")
+    status = ("status", "--scope", "user", "--json", *VERSION)
+
+    outdated = home.run([str(FAIRLEAD), "hooks", *status], cwd=home.project())
+    (before,) = json.loads(outdated.out)["scopes"]
+    hooks(home, "install", *VERSION)
+    (after,) = json.loads(hooks(home, *status))["scopes"]
+
+    assert (before["state"], before["stay"]) == ("outdated", "wake")
+    assert (after["state"], after["stay"]) == ("installed", "wake")
+    assert settings_of(home).read_text(encoding="utf-8").count("--wake") == 3
 
 
 def test_a_skill_that_was_edited_is_kept(home: Home) -> None:

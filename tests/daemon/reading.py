@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from daemon.daemon_home import DaemonHome
 
 EVENTS = ("UserPromptSubmit", "Stop", "SessionStart", "PostToolUse")
-POLICY = "mail: {stay: always, wait: 2s}\n"
+POLICY = "mail: {stay: always, wait: 2s, maxTurnsPerThread: 0, maxTurnsPerHour: 0}\n"
 REPEAT = "may be a repeat"
 KILLED_HOOKS = 0.15
 """The share of hooks that are killed themselves."""

@@ -64,8 +64,9 @@ def test_killed_again_and_again_it_stores_each_event_once(home: DaemonHome) -> N
     with home.daemon():
         for number, session in enumerate(sessions):
             send(home, session)
-            pid = store_pid(home)
-            if number % 10 == 5 and pid and len(killed) < 2:
+            if number % 10 == 5 and len(killed) < 2:
+                until(lambda: store_pid(home), "it has started")
+                pid = store_pid(home)
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
                 until(lambda: store_pid(home) not in {0, *killed}, "it is started again")

@@ -61,6 +61,8 @@ OWN_COMMANDS = [
     *(f"fairlead sessions {word} 5f0c8a4e" for word in ("go", "interrupt", "end", "end --yes", "transcript", "copy")),
     *("fairlead sessions --json end 5f0c8a4e --yes", "tmux new-window 'fairlead sessions end 5f0c8a4e --yes'"),
     *("fairlead daemon restart", "fairlead trust .", "fairlead trust ../b/.fairlead.yaml", "fairlead untrust ."),
+    "curl --unix-socket $XDG_RUNTIME_DIR/fairlead/daemon.sock -d '{}' http://x/v1/answers/k7qd3",
+    "tmux send-keys -t view 'fairlead answer k7qd3 allow' Enter",
     *("fairlead answer 3 allow", "fairlead hooks --scope user uninstall", "fairlead uninstall --yes"),
 ]
 WRAPPED = [

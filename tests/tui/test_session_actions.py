@@ -181,8 +181,10 @@ async def test_a_message_reaches_the_agent_of_the_session() -> None:
         assert done.exit_code == 0, done
         until_true(lambda: home.ask("GET", "/v1/mail/agents?all=true")["agents"], "the agent has a mailbox")
         async with watching(source=SessionSource(str(home.socket)), size=(120, 40)) as (app, pilot):
-            await until(lambda: app.sessions.sessions)
-            await pilot.press("j", "m", *"Mend", "space", *"it!")
+            await until(lambda: any("s1" in line for line in lines_of(app)))
+            await pilot.press("j")
+            await until(lambda: app.list.selected is not None and app.list.selected.kind == "session")
+            await pilot.press("m", *"Mend", "space", *"it!")
             await until(lambda: "to s1: Mend it!" in lines_of(app)[-1])
             await pilot.press("enter")
             await until(lambda: "message 1" in lines_of(app)[-1])

@@ -16,6 +16,9 @@ import msgspec
 
 from fairlead.clients import _settings_file as files
 
+_EARLIER_TEXTS = frozenset({"0dc512ad316f8205f7844fd21d771df1b7b43eaaa788e723b7b9acc082870a59"})
+"""The SHA-256 of texts of earlier versions, for an installation whose receipt is lost."""
+
 SkillChange = Literal["written", "unchanged", "kept", "removed", "absent"]
 """kept: somebody has changed it, so that it is not ours any more."""
 
@@ -41,7 +44,7 @@ def put_skill(file: Path, state: Path) -> SkillChange:
     text = skill_text()
     if before.content == text:
         return "unchanged"
-    if before.content is not None and (receipt is None or _hash(before.content) != receipt.written):
+    if before.content is not None and not _is_ours(before.content, receipt):
         return "kept"
     created = receipt.folders if receipt else tuple(map(str, files.missing_folders(file)))
     with files.os_errors_named(file):
@@ -57,7 +60,7 @@ def remove_skill(file: Path, state: Path) -> SkillChange:
     before, receipt = files.read(file), _receipt(file, state)
     with files.os_errors_named(file):
         if before.content is not None:
-            if before.content != skill_text() and (receipt is None or _hash(before.content) != receipt.written):
+            if before.content != skill_text() and not _is_ours(before.content, receipt):
                 return "kept"
             file.unlink()
         _receipt_file(file, state).unlink(missing_ok=True)
@@ -65,6 +68,11 @@ def remove_skill(file: Path, state: Path) -> SkillChange:
         with suppress(OSError):  # it is not empty any more
             Path(folder).rmdir()
     return "absent" if before.content is None else "removed"
+
+
+def _is_ours(content: bytes, receipt: SkillReceipt | None) -> bool:
+    """Return whether a text was written by this or an earlier version, and not changed since."""
+    return _hash(content) in ({receipt.written} if receipt else _EARLIER_TEXTS)
 
 
 def _receipt(file: Path, state: Path) -> SkillReceipt | None:

@@ -59,7 +59,7 @@ def _cells(row: Document, document: Document) -> tuple[str, ...]:
     mail += [f"waits for you after {row['held']}"] if row.get("held") else []
     where = [one_line(row["project"].rpartition("/")[2])] if document["project"] is None else []
     name, since = f"{one_line(row['name'])}{you}", ago(row["ended"] or row["seen"], document["now"])
-    reach = _REACH.get(row["reach"], row["reach"])
+    reach = _REACH.get(row.get("reach", ""), row.get("reach", ""))  # a daemon of an earlier version does not say it
     return name, row["presence"], since, *where, ", ".join(mail), reach, _activity(row["is"])
 
 

@@ -119,7 +119,8 @@ def _reach(recipient: Row) -> str:
     if recipient["name"] == USER.name:
         return "the person"
     words = {"now": "listening now", "gone": "gone: shown if it is resumed"}
-    return words.get(recipient["reach"]) or str(recipient["reach"])
+    reach = str(recipient.get("reach") or recipient["presence"])  # a daemon of an earlier version does not say it
+    return words.get(reach, reach)
 
 
 def sent_line(document: Row) -> str:
