@@ -74,6 +74,12 @@ ROWS = [
     ("apply: one event, one session", "copy and change a dict", "≤ 3 µs"),
     ("registry: one event, 1 session", "copy and change a dict", "≤ 50 µs"),
     ("registry: one event, 1000 sessions of 10 subagents", "the same with 1 session", "≤ 50 µs"),
+    ("history: first page of all sessions, 4000 events", "", "≤ 100 ms"),
+    ("history: first page of a search, in all, 4000 events", "", "≤ 100 ms"),
+    ("history: a search that finds nothing, 4000 events", "", "≤ 100 ms"),
+    ("history: first page of one session, 4000 events", "", "≤ 100 ms"),
+    ("history: summary of the last hour, 4000 events", "", "≤ 100 ms"),
+    ("history: storing an event, processor time", "without its history", ""),
     ("watch: 1000 sessions x 10 subagents, 500 changes/s, share of a core", "", "≤ 0.25"),
     ("watch: the same, from a key to the screen", "", "≤ 50 ms"),
     ("watch: the same, from a character of the filter to the screen", "", "≤ 50 ms"),
@@ -168,7 +174,7 @@ def test_the_table_has_every_row_and_the_file_every_key(tmp_path: Path) -> None:
         (what, baseline) for what, baseline, _ in ROWS
     ]
     assert [list(row) for row in kept["rows"]] == [KEYS] * len(ROWS)
-    assert progress.startswith("1/20 fire: done\n")
+    assert progress.startswith("1/23 fire: done\n")
     assert list(kept) == ["machine", "quick", "rows"]
     assert list(kept["machine"]) == ["when", "python", "implementation", "platform", "cpus", "versions"]
     assert kept["quick"] is True
