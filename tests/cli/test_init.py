@@ -392,6 +392,7 @@ def test_it_installs_the_hooks_if_asked(
     folder: Path, init: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "client"))
+    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path / "home"))
     said = init("--install")
 
     assert (said.code, "fairlead hooks install" in said.out.partition("\n\n")[0]) == (0, False)
