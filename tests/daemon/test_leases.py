@@ -208,6 +208,7 @@ def test_a_lease_goes_on_after_clear(blocking: DaemonHome, fox: Client, owl: Cli
     fox.hook("SessionEnd", reason="clear")
     fox.session = "s-after-clear"
     fox.hook("SessionStart", source="clear")
+    until(lambda: fox.session in [one["id"] for one in blocking.ask("GET", "/v1/sessions")["sessions"]], "it goes on")
 
     assert edit(fox, "a.py").exit_code == 0
     until(lambda: leases(fox)[0]["session"] == "s-after-clear", "the lease belongs to the new session")

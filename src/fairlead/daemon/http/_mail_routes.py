@@ -200,8 +200,9 @@ class MailApi:
         message = request.path_params.get("id", 0)
         if message > requests.MAX_ID:
             raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")
+        listening = mail.waiters.waiting_agents()  # before anything is done: a message ends the wait of who gets it
         return operations.MailCall(
-            service, caller, tracker.get, mail.tasks, now, message, self._turns.held, mail.waiters.is_waiting
+            service, caller, tracker.get, mail.tasks, now, message, self._turns.held, listening.__contains__
         )
 
 

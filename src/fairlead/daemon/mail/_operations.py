@@ -65,7 +65,7 @@ class MailCall(msgspec.Struct, frozen=True):
     held: Callable[[int], str] = lambda _: ""
     """Returns why the mail of an agent waits for the person."""
     is_listening: Callable[[int], bool] = bool
-    """Whether the agent with an id waits for mail right now."""
+    """Whether the agent with an id waited for mail when this was called."""
 
     @property
     def agent(self) -> Agent:

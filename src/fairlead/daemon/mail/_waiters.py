@@ -109,9 +109,9 @@ class WaiterRegistry:
             monotonic() - one.issued_at < _TOKEN_LIFETIME for one in list(self._issued.values())
         )
 
-    def is_waiting(self, agent: int) -> bool:
-        """Return whether an agent waits for mail."""
-        return agent in self._waiting
+    def waiting_agents(self) -> frozenset[int]:
+        """Return the agents that wait for mail now."""
+        return frozenset(tuple(self._waiting))  # a tuple first: another thread may add one meanwhile
 
     # -- tokens ----------------------------------------------------------------------------------------
 
