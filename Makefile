@@ -11,7 +11,7 @@ define require_python
   echo "Name another one: make PYTHON=python3.12" >&2; exit 1; }
 endef
 
-.PHONY: run test test-lowest soak fuzz faults check bench walk docs clean
+.PHONY: run test test-lowest soak fuzz faults kills check bench walk docs clean
 .DEFAULT_GOAL := run
 
 run: .venv/.installed ## a team of agents under a policy, in a scratch home
@@ -32,6 +32,10 @@ fuzz: .venv/.dev ## random inputs for the parsers, the daemon and the launcher, 
 faults: .venv/.dev ## the whole matrix of faults; `make test` plays a part of it
 	@tests/tools.sh
 	FAIRLEAD_FAULTS=all $(BIN)/python -m pytest tests/faults tests/daemon/test_faults.py
+
+kills: .venv/.dev ## kill daemon, launchers, checks and hooks KILLS times in each test that kills
+	FAIRLEAD_KILLS=$(or $(KILLS),1000) $(BIN)/python -m pytest tests/mail/test_killing.py tests/daemon/test_reading.py \
+	  tests/daemon/test_native_plans.py tests/daemon/test_leases.py -k "kill"
 
 soak: .venv/.dev ## a daemon under load for MINUTES: memory, descriptors, delay, sizes, nothing lost
 	cd tests && ../$(BIN)/python -m soak --minutes $(or $(MINUTES),10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from random import Random
 from time import sleep
@@ -14,6 +13,7 @@ from daemon.callers import person, program
 from daemon.clients import client
 from daemon.daemon_home import FAIRLEAD, until
 from daemon.killing import kill_daemon
+from kills import ROUND, kill_rounds
 
 if TYPE_CHECKING:
     from daemon.clients import Client
@@ -300,16 +300,17 @@ def test_a_blocked_edit_is_no_edit(posted: DaemonHome, fox: Client, owl: Client)
 
 # -- kills ----------------------------------------------------------------------------------------------------
 
-KILLS = int(os.environ.get("FAIRLEAD_TEST_KILLS", "8"))
 
-
-@pytest.mark.timeout(60 + KILLS * 15)
-def test_no_lease_is_lost_and_none_comes_back_when_the_daemon_is_killed(open_home: DaemonHome) -> None:
-    random = Random(14)  # noqa: S311 - no secret
+@pytest.mark.parametrize(("seed", "kills"), kill_rounds(8))
+@pytest.mark.timeout(60 + ROUND * 15)
+def test_no_lease_is_lost_and_none_comes_back_when_the_daemon_is_killed(
+    open_home: DaemonHome, seed: int, kills: int
+) -> None:
+    random = Random(seed)  # noqa: S311 - no secret
     expected: set[str] = set()
     with client(open_home, "s1") as fox:
         fox.hook("SessionStart", source="startup")
-        for number in range(KILLS):
+        for number in range(kills):
             path = f"src/{number}.py"
             taken = fox.start([str(FAIRLEAD), "lease", path], b"")
             sleep(random.uniform(0, 0.03))  # the moment of the kill is another one each time
@@ -324,4 +325,4 @@ def test_no_lease_is_lost_and_none_comes_back_when_the_daemon_is_killed(open_hom
         held = {row["path"] for row in leases(fox)}
 
     assert held == expected
-    assert len(expected) > KILLS // 2
+    assert len(expected) > kills // 2

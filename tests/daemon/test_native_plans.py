@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pytest
 from daemon.daemon_home import FAIRLEAD, LAUNCHER, PATIENCE, processes, until
+from kills import ROUND, kill_rounds
 
 from fairlead.journal import CommandsRecord
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     from daemon.daemon_home import DaemonHome
 
-ROUNDS = int(os.environ.get("FAIRLEAD_KILLS", "24"))
-"""More of them: FAIRLEAD_KILLS=1000."""
 CHECK = 'echo "$ROUND" >> ran.{number}; sleep 0.03; sleep 0.02; {end}'
 POLICY = {
     "stop": {"commands": [{"run": CHECK.format(number=1, end="true")}, {"run": CHECK.format(number=2, end="exit 1")}]}
@@ -152,13 +151,16 @@ class Round(NamedTuple):
 
 
 @needs_proc
-@pytest.mark.timeout(60 + ROUNDS * 10)
-def test_no_step_runs_twice_no_gate_opens_and_nothing_is_left_whoever_is_killed(home: DaemonHome) -> None:
+@pytest.mark.parametrize(("seed", "kills"), kill_rounds(24))
+@pytest.mark.timeout(60 + ROUND * 10)
+def test_no_step_runs_twice_no_gate_opens_and_nothing_is_left_whoever_is_killed(
+    home: DaemonHome, seed: int, kills: int
+) -> None:
     home.policy(json.dumps(POLICY))
-    rng = random.Random(ROUNDS)  # noqa: S311 - reproducible
+    rng = random.Random(seed)  # noqa: S311 - reproducible
     daemon = home.start()
     rounds = []
-    for number in range(ROUNDS):
+    for number in range(kills):
         if daemon.poll() is not None:
             daemon = home.start()
         rounds.append(_round(home, number, rng, daemon))

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 from daemon.reading import kill_while_reading
+from kills import ROUND, kill_rounds
 
 if TYPE_CHECKING:
     from daemon.daemon_home import DaemonHome
 
-KILLS = int(os.environ.get("FAIRLEAD_KILLS", "3"))
 
-
-@pytest.mark.timeout(120 + 10 * KILLS)
-def test_no_message_is_lost_or_doubled_when_daemon_and_hooks_are_killed(open_home: DaemonHome) -> None:
-    mail = kill_while_reading(open_home, KILLS)
+@pytest.mark.parametrize(("seed", "kills"), kill_rounds(3))
+@pytest.mark.timeout(120 + 10 * ROUND)
+def test_no_message_is_lost_or_doubled_when_daemon_and_hooks_are_killed(
+    open_home: DaemonHome, seed: int, kills: int
+) -> None:
+    mail = kill_while_reading(open_home, kills, seed=seed)
 
     assert mail.lost == set()
     assert mail.doubled == []
-    assert mail.kills == KILLS
-    assert len(mail.sent) > KILLS
+    assert mail.kills == kills
+    assert len(mail.sent) > kills

@@ -11,8 +11,8 @@ from mail.killing import kill_rounds
 if TYPE_CHECKING:
     from pathlib import Path
 
-ROUNDS = int(os.environ.get("FAIRLEAD_TEST_KILLS", "12"))
-SENDS = int(os.environ.get("FAIRLEAD_TEST_SENDS", "2000"))
+ROUNDS = int(os.environ.get("FAIRLEAD_KILLS", "12"))
+SENDS = int(os.environ.get("FAIRLEAD_SENDS", "2000"))
 
 
 @pytest.mark.timeout(60 + ROUNDS * 15)
