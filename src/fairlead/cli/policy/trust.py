@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from fairlead.cli.policy.trust_hooks import TrustError, is_hook_file, trust_hook_file
+from fairlead.cli.policy.trust_hooks import (
+    TrustError,
+    changes_to_text,
+    is_hook_file,
+    record_trust,
+    trust_hook_file,
+)
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.person import require_person
 from fairlead.cli.support.screen import print_lines
@@ -24,7 +30,6 @@ from fairlead.policy import (
     remove_trusted,
     user_wide_file,
     withheld_settings,
-    write_trusted,
 )
 
 if TYPE_CHECKING:
@@ -48,17 +53,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 def to_text(file: str, text: bytes, before: TrustedFile | None, layer: Layer) -> Iterator[str]:
     """Yield what a person trusts: the changes since they last did, or the whole file; and what comes into force."""
-    from fairlead.text import printable_lines
-
-    new = printable_lines(text.decode(errors="replace"))
-    if before is None:
-        yield f"{file}:"
-        yield from (f"  {line}" for line in new)
-    else:
-        from difflib import unified_diff
-
-        old = printable_lines(before.text.decode(errors="replace"))
-        yield from unified_diff(old, new, f"{file} (trusted)", f"{file} (now)", lineterm="")
+    yield from changes_to_text(file, text, before)
     withheld = withheld_settings(layer, ())
     yield (
         f"With your trust it also applies: {', '.join(withheld)}"
@@ -131,12 +126,7 @@ def trust(*, path: str, assume_yes: bool, lists: bool, as_json: bool) -> int:
         print(f"{file} is trusted already")
         return 0
     print_lines(to_text(file, text, before, layer))
-    require_person(f"trust {file}", assume_yes=assume_yes)
-    try:
-        write_trusted(file, text)
-    except OSError as error:
-        raise TrustError(f"cannot record that {file} is trusted: {error.strerror or error}") from None
-    print(f"trusted {file}")
+    record_trust(file, text, assume_yes=assume_yes)
     return 0
 
 

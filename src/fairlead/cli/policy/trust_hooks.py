@@ -1,4 +1,4 @@
-"""Trust in a hook file: what a person is shown, and what is recorded."""
+"""Trust in a file: what a person is shown, and what is recorded."""
 
 from __future__ import annotations
 
@@ -43,6 +43,13 @@ def trust_hook_file(path: str, *, assume_yes: bool) -> None:
         print(f"{file} is trusted already")
         return
     print_lines(to_text(file, text, before, modules, interpreter))
+    record_trust(file, text, modules, interpreter, assume_yes=assume_yes)
+
+
+def record_trust(
+    file: str, text: bytes, modules: Mapping[str, str] | None = None, interpreter: str = "", *, assume_yes: bool
+) -> None:
+    """Record that a file is trusted as it is now, if a person confirms it."""
     require_person(f"trust {file}", assume_yes=assume_yes)
     try:
         write_trusted(file, text, modules, interpreter)
@@ -51,10 +58,8 @@ def trust_hook_file(path: str, *, assume_yes: bool) -> None:
     print(f"trusted {file}")
 
 
-def to_text(
-    file: str, text: bytes, before: TrustedFile | None, modules: Mapping[str, str], interpreter: str
-) -> Iterator[str]:
-    """Yield what a person trusts: the file, or its changes since they last did; what it imports; what runs it."""
+def changes_to_text(file: str, text: bytes, before: TrustedFile | None) -> Iterator[str]:
+    """Yield the changes of a file since a person trusted it, or the whole file."""
     from fairlead.text import printable_lines
 
     new = printable_lines(text.decode(errors="replace"))
@@ -66,6 +71,13 @@ def to_text(
 
         old = printable_lines(before.text.decode(errors="replace"))
         yield from unified_diff(old, new, f"{file} (trusted)", f"{file} (now)", lineterm="")
+
+
+def to_text(
+    file: str, text: bytes, before: TrustedFile | None, modules: Mapping[str, str], interpreter: str
+) -> Iterator[str]:
+    """Yield what a person trusts: the file, or its changes since they last did; what it imports; what runs it."""
+    yield from changes_to_text(file, text, before)
     known = before.modules if before is not None else {}
     for module, digest in sorted(modules.items()):
         state = "" if before is None else " (new)" if module not in known else " (changed)" * (known[module] != digest)
