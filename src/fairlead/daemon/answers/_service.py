@@ -39,7 +39,10 @@ _CLAIMED_WITHIN = 10.0
 class _Held:
     """One question and the hook that waits for its answer."""
 
-    def __init__(self, question: Question, event: PermissionRequest, request: HookRequest, stdout: bytes) -> None:
+    def __init__(
+        self, token: str, question: Question, event: PermissionRequest, request: HookRequest, stdout: bytes
+    ) -> None:
+        self.token = token
         self.question = question
         self.event = event
         self.request = request
@@ -70,6 +73,8 @@ class AnswerService:
         self._lock = Lock()
         self._held: dict[str, _Held] = {}
         """By the token of the launcher."""
+        self._answered: dict[str, asyncio.Event] = {}
+        """The same, of answers that are about to be sent: set once they are."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_shutting_down = False
 
@@ -97,7 +102,7 @@ class AnswerService:
             for name in late:
                 if now - self._held[name].issued_at > _CLAIMED_WITHIN:
                     del self._held[name]
-            self._held[token] = _Held(question, event, request, stdout)
+            self._held[token] = _Held(token, question, event, request, stdout)
         return HookReply(WAIT, token=token, milliseconds=int(seconds * 1000))
 
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes) -> HookReply:
@@ -168,10 +173,11 @@ class AnswerService:
         """Return the open questions, the oldest first."""
         return sorted((held.question for held in self._held.values() if held.is_open), key=lambda one: one.asked)
 
-    def answer(self, question_id: str, answer: Answer, answerer: Answerer) -> Question:
+    async def answer(self, question_id: str, answer: Answer, answerer: Answerer) -> Question:
         """Pass the answer of a person on to the hook that waits for it, once it is in the journal.
 
-        Raise `UnknownQuestion` if nobody asks that, and `AnswerError` if the answer does not fit.
+        Return once it is sent: from then on it arrives, even if the daemon is killed. Raise `UnknownQuestion` if
+        nobody asks that, and `AnswerError` if the answer does not fit.
         """
         held = next((one for one in self._held.values() if one.is_open and one.question.id == question_id), None)
         if held is None:
@@ -182,9 +188,16 @@ class AnswerService:
         output = output_of(held.event, held.question, answer)
         self._record(held, answer, answerer)
         rendered = client_named(held.request.client).render(held.event, output)
+        sent = self._answered[held.token] = asyncio.Event()
         held.end(HookReply(OK, rendered.exit_code, _merged(held.stdout, rendered.stdout)))
         self._tracker.set_answered(held.question.session_id, held.question.tool, question_of(held.event))
+        await sent.wait()
         return held.question
+
+    def on_sent(self, token: str) -> None:
+        """Note that the reply to a hook was sent, or that the hook has gone."""
+        if (sent := self._answered.pop(token, None)) is not None:
+            sent.set()
 
     def _record(self, held: _Held, answer: Answer, answerer: Answerer) -> None:
         """Write down who answered what. Raise `AnswerError` if that fails: then nothing is answered."""

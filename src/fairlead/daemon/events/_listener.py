@@ -352,6 +352,7 @@ class HookConnection:
             else:
                 self._unwatch()
                 self._send(task.result(), acks=acks)
+            self._listener.answers.on_sent(token)
 
         def on_close() -> None:
             if self._receive() == b"":

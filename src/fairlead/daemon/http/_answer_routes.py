@@ -48,7 +48,7 @@ def answer_routes(daemon: Daemon) -> list[Route]:
         peer = request.scope.get("state", {}).get("peer", 0)
         try:
             answerer = await asyncio.to_thread(find_answerer, peer, given.by)
-            question = answers.answer(request.path_params["id"], given, answerer)
+            question = await answers.answer(request.path_params["id"], given, answerer)
         except NotAPerson as error:
             return PlainTextResponse(str(error), _FORBIDDEN)
         except UnknownQuestion as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -64,6 +63,7 @@ class StoreProcess:
         self._started = Event()
         """The first process was started: before, a request waits for it."""
         self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._answers: dict[int, Future[msgspec.Raw]] = {}
         self._last_number = 0
@@ -73,7 +73,7 @@ class StoreProcess:
         self._retention = 0.0
         """Seconds for which events are kept; 0 for the default."""
         self.pid = 0
-        """Of the process; 0 if none runs."""
+        """Of the process, as long as it can be asked; else 0."""
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
@@ -90,9 +90,8 @@ class StoreProcess:
         if self._thread is None:
             return
         self._thread.join(_FINISH_TIMEOUT)
-        if self._thread.is_alive() and self.pid:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, 9)  # the next daemon's process feeds the rest
+        if self._thread.is_alive() and self._process is not None:
+            self._process.kill()  # the next daemon's process feeds the rest
             self._thread.join(_FINISH_TIMEOUT)
 
     # -- requests --------------------------------------------------------------------------------------
@@ -201,7 +200,9 @@ class StoreProcess:
         with ours:
             with theirs:
                 command = [sys.executable, "-E", "-P", "-m", "fairlead.daemon.store"]
-                process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)  # noqa: S603 - our own
+                self._process = process = subprocess.Popen(  # noqa: S603 - our own
+                    command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL
+                )
             with self._lock:
                 self._connection, self.pid = ours, process.pid
                 if self._retention:
