@@ -77,11 +77,11 @@ def kill_while_reading(home: DaemonHome, kills: int, *, seed: int = 0) -> Mail:
 
 
 def _kill_daemons(home: DaemonHome, readers: tuple[str, ...], mail: Mail, kills: int, seed: int) -> None:
-    over = Event()
+    no_more_mail, no_more_hooks = Event(), Event()
     until(home.has_mail, "the mail is open")
-    threads = [Thread(target=_send, args=(home, f"s{number}", readers, mail, over)) for number in range(2)]
-    threads += [Thread(target=_read, args=(home, reader, mail, over, seed)) for reader in readers]
-    for thread in threads:
+    sending = [Thread(target=_send, args=(home, f"s{number}", readers, mail, no_more_mail)) for number in range(2)]
+    reading = [Thread(target=_read, args=(home, reader, mail, no_more_hooks, seed)) for reader in readers]
+    for thread in (*sending, *reading):
         thread.start()
     random = Random(seed)  # noqa: S311 - no secret
     try:
@@ -91,10 +91,16 @@ def _kill_daemons(home: DaemonHome, readers: tuple[str, ...], mail: Mail, kills:
             kill_daemon(home)
             mail.kills += 1
     finally:
-        over.set()
-        for thread in threads:
-            thread.join()
+        no_more_mail.set()
+        _join(sending)  # the hooks go on: they start the daemon that takes the last messages
+        no_more_hooks.set()
+        _join(reading)
     _read_the_rest(home, readers, mail)
+
+
+def _join(threads: list[Thread]) -> None:
+    for thread in threads:
+        thread.join()
 
 
 def _send(home: DaemonHome, prefix: str, readers: tuple[str, ...], mail: Mail, over: Event) -> None:

@@ -115,7 +115,8 @@ class Commands:
 
     def __init__(self) -> None:
         rules = {"preToolUse": {"uneditableFiles": ["kept.txt"], "unreadableFiles": ["secret*"]}}
-        self._folder = tempfile.mkdtemp(prefix="fuzz-")
+        self._folder = tempfile.mkdtemp(prefix="fuzz-") + "/home/project"  # `..` is not what others keep in /tmp
+        Path(self._folder).mkdir(parents=True)
         layer = Layer(f"{self._folder}/.fairlead.yaml", self._folder, msgspec.convert(rules, Policy))
         self._guards = Guards([layer])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy.dialects import postgresql
 
     from fairlead.store._errors import StoreError
 
@@ -65,11 +66,18 @@ class Backend(Protocol):
         """Check everything and return what is broken."""
 
 
-def insert_or_ignore(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
-    """Return an insert that skips existing rows: the one statement without a common form."""
+def dialect_insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """Return an insert that can say what to do with existing rows: the one statement without a common form."""
     if dialect == "postgresql":
-        return postgresql.insert(table).on_conflict_do_nothing()
-    return sqlite.insert(table).on_conflict_do_nothing()
+        from sqlalchemy.dialects import postgresql  # takes as long to load as much of the rest
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)
+
+
+def insert_or_ignore(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """Return an insert that skips existing rows."""
+    return dialect_insert(dialect, table).on_conflict_do_nothing()
 
 
 def batches(items: Sequence[_Item], size: int = BATCH_SIZE) -> Iterator[Sequence[_Item]]:

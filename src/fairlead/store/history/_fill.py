@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fairlead.journal import CommandsRecord, CostRecord, EventRecord
-from fairlead.store._backend import batches, insert_or_ignore
+from fairlead.store._backend import batches, dialect_insert, insert_or_ignore
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import commands, events
 from fairlead.store.history import _search as search
@@ -91,8 +90,7 @@ class HistoryBatch:
     def _save(self) -> None:
         if not self._rows:
             return
-        dialect = postgresql if self._connection.dialect.name == "postgresql" else sqlite
-        statement = dialect.insert(sessions)
+        statement = dialect_insert(self._connection.dialect.name, sessions)
         values = {column.name: column for column in statement.excluded if column.name != "session"}
         update = statement.on_conflict_do_update(index_elements=["session"], set_=values)
         self._connection.execute(update, list(self._rows.values()))

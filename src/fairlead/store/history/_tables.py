@@ -55,5 +55,5 @@ texts = Table(
 )
 """What the search finds. The index over it (`_search`) is not a table of its own everywhere."""
 
-blocked_events = Index("events_blocked", events.c.at, sqlite_where=NOTABLE, postgresql_where=NOTABLE)
+blocked_events = Index("events_blocked", events.c.at, sqlite_where=NOTABLE)
 """So that what was blocked is found without reading all events."""

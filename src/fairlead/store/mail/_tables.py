@@ -44,7 +44,8 @@ HAS_KEY = text("key IS NOT NULL")
 
 
 def _partial_index(name: str, *columns: str, where: Any, unique: bool = False) -> Index:
-    return Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
+    # Without `postgresql_where`: it would load that dialect, which takes as long as most of the daemon.
+    return Index(name, *columns, unique=unique, sqlite_where=where)
 
 
 agents = Table(
