@@ -11,13 +11,13 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LOWERED_EXTRAS = ("notify",)
+LOWERED_EXTRAS = ("notify", "team")
 """Extras whose lowest versions are tested too, in place of the versions that `dev` pins.
 
 Not `sdk`: its wheel includes the real client, and tests compare that client's messages.
 """
 
-_BOUNDED = re.compile(r"(?P<name>[A-Za-z0-9._-]+)>=(?P<version>[0-9][0-9a-z.]*)(?:,\s*<[0-9.]+)?")
+_BOUNDED = re.compile(r"(?P<name>[A-Za-z0-9._-]+(?:\[[a-z,]+\])?)>=(?P<version>[0-9][0-9a-z.]*)(?:,\s*<[0-9.]+)?")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 

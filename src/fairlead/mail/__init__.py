@@ -23,12 +23,14 @@ if TYPE_CHECKING:
         NotYours,
         TooLarge,
     )
+    from fairlead.mail._notices import ENDED_REASON
     from fairlead.mail._service import MessageService
     from fairlead.mail._storage import (
         NOTICE_ENDED,
         NOTICE_IDLE,
         NOTICE_OVERDUE,
         Alias,
+        HostRecord,
         MailSnapshot,
         MailStorage,
         OutgoingMessage,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from fairlead.mail._types import (
         FAIRLEAD,
         FIRST_ID,
+        FIRST_REMOTE_ID,
         INTENTS,
         MAX_BODY_BYTES,
         MAX_KEY_LENGTH,
@@ -73,8 +76,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ENDED_REASON",
     "FAIRLEAD",
     "FIRST_ID",
+    "FIRST_REMOTE_ID",
     "HEARTBEAT",
     "INTENTS",
     "MAX_BODY_BYTES",
@@ -96,6 +101,7 @@ __all__ = [
     "BadName",
     "Delivery",
     "Draft",
+    "HostRecord",
     "Intent",
     "MailBusy",
     "MailCounts",
@@ -155,9 +161,11 @@ __getattr__ = lazy_exports(
             "stop_reason",
             "tasks_reason",
         ),
+        "_notices": ("ENDED_REASON",),
         "_service": ("MessageService",),
         "_storage": (
             "Alias",
+            "HostRecord",
             "MailSnapshot",
             "MailStorage",
             "UnansweredRequest",
@@ -178,6 +186,7 @@ __getattr__ = lazy_exports(
             "Draft",
             "FAIRLEAD",
             "FIRST_ID",
+            "FIRST_REMOTE_ID",
             "INTENTS",
             "Intent",
             "MAX_BODY_BYTES",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from fairlead.mail._errors import BadMessage, NobodyThere, TooLarge
+from fairlead.mail._errors import BadMessage, NobodyThere, NoSuchAgent, TooLarge
 from fairlead.mail._names import EVERYONE, normalize_name, validate_topic
 from fairlead.mail._types import FAIRLEAD, MAX_RECIPIENTS
 
@@ -21,6 +21,8 @@ class TopicIndex:
     def __init__(self, subscriptions: Iterable[tuple[str, int]]) -> None:
         """Start with the stored subscriptions."""
         self._subscribers: dict[str, dict[int, None]] = {}
+        self.revision = 0
+        """Changes with every subscription."""
         for topic, agent in subscriptions:
             self.add(topic, agent)
 
@@ -34,10 +36,12 @@ class TopicIndex:
 
     def add(self, topic: str, agent: int) -> None:
         """Add a subscriber."""
+        self.revision += 1
         self._subscribers.setdefault(topic, {})[agent] = None
 
     def remove(self, topic: str, agent: int) -> None:
         """Remove a subscriber."""
+        self.revision += 1
         subscribers = self._subscribers.get(topic, {})
         subscribers.pop(agent, None)
         if not subscribers:
@@ -49,8 +53,24 @@ class TopicIndex:
             self.remove(topic, agent)
 
 
+class OtherHosts(Protocol):
+    """Finds agents of other hosts."""
+
+    def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
+        """Return the agent of a name that no agent of this host has. Raises `NoSuchAgent`, in doubt the given one."""
+
+    def subscribers(self, topic: str) -> list[Agent]:
+        """Return the living subscribers of a topic on other hosts."""
+
+    def other_recipients(self, message: int) -> list[int]:
+        """Return the recipients of a message of another host that have no delivery here."""
+
+
 class AddressResolver:
     """Finds the recipients of an address."""
+
+    other_hosts: OtherHosts | None = None
+    """Set if this host is in a team."""
 
     def __init__(self, agents: AgentDirectory, topics: TopicIndex) -> None:
         """Use these agents and topics."""
@@ -82,17 +102,28 @@ class AddressResolver:
             return EVERYONE, self._project_agents(sender, sender.project or project)
         if not name:
             raise BadMessage("the name of a recipient is empty; name at least one")
-        agent = self._agents.by_name(written)
+        agent = self._find(written)
         if agent.id == sender.id:
             raise BadMessage(f"{agent.name} is the sender; name another agent")
-        if agent.id == FAIRLEAD.id:
+        if FAIRLEAD.id in (agent.id, agent.remote):
             raise NobodyThere(f"{agent.name} sends notices and receives no mail; name another agent")
         return agent.name, (agent,)
+
+    def _find(self, written: str) -> Agent:
+        """Return the agent with a name: one of this host, or of another."""
+        try:
+            return self._agents.by_name(written)
+        except NoSuchAgent as unknown:
+            if self.other_hosts is None:
+                raise
+            return self.other_hosts.resolve(written, unknown)
 
     def _subscribers(self, sender: Agent, topic: str) -> list[Agent]:
         """Return the living subscribers: an ended one would only find outdated mail when it is resumed."""
         agents = [self._agents.get(number) for number in self._topics.subscribers(topic)]
         living = [agent for agent in agents if agent and not agent.ended and agent.id != sender.id]
+        if self.other_hosts is not None:
+            living += self.other_hosts.subscribers(topic)
         if not living:
             raise NobodyThere(f"#{topic}: no other agent is subscribed; `fairlead topics` lists topics and subscribers")
         return living

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from fairlead.mail._addresses import AddressResolver, TopicIndex
 from fairlead.mail._directory import AgentDirectory
 from fairlead.mail._storage import QueueSize
+from fairlead.mail._types import FIRST_REMOTE_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from fairlead.mail._storage import MailSnapshot, OutgoingMessage
-    from fairlead.mail._types import Agent
+    from fairlead.mail._types import Agent, Message
 
 _EMPTY = QueueSize()
 
@@ -40,23 +41,42 @@ class MailCache:
         self._lock = threading.Lock()
         self._listeners: tuple[Callable[[Agent], None], ...] = ()
         self._to_notify: dict[int, None] = {}
+        self._outgoing_listeners: tuple[Callable[[], None], ...] = ()
+        self._has_outgoing = False
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock for a change. The listeners are called after the lock is released."""
         to_notify: dict[int, None] = {}
+        has_outgoing = False
         try:
             with self._lock:
                 try:
                     yield
                 finally:
                     to_notify, self._to_notify = self._to_notify, {}
+                    has_outgoing, self._has_outgoing = self._has_outgoing, False
         finally:
             self._notify(to_notify)
+            if has_outgoing:
+                self._notify_outgoing()
 
     def add_listener(self, listener: Callable[[Agent], None]) -> None:
         """Call this for each agent for which something was queued."""
         self._listeners = (*self._listeners, listener)
+
+    def add_outgoing_listener(self, listener: Callable[[], None]) -> None:
+        """Call this after something was stored that other hosts have to know."""
+        self._outgoing_listeners = (*self._outgoing_listeners, listener)
+
+    def note_outgoing(self) -> None:
+        """Record that something may have been stored that other hosts have to know."""
+        self._has_outgoing = bool(self._outgoing_listeners)
+
+    def note_marked(self, messages: Iterable[Message]) -> None:
+        """Record that deliveries of messages have changed; only senders of other hosts have an `@` in their names."""
+        if self._outgoing_listeners and any("@" in message.sender for message in messages):
+            self._has_outgoing = True
 
     def queue_size(self, agent: int) -> QueueSize:
         """Return how much is queued for an agent."""
@@ -86,9 +106,11 @@ class MailCache:
             self.last_message = max(self.last_message, message.id)
             one = QueueSize(1, int(message.priority == "urgent"))
             for recipient in outgoing.recipients:
-                if recipient not in outgoing.ended_recipients:
+                if recipient >= FIRST_REMOTE_ID:
+                    self._has_outgoing = True
+                elif recipient not in outgoing.ended_recipients:
                     self.enqueue(recipient, one)
-            if message.intent == "request" and message.deadline:
+            if message.intent == "request" and message.deadline and outgoing.sender < FIRST_REMOTE_ID:
                 heappush(self._deadlines, (message.deadline, message.id))
         for agent, removed in answered.items():
             self.dequeue(agent, removed)
@@ -115,6 +137,11 @@ class MailCache:
         self.topics.remove_agent(agent)
         self.owing_reply.discard(agent)
         self._queue_sizes.pop(agent, None)
+
+    def _notify_outgoing(self) -> None:
+        for listener in self._outgoing_listeners:
+            with suppress(Exception):
+                listener()
 
     def _notify(self, numbers: Iterable[int]) -> None:
         for agent in filter(None, map(self.agents.get, numbers)):

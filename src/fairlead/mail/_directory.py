@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fairlead.mail._errors import NoSuchAgent
 from fairlead.mail._names import generate_name, normalize_name, quote, subagent_kind
-from fairlead.mail._types import FAIRLEAD, FIRST_ID
+from fairlead.mail._types import FAIRLEAD, FIRST_ID, FIRST_REMOTE_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class AgentDirectory:
-    """All agents and the indexes to find them."""
+    """All agents and the indexes to find them.
+
+    Agents of other hosts are found by their id, and by `remote` and `remote_by_name`; everything else leaves them out.
+    """
 
     def __init__(self, agents: Iterable[Agent], sessions: Mapping[str, int], names: Mapping[str, int]) -> None:
         """Start with agents, and the session ids and names that they had before."""
@@ -31,13 +34,22 @@ class AgentDirectory:
         """By session and agent id; "" is the session itself."""
         self._children: dict[int, dict[int, None]] = {}
         self._former_sessions = dict(sessions)
-        self._former_names = dict(names)
+        self._former_names = {name: owner for name, owner in names.items() if owner < FIRST_REMOTE_ID}
+        self._remote: dict[tuple[str, int], int] = {}
+        """By host and id there."""
+        self._remote_names = {name: owner for name, owner in names.items() if owner >= FIRST_REMOTE_ID}
+        """Current and former names."""
         self._seen: dict[int, float] = {}
         self._unsaved: dict[int, None] = {}
         """Agents seen since the last `take_unsaved_seen`."""
+        self.host_name = ""
+        """The name of this host in its team."""
+        self.revision = 0
+        """Changes with every agent of this host."""
         for agent in agents:
             self.put(agent)
-        self._next_id = max([FIRST_ID, *(number + 1 for number in self._by_id)])
+        self._next_id = max([FIRST_ID, *(number + 1 for number in self._by_id if number < FIRST_REMOTE_ID)])
+        self._next_remote_id = max([FIRST_REMOTE_ID, *(number + 1 for number in self._by_id)])
 
     # -- lookups ---------------------------------------------------------------------------------------
 
@@ -86,9 +98,33 @@ class AgentDirectory:
         return agent
 
     def all(self) -> list[Agent]:
-        """Return all sessions and subagents by name, including ended ones."""
-        agents = [agent for number in list(self._by_id) if number >= FIRST_ID and (agent := self.get(number))]
+        """Return all sessions and subagents of this host by name, including ended ones."""
+        numbers = [number for number in list(self._by_id) if FIRST_ID <= number < FIRST_REMOTE_ID]
+        agents = [agent for number in numbers if (agent := self.get(number))]
         return sorted(agents, key=lambda agent: normalize_name(agent.name))
+
+    def remote(self, host: str, number: int) -> Agent | None:
+        """Return the agent with an id on another host, if mail has named it."""
+        return self._by_id.get(self._remote.get((host, number), 0))
+
+    def remote_of(self, host: str) -> list[Agent]:
+        """Return the agents of another host that mail has named."""
+        return [self._by_id[number] for (owner, _), number in list(self._remote.items()) if owner == host]
+
+    def remote_by_name(self, name: str) -> Agent | None:
+        """Return the agent of another host that has or had a name, with its host."""
+        return self._by_id.get(self._remote_names.get(normalize_name(name), 0))
+
+    def name_for_others(self, agent: Agent) -> str:
+        """Return the name of an agent as other hosts know it."""
+        return agent.name if agent.host or not self.host_name else f"{agent.name}@{self.host_name}"
+
+    def former_names(self) -> dict[int, list[str]]:
+        """Return the names that agents of this host had before, by id."""
+        names: dict[int, list[str]] = {}
+        for name, owner in self._former_names.items():
+            names.setdefault(owner, []).append(name)
+        return names
 
     def subagents_of(self, parent: int) -> list[Agent]:
         """Return the subagents of an agent."""
@@ -116,10 +152,20 @@ class AgentDirectory:
         number, self._next_id = self._next_id, self._next_id + 1
         return number
 
+    def new_remote_id(self) -> int:
+        """Return an id for an agent of another host."""
+        number, self._next_remote_id = self._next_remote_id, self._next_remote_id + 1
+        return number
+
     def put(self, agent: Agent) -> None:
         """Add an agent, or replace the one with the same id; its former name and session still resolve to it."""
         old = self._by_id.get(agent.id)
         self._by_id[agent.id] = agent
+        if agent.id >= FIRST_REMOTE_ID:
+            self._remote[agent.host, agent.remote] = agent.id
+            self._remote_names[normalize_name(agent.name)] = agent.id
+            return
+        self.revision += 1
         self._by_name[normalize_name(agent.name)] = agent.id
         if agent.id >= FIRST_ID:
             self._by_session[agent.session, agent.agent_id] = agent.id
@@ -132,6 +178,11 @@ class AgentDirectory:
         """Remove an agent and its former names."""
         agent = self._by_id.pop(number, None)
         if agent is None:
+            return
+        self.revision += 1
+        if number >= FIRST_REMOTE_ID:
+            self._remote.pop((agent.host, agent.remote), None)
+            self._remote_names = {name: owner for name, owner in self._remote_names.items() if owner != number}
             return
         self._by_name.pop(normalize_name(agent.name), None)
         self._by_session.pop((agent.session, agent.agent_id), None)
@@ -189,6 +240,6 @@ class AgentDirectory:
         living = {
             normalize_name(agent.name): agent.name
             for agent in list(self._by_id.values())
-            if not agent.ended and agent.id != FAIRLEAD.id
+            if not agent.ended and agent.id != FAIRLEAD.id and agent.id < FIRST_REMOTE_ID
         }
         return tuple(living[match] for match in get_close_matches(key[:100], living, n=3, cutoff=0.6))

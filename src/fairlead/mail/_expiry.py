@@ -51,6 +51,7 @@ class AgentExpiry:
                 self._agents.put(replace(one, ended=at))
                 self._cache.clear_queue(one.id)
             self._cache.record_sent(notices, {})
+            self._cache.note_outgoing()
 
     def revive(self, agent: Agent) -> Agent:
         """Mark an agent as alive again."""
@@ -61,6 +62,7 @@ class AgentExpiry:
             for number, size in self._storage.revive_agents([agent.id]).items():
                 self._cache.enqueue(number, size)
             self._agents.put(replace(agent, ended=0.0))
+            self._cache.note_outgoing()
         return self._agents.current(agent)
 
     def notify_idle(self, agent: Agent) -> None:

@@ -53,16 +53,19 @@ def _build_notice(  # noqa: PLR0913 - keyword-only
     ending: Collection[int],
 ) -> OutgoingMessage:
     sender, recipient = agents.get(request.sender), agents.get(request.recipient)
-    has_ended = sender is None or bool(sender.ended) or sender.id in ending
-    summary = f"{recipient.name if recipient else 'somebody'} {_SUMMARIES[reason]}"
+    has_ended = sender is None or (bool(sender.ended) and not sender.host) or sender.id in ending
     asked = request.message
+    is_remote = sender is not None and bool(sender.host)  # it knows neither our number nor the name without our host
+    name = agents.name_for_others(recipient) if recipient and is_remote else recipient.name if recipient else "somebody"
+    summary = f"{name} {_SUMMARIES[reason]}"
+    numbered = "" if is_remote else f" {asked.id}"
     message = Message(
         id=number,
         at=at,
         sender=FAIRLEAD.name,
         to=(asked.sender,),
         subject=f"{summary}: {asked.subject}"[:MAX_SUBJECT_LENGTH],
-        body=f"{summary} your request {asked.id}.\n{_stage_text(request)}",
+        body=f"{summary} your request{numbered}.\n{_stage_text(request)}",
         priority=asked.priority,
         thread=asked.thread,
         reply_to=asked.id,

@@ -90,8 +90,13 @@ class MessageSender:
         recipients = [author]
         if to_all or author == sender.id:
             recipients += [number for number, _ in self._storage.deliveries(draft.reply_to)]
+            if (other_hosts := self._cache.addresses.other_hosts) is not None:
+                with self._cache.locked():
+                    recipients += other_hosts.other_recipients(draft.reply_to)
             recipients = [number for number in recipients if number not in (sender.id, FAIRLEAD.id)]
-        to = tuple(agent.name for agent in map(self._cache.agents.get, recipients) if agent)
+        agents = [agent for agent in map(self._cache.agents.get, recipients) if agent]
+        others = [agent for agent in agents if agent.remote != FAIRLEAD.id]
+        to = tuple(agent.name for agent in others or agents)
         subject = draft.subject or reply_subject(original.subject)
         return self.send(sender, replace(draft, to=to, subject=subject), project)
 
@@ -164,7 +169,7 @@ class MessageSender:
             deadline=draft.deadline,
             project=sender.project or replace_surrogates(pending.project),
         )
-        ended = tuple(agent.id for agent in recipients if agent.ended)
+        ended = tuple(agent.id for agent in recipients if agent.ended and not agent.host)
         outgoing = OutgoingMessage(
             message=message,
             sender=sender.id,

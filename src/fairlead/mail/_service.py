@@ -12,7 +12,7 @@ from fairlead.mail._names import validate_topic
 from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._sending import MessageSender
 from fairlead.mail._storage import QueueSize
-from fairlead.mail._types import USER, Draft, Topic
+from fairlead.mail._types import FIRST_ID, FIRST_REMOTE_ID, USER, Draft, MailCounts, Topic
 from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
         Agent,
         Delivery,
         Intent,
-        MailCounts,
         Message,
         Priority,
         QueueSummary,
         SendResult,
         Stage,
     )
+    from fairlead.mail.remote._team_mail import TeamMail
 
 _PRUNE_BATCH_SIZE = 500
 _MAX_PAUSE = 0.05
@@ -50,11 +50,25 @@ class MessageService:
         """Load the agents and queues of a storage, and use it from here on."""
         self._storage = storage
         self._now = now
-        self._cache = MailCache(storage.load())
+        snapshot = storage.load()
+        self._cache = MailCache(snapshot)
         self._agents = self._cache.agents
         self._identity = IdentityService(storage, self._cache, now)
         self._sender = MessageSender(storage, self._cache, now)
         self._expiry = AgentExpiry(storage, self._cache, now)
+        self._team: TeamMail | None = None
+        if snapshot.hosts:
+            self.team.load_hosts(snapshot.hosts)
+
+    @property
+    def team(self) -> TeamMail:
+        """The mail to and from other hosts. Who has no team does not load it."""
+        if self._team is None:
+            from fairlead.mail.remote._team_mail import TeamMail
+
+            with self._cache.locked():
+                self._team = self._team or TeamMail(self._storage, self._cache, self._now)
+        return self._team
 
     def on_mail(self, listener: Callable[[Agent], None]) -> None:
         """Call a listener after each commit that queued something for an agent, in the committing thread.
@@ -96,6 +110,13 @@ class MessageService:
     def mail_counts(self) -> dict[int, MailCounts]:
         """Return the counts of each agent that has anything open, by the agent's id."""
         return self._storage.mail_counts([USER.id, *(agent.id for agent in self.agents())])
+
+    def mail_counts_of(self, agent: Agent) -> MailCounts:
+        """Return the counts of one agent. One that has ended has nothing open."""
+        current = self._agents.get(agent.id)
+        if agent.id != USER.id and (current is None or current.ended or agent.id < FIRST_ID):
+            return MailCounts()
+        return self._storage.mail_counts([agent.id]).get(agent.id, MailCounts())
 
     def change_session(self, old_session: str, new_session: str) -> Agent:
         """Move an agent to another session id, with its name, queue and subagents, as after /clear."""
@@ -192,6 +213,7 @@ class MessageService:
                 self._cache.dequeue(reader.id, QueueSize(1, int(message.priority == "urgent")))
             if previous is not None and message.intent == "request":
                 self._cache.owing_reply.add(reader.id)
+            self._cache.note_marked((message,))
         return message, self._deliveries(message_id)
 
     def ledger(self, reader: Agent, message_id: int) -> list[Delivery]:
@@ -208,6 +230,8 @@ class MessageService:
         self, agent: Agent, *, stages: tuple[Stage, ...] = ("queued", "shown"), limit: int = 50, before: int = 0
     ) -> list[tuple[Delivery, Message]]:
         """Return an agent's deliveries, newest first. For the next page, pass the last message's id as `before`."""
+        if not self.queued_count(agent):
+            stages = tuple(stage for stage in stages if stage != "queued")
         return self._storage.inbox(agent.id, stages, limit=_bounded(limit), before=before)
 
     def search(self, reader: Agent, text: str, *, limit: int = 50, before: int = 0) -> list[Message]:
@@ -249,7 +273,8 @@ class MessageService:
     def topics(self) -> list[Topic]:
         """Return the topics that have subscribers, by name."""
         with self._cache.locked():
-            return [self._topic(name) for name in self._cache.topics.names()]
+            remote = self._team.topic_names() if self._team is not None else set()
+            return [self._topic(name) for name in sorted({*self._cache.topics.names(), *remote})]
 
     # -- delivery --------------------------------------------------------------------------------------
 
@@ -285,6 +310,7 @@ class MessageService:
             self._cache.dequeue(agent.id, QueueSize(len(messages), urgent))
             if any(message.intent == "request" for message in messages):
                 self._cache.owing_reply.add(agent.id)
+            self._cache.note_marked(messages)
         return messages
 
     def sum_up(self, agent: Agent, event: str, event_id: str) -> QueueSummary:
@@ -296,6 +322,7 @@ class MessageService:
             self._cache.clear_queue(agent.id)
             if summary.requests:
                 self._cache.owing_reply.add(agent.id)
+            self._cache.note_outgoing()
         return summary
 
     def requeue(self, event_id: str, *, may_repeat: bool = False) -> int:
@@ -309,6 +336,8 @@ class MessageService:
             requeued = self._storage.requeue(replace_surrogates(event_id), ENDED_REASON, may_repeat=may_repeat)
             for number, size in requeued.items():
                 self._cache.enqueue(number, size)
+            if requeued:
+                self._cache.note_outgoing()
         return sum(size.queued for size in requeued.values())
 
     # -- pruning ---------------------------------------------------------------------------------------
@@ -333,11 +362,17 @@ class MessageService:
     # -- internal --------------------------------------------------------------------------------------
 
     def _deliveries(self, message_id: int) -> list[Delivery]:
-        return [delivery for _, delivery in self._storage.deliveries(message_id)]
+        rows = self._storage.deliveries(message_id)
+        if any(number >= FIRST_REMOTE_ID for number, _ in rows):
+            return self.team.with_transit(message_id, rows)
+        return [delivery for _, delivery in rows]
 
     def _topic(self, name: str) -> Topic:
         agents = (self._agents.get(number) for number in self._cache.topics.subscribers(name))
-        return Topic(name=name, subscribers=tuple(agent.name for agent in agents if agent))
+        names = [agent.name for agent in agents if agent]
+        if self._team is not None:
+            names += self._team.subscriber_names(name)
+        return Topic(name=name, subscribers=tuple(names))
 
 
 def _bounded(limit: int) -> int:

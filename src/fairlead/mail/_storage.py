@@ -16,6 +16,8 @@ from fairlead.mail._types import Agent, Delivery, MailCounts, Message, QueueSumm
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from fairlead.mail.remote._storage import TeamStorage
+
 NOTICE_ENDED: Final = 1
 NOTICE_IDLE: Final = 2
 NOTICE_OVERDUE: Final = 4
@@ -35,6 +37,16 @@ class QueueSize(msgspec.Struct, frozen=True, gc=False):
         return QueueSize(self.queued - other.queued, self.urgent - other.urgent)
 
 
+class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A host of the team, and the newest news of it."""
+
+    host: str
+    name: str
+    state: str
+    at: float = 0.0
+    snapshot: bytes = b""
+
+
 class MailSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a `MailCache` starts with."""
 
@@ -52,6 +64,8 @@ class MailSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Time and message of unanswered requests whose sender has no notice about the deadline yet."""
     last_message: int = 0
     """The highest id that any message ever had."""
+    hosts: list[HostRecord] = []
+    """The other hosts of the team."""
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +121,10 @@ class MailStorage(Protocol):
 
     def close(self) -> None:
         """Close the storage. What was stored stays."""
+
+    @property
+    def team(self) -> TeamStorage:
+        """What is on its way to and from other hosts, in the same storage."""
 
     # -- agents ----------------------------------------------------------------------------------------
 

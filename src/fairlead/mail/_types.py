@@ -42,6 +42,10 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """When it ended; 0 while it is alive."""
     saved: str = ""
     """A status that the agent saved, to be reminded of after a compaction."""
+    host: str = ""
+    """The id of the host on which it is; empty for this one."""
+    remote: int = 0
+    """Its id on that host."""
 
 
 USER: Final = Agent(id=1, name="User")
@@ -52,6 +56,8 @@ SCRIPT: Final = Agent(id=3, name="Script")
 """A program that belongs to no session and has no terminal."""
 FIRST_ID: Final = 10
 """The first id for sessions and subagents."""
+FIRST_REMOTE_ID: Final = 2**40
+"""The first id for agents of other hosts. Triggers of the database repeat it."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -92,6 +98,10 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     bounced: float = 0.0
     why: str = ""
     """Why it bounced, or why it is queued again."""
+    host: str = ""
+    """The name of the recipient's host, if that is another one."""
+    on_its_way: float = 0.0
+    """Since when it is on its way to that host; 0 once it is there."""
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):

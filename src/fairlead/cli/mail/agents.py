@@ -30,6 +30,7 @@ class Options(msgspec.Struct, frozen=True):
     project: str = ""
     """An absolute path."""
     show_all: bool = False
+    here: bool = False
 
 
 def to_request(options: Options) -> Request:
@@ -38,7 +39,7 @@ def to_request(options: Options) -> Request:
 
 
 def to_text(document: Document, screen: Screen) -> Iterator[str]:
-    """Yield a line for each agent."""
+    """Yield a line for each agent: of this host, then of each other one."""
     from fairlead.cli.support.mail_text import table
 
     rows = [_cells(row, document) for row in document["agents"]]
@@ -47,6 +48,32 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
     else:
         where = f" in {document['project']}; --all lists the agents of all projects" if document["project"] else ""
         yield f"no agents{where}"
+    for host in document.get("hosts", ()):  # a daemon of an earlier version has none
+        yield from _host_lines(host, document, screen)
+
+
+def _host_lines(host: Document, document: Document, screen: Screen) -> Iterator[str]:
+    """Yield the agents of another host, below its name and how old the news of it are."""
+    from fairlead.cli.support.mail_text import table
+    from fairlead.text import duration, one_line
+
+    if not host["agents"] and document["project"] is not None:
+        return
+    yield ""
+    yield f"{one_line(host['host'])}, as of {duration(host['age'])} ago" + ("" if host["agents"] else ": no agents")
+    yield from table(
+        [
+            (
+                one_line(row["name"]),
+                row["presence"],
+                *([one_line(row["project"].rpartition("/")[2])] if document["project"] is None else []),
+                _REACH.get(row["reach"], row["reach"]),
+                one_line(row["doing"]),
+            )
+            for row in host["agents"]
+        ],
+        screen,
+    )
 
 
 def _cells(row: Document, document: Document) -> tuple[str, ...]:
@@ -81,14 +108,18 @@ def _activity(fields: Document | None) -> str:
 @click.command("agents", cls=Command, examples=("fairlead agents", "fairlead agents --all --json"), exit_codes=SHOWN)
 @click.option("--project", metavar="DIR", type=CallerPath(file_okay=False), help="List the agents of that project.")
 @click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, also those that have ended.")
+@click.option("--here", is_flag=True, help="List the agents of this host only, not those of your team.")
 @caller_options
 def agents(caller: Caller, *, project: str | None, **given: Any) -> int:
     """List the agents you can write to.
 
     Shows each agent of this project: its name, whether it is there, what it does, and how much mail it has to read and
     to answer. `active` means at work, or seen within 5 minutes; `idle` is running and waiting; `offline` has ended.
-    Then when it is shown new mail: `listening` is now; else at its next event or prompt; or it is gone.
+    Then when it is shown new mail: `listening` is now; else at its next event or prompt; or it is gone. In a team, the
+    agents of each other host follow, of folders with the same name, with how old the news of that host are.
     """
     options = Options(project=current().absolute(project) if project else "", **given)
     document = ask_mail(to_request(options), caller)
+    if options.here:
+        document["hosts"] = []
     return print_document(document, caller, to_text(document, stdout_screen()))

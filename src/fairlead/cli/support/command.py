@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +27,32 @@ _BEFORE_SUBCOMMAND = frozenset({"--as", "--session", "--session-id"})
 """Options with a value that may stand before a subcommand: `fairlead topics --as NAME join TOPIC`."""
 
 
-class Command(click.Command):
+class _FixedParams(click.Command):
+    """Its parameters do not change once it was used: Click would collect and check them for every command line."""
+
+    _fixed_params: list[click.Parameter] | None = None
+    _parser: Any = None
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters and the option `--help`."""
+        if self._fixed_params is None:
+            self._fixed_params = super().get_params(ctx)
+        return self._fixed_params
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Return the parser for a command line. It keeps nothing of one but the context."""
+        if self._parser is None:
+            self._parser = super().make_parser(ctx)
+        parser = copy(self._parser)
+        parser.ctx = ctx
+        return parser
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the option `--help`."""
+        return _printing_help(super().get_help_option(ctx))
+
+
+class Command(_FixedParams):
     """A command whose help shows examples and exit codes, and whose texts may begin with a dash."""
 
     allow_extra_args = True  # refused below, in our own words
@@ -59,10 +85,6 @@ class Command(click.Command):
             raise UsageError(f"{name}: unexpected argument {unmark(rest[0])!r}; see {ctx.command_path} --help")
         return []
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the option `--help`."""
-        return _printing_help(super().get_help_option(ctx))
-
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help."""
         self.format_usage(ctx, formatter)
@@ -82,7 +104,7 @@ class Command(click.Command):
                 formatter.write_dl([(str(code), meaning) for code, meaning in self.exit_codes])
 
 
-class Group(click.Group):
+class Group(_FixedParams, click.Group):
     """Commands by sections, each imported when it is run. One of them may be the default."""
 
     def __init__(self, entry: Entry, sections: Sequence[Section], **settings: Any) -> None:
@@ -99,6 +121,7 @@ class Group(click.Group):
         self.entry = entry
         self.sections = sections
         self.entries = {one.name: one for section in sections for one in section.entries}
+        self._groups: dict[str, Group] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of the help."""
@@ -109,11 +132,10 @@ class Group(click.Group):
         """Import a command; `None` if there is no such."""
         del ctx
         entry = self.entries.get(cmd_name)
-        return None if entry is None else load(entry)
-
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the option `--help`."""
-        return _printing_help(super().get_help_option(ctx))
+        command = self._groups.get(cmd_name) or (entry and load(entry))
+        if isinstance(command, Group):
+            self._groups[cmd_name] = command
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the subcommand, also behind options. Without one, run the default, or print the help to stderr."""

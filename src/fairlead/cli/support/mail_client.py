@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairlead import __version__
 from fairlead.cli.support.invocation import current
 from fairlead.cli.support.screen import print_lines
-from fairlead.cli.support.start_daemon import ensure_daemon
+from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.clients import session_in
-from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.errors import FairleadError
-from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused, daemon_pid
+from fairlead.ipc import RequestRefused, daemon_pid
 from fairlead.paths import runtime_folder
 
 if TYPE_CHECKING:
@@ -75,14 +74,8 @@ def ask_mail(asked: Request, caller: Caller, *, timeout: float = _TIMEOUT) -> An
         body = fields
     try:
         return _request(asked.method, path, body, timeout)
-    except DaemonUnavailable as error:
-        if (isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)) or current().environ.get(
-            NO_DAEMON_VARIABLE
-        ):
-            raise
     except _DaemonTooOld as error:
         _stop_older_daemon(error)
-    ensure_daemon()
     return _request(asked.method, path, body, timeout)
 
 
@@ -123,7 +116,7 @@ def _cwd() -> str:
 
 def _request(method: str, path: str, body: object, timeout: float) -> Any:
     try:
-        return current().request(method, path, body, timeout=timeout)
+        return request_daemon(method, path, body, timeout=timeout)
     except RequestRefused as error:
         _raise_refusal(error)
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairlead.mail import FAIRLEAD, PEER_WARNING, USER
-from fairlead.text import ago, duration, one_line, printable_lines
+from fairlead.text import ago, clock, duration, one_line, printable_lines
 from fairlead.text import table as text_table
 
 if TYPE_CHECKING:
@@ -77,13 +77,22 @@ def delivery_lines(deliveries: Iterable[Row], now: float, screen: Screen) -> Ite
 
 
 def _history(delivery: Row, now: float) -> str:
-    steps = [f"queued {ago(delivery['queued'], now)}"]
+    steps = [f"queued {ago(delivery['queued'], now)}", *_on_host(delivery, now)]
     if delivery["shown"]:
         steps.append(f"shown {ago(delivery['shown'], now)} at {one_line(delivery['event'])}")
     steps += [f"{word} {ago(delivery[word], now)}" for word in ("read", "answered") if delivery[word]]
     if delivery["bounced"]:
         steps.append(f"bounced {ago(delivery['bounced'], now)}: {one_line(delivery['why'])}")
     return ", ".join(steps)
+
+
+def _on_host(delivery: Row, now: float) -> Iterator[str]:
+    """Yield where a delivery to another host is, until it was shown there."""
+    host = one_line(delivery.get("host") or "")  # a daemon of an earlier version does not say it
+    if host and delivery["on_its_way"] and not delivery["bounced"]:
+        yield f"on its way to {host} since {clock(delivery['on_its_way'], now)}"
+    elif host and delivery["stage"] == "queued":
+        yield f"at {host}, not shown yet"
 
 
 def message_lines(document: Row) -> Iterator[str]:
@@ -119,8 +128,18 @@ def _reach(recipient: Row) -> str:
     if recipient["name"] == USER.name:
         return "the person"
     words = {"now": "listening now", "gone": "gone: shown if it is resumed"}
+    if recipient.get("host"):
+        return _reach_there(recipient)
     reach = str(recipient.get("reach") or recipient["presence"])  # a daemon of an earlier version does not say it
     return words.get(reach, reach)
+
+
+def _reach_there(recipient: Row) -> str:
+    """Return when a recipient on another host is shown the message, as far as its host has told."""
+    words = {"now": "listening there", "gone": "gone there: shown if it is resumed", "": "on its way"}
+    if not recipient["is_connected"]:
+        return "waits here: the team's relay cannot be reached"
+    return words.get(recipient["reach"], f"there {recipient['reach']}")
 
 
 def sent_line(document: Row) -> str:

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from time import monotonic, sleep
+from typing import Any
 
-from fairlead.daemon import start_daemon
+from fairlead.cli.support.invocation import current
+from fairlead.daemon import NO_DAEMON_VARIABLE, start_daemon
 from fairlead.errors import FairleadError
-from fairlead.ipc import DaemonUnavailable, request
+from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, request
 
+_REQUEST_TIMEOUT = 5.0
 _TIMEOUT = 10.0
 _POLL_INTERVAL = 0.02
+
+
+def request_daemon(method: str, path: str, body: object = None, *, timeout: float = _REQUEST_TIMEOUT) -> Any:
+    """Ask the daemon, and start one if there is none, unless `FAIRLEAD_NO_DAEMON` forbids that.
+
+    If a daemon ends before it has answered, another one is asked the same.
+    """
+    try:
+        return current().request(method, path, body, timeout=timeout)
+    except DaemonUnavailable as error:
+        is_silent = isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)
+        if is_silent or current().environ.get(NO_DAEMON_VARIABLE):
+            raise
+    ensure_daemon()
+    return current().request(method, path, body, timeout=timeout)
 
 
 def ensure_daemon(*, wait: bool = True) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.routing import Route
-
 from fairlead.daemon.http._mail_requests import MailRequest
 from fairlead.daemon.leases._operations import LeaseOperations, ReleaseRequest, TakeRequest
 
 if TYPE_CHECKING:
+    from starlette.routing import Route
+
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.http._mail_routes import MailApi
 
@@ -18,7 +18,7 @@ def lease_routes(daemon: Daemon, api: MailApi) -> list[Route]:
     """Return the routes."""
     operations = LeaseOperations(daemon.leases)
     return [
-        Route("/v1/mail/leases", api.serving(operations.list_all, MailRequest), methods=["GET"]),
-        Route("/v1/mail/leases", api.serving(operations.take, TakeRequest), methods=["POST"]),
-        Route("/v1/mail/leases/release", api.serving(operations.release, ReleaseRequest), methods=["POST"]),
+        api.route("leases", operations.list_all, MailRequest, "GET"),
+        api.route("leases", operations.take, TakeRequest, "POST"),
+        api.route("leases/release", operations.release, ReleaseRequest, "POST"),
     ]

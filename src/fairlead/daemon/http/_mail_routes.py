@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fairlead.daemon._loop_calls import call_in_loop
 from fairlead.daemon.events._messages import is_receipt_name
 from fairlead.daemon.http import _mail_requests as requests
 from fairlead.daemon.http._lease_routes import lease_routes
 from fairlead.daemon.leases._operations import LeaseHeld
 from fairlead.daemon.mail import _operations as operations
 from fairlead.daemon.mail._caller_identity import Observation, identify
+from fairlead.ipc import DaemonNotResponding
 from fairlead.mail import (
     USER,
     BadMessage,
@@ -32,7 +36,7 @@ from fairlead.mail import (
     NotYours,
     TooLarge,
 )
-from fairlead.process import ancestry_of, command_line
+from fairlead.process import ancestries_of, command_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,7 +44,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.mail._caller_identity import Claim
+    from fairlead.mail import MessageService
     from fairlead.process import Ancestry, Process
+    from fairlead.sessions import Session
 
     Operation = Callable[[operations.MailCall, Any], dict[str, Any]]
 
@@ -48,6 +55,10 @@ AnyRequest = TypeVar("AnyRequest", bound=requests.MailRequest)
 
 _MAX_BODY = 8 * 1024 * 1024
 """Bytes of a request: each character of the longest message may be escaped as six."""
+_SMALL_BODY = 64 * 1024
+"""Bytes that are parsed in the event loop."""
+_NUMBER = re.compile(r"(?<=/)[0-9]+")
+_OK = 200
 
 _STATUS = {
     MailFull: 507,
@@ -66,40 +77,59 @@ _STATUS = {
 def mail_routes(daemon: Daemon) -> list[Route]:
     """Return the routes."""
     api = MailApi(daemon)
-
-    def route(path: str, operation: Operation, kind: type[requests.MailRequest], method: str) -> Route:
-        return Route(f"/v1/mail/{path}", api.serving(operation, kind), methods=[method])
-
+    daemon.commands.answer_in_thread = api.answer_in_thread
     return [
-        route("send", operations.send, requests.Send, "POST"),
-        route("inbox", operations.inbox, requests.Inbox, "GET"),
-        route("search", operations.inbox, requests.Inbox, "GET"),
-        route("messages/{id:int}", operations.read, requests.MailRequest, "GET"),
-        route("messages/{id:int}/ledger", operations.ledger, requests.MailRequest, "GET"),
-        route("messages/{id:int}/reply", operations.reply, requests.Reply, "POST"),
-        route("agents", operations.agents, requests.Agents, "GET"),
+        api.route("send", operations.send, requests.Send, "POST"),
+        api.route("inbox", operations.inbox, requests.Inbox, "GET"),
+        api.route("search", operations.inbox, requests.Inbox, "GET"),
+        api.route("messages/{id:int}", operations.read, requests.MailRequest, "GET"),
+        api.route("messages/{id:int}/ledger", operations.ledger, requests.MailRequest, "GET"),
+        api.route("messages/{id:int}/reply", operations.reply, requests.Reply, "POST"),
+        api.route("agents", operations.agents, requests.Agents, "GET"),
         Route("/v1/mail/user", api.user, methods=["GET"]),
-        route("status", operations.status, requests.MailRequest, "GET"),
-        route("heartbeat", operations.heartbeat, requests.Heartbeat, "POST"),
-        route("identity", operations.show_identity, requests.MailRequest, "GET"),
-        route("identity", operations.identity, requests.Identity, "POST"),
-        route("tasks", operations.tasks, requests.Tasks, "GET"),
-        route("topics", operations.topics, requests.MailRequest, "GET"),
-        route("topics", operations.listen, requests.Listen, "POST"),
+        api.route("status", operations.status, requests.MailRequest, "GET"),
+        api.route("heartbeat", operations.heartbeat, requests.Heartbeat, "POST"),
+        api.route("identity", operations.show_identity, requests.MailRequest, "GET"),
+        api.route("identity", operations.identity, requests.Identity, "POST"),
+        api.route("tasks", operations.tasks, requests.Tasks, "GET"),
+        api.route("topics", operations.topics, requests.MailRequest, "GET"),
+        api.route("topics", operations.listen, requests.Listen, "POST"),
         Route("/v1/mail/poll", api.poll, methods=["POST"]),
         *lease_routes(daemon, api),
     ]
 
 
+class _Work(NamedTuple):
+    """What a route runs in a thread, and the type of its request."""
+
+    run: Callable[[MessageService, Any, _Target], bytes]
+    kind: type[requests.MailRequest]
+
+
+class _Target(NamedTuple):
+    """The caller's process, and the message in the path."""
+
+    peer: int
+    message: int = 0
+
+
 class MailApi:
-    """Runs the operations."""
+    """Runs the operations, each as a whole in a thread: of its own, or of a command that the daemon runs."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._mail = daemon.mail
         self._tracker = daemon.tracker
         self._turns = daemon.idle.turns
+        self._team = daemon.team
+        self._works = {("POST", "/v1/mail/poll"): _Work(self._poll_now, requests.Poll)}
 
-    def serving(
+    def route(self, path: str, operation: Operation, kind: type[requests.MailRequest], method: str) -> Route:
+        """Return the route of an operation."""
+        path = f"/v1/mail/{path}"
+        self._works[method, path] = _Work(partial(self._run, operation), kind)
+        return Route(path, self._serving(operation, kind), methods=[method])
+
+    def _serving(
         self, operation: Operation, kind: type[requests.MailRequest]
     ) -> Callable[[Request], Awaitable[Response]]:
         """Return the endpoint that runs an operation in a thread."""
@@ -107,14 +137,33 @@ class MailApi:
         async def serve(request: Request) -> Response:
             try:
                 mail_request = await self._read(request, kind)
-                call = await self._identify(request, mail_request)
-                return _json(await self._mail.run(_run, operation, call, mail_request))
+                service = await self._service()
+                return _json(await self._mail.run(self._run, operation, service, mail_request, _target(request)))
             except MailError as error:
-                return _error(error)
+                return _response(_error(error))
             except ClientDisconnect:
                 return Response()
 
         return serve
+
+    def answer_in_thread(self, method: str, path: str, body: bytes, peer: int) -> tuple[int, bytes] | None:
+        """Return the status and the JSON of a request, for a thread that may wait for the disk.
+
+        `None` if the event loop has to answer: other requests, and all until the mail and the sessions are there.
+        """
+        path, _, query = path.partition("?")
+        number = _NUMBER.search(path)
+        work = self._works.get((method, _NUMBER.sub("{id:int}", path)))
+        if work is None or not self._tracker.all_replayed.is_set():
+            return None
+        try:
+            service = self._mail.service_now()
+            if service is None:
+                return None
+            mail_request = _parse(method, dict(parse_qsl(query, keep_blank_values=True)), body, work.kind)
+            return _OK, work.run(service, mail_request, _Target(peer, int(number[0]) if number else 0))
+        except MailError as error:
+            return _error(error)
 
     async def user(self, request: Request) -> Response:
         """Return how much mail the person has, to anybody: it is for status lines, which have no terminal."""
@@ -123,35 +172,50 @@ class MailApi:
             service = await self._mail.service()
             return _json(msgspec.json.encode(await self._mail.run(operations.user_counts, service)))
         except MailError as error:
-            return _error(error)
+            return _response(_error(error))
 
     async def poll(self, request: Request) -> Response:
         """Return new mail, once; wait for it if asked to. A caller that has gone meanwhile was shown nothing."""
-        mail = self._mail
+        mail, target = self._mail, _target(request)
         try:
             poll = await self._read(request, requests.Poll)
-            call = await self._identify(request, poll)
-            if poll.undo:
-                return _json(
-                    msgspec.json.encode({"undone": await mail.run(mail.take_back_all, call.service, poll.undo)})
-                )
-            if mail.has_pending_undo:
-                await mail.run(mail.retry_undo, call.service)
-            # The same poll again: its answer was lost with another daemon or connection, and nothing of it printed.
-            await mail.run(mail.take_back_all, call.service, poll.id)
-            started = monotonic()
-            if not await self._wait(request, call, poll.wait):
-                return Response()
-            gives_receipt = poll.receipt and is_receipt_name(poll.id)
-            take = partial(mail.take, pid=request.scope["state"].get("peer", 0) if gives_receipt else None)
-            document = await mail.run(_run, partial(operations.poll, started=started, take=take), call, poll)
-            if await request.is_disconnected():
-                await mail.run(mail.take_back, call.service, poll.id)
+            service = await self._service()
+            if poll.undo or not poll.wait:
+                document = await mail.run(self._poll_now, service, poll, target)
+            else:
+                call = await mail.run(self._begin_poll, service, poll, target)
+                started = monotonic()
+                if not await self._wait(request, call, poll.wait):
+                    return Response()
+                document = await mail.run(self._take, call, poll, target, started)
+            if not poll.undo and await request.is_disconnected():
+                await mail.run(mail.take_back, service, poll.id)
             return _json(document)
         except MailError as error:
-            return _error(error)
+            return _response(_error(error))
         except ClientDisconnect:
             return Response()
+
+    def _poll_now(self, service: MessageService, poll: requests.Poll, target: _Target) -> bytes:
+        """Return the mail that is there, or queue that of an earlier poll again. In a thread."""
+        call = self._begin_poll(service, poll, target)
+        if poll.undo:
+            return msgspec.json.encode({"undone": self._mail.take_back_all(service, poll.undo)})
+        return self._take(call, poll, target, monotonic())
+
+    def _begin_poll(self, service: MessageService, poll: requests.Poll, target: _Target) -> operations.MailCall:
+        call = self._identify(service, poll, target)
+        if not poll.undo:
+            if self._mail.has_pending_undo:
+                self._mail.retry_undo(service)
+            # The same poll again: its answer was lost with another daemon or connection, and nothing of it printed.
+            self._mail.take_back_all(service, poll.id)
+        return call
+
+    def _take(self, call: operations.MailCall, poll: requests.Poll, target: _Target, started: float) -> bytes:
+        gives_receipt = poll.receipt and is_receipt_name(poll.id)
+        take = partial(self._mail.take, pid=target.peer if gives_receipt else None)
+        return _document(call, operations.poll(call, poll, started=started, take=take))
 
     async def _wait(self, request: Request, call: operations.MailCall, seconds: float) -> bool:
         """Wait until there is mail or the time is up. Returns whether the caller is still connected."""
@@ -168,53 +232,104 @@ class MailApi:
 
     async def _read(self, request: Request, kind: type[AnyRequest]) -> AnyRequest:
         """Parse the query of a GET, or the body of a POST, which may be large."""
-        body = await _body(request)
-        try:
-            if request.method == "GET":
-                return msgspec.convert(dict(request.query_params), kind, strict=False)
-            return await self._mail.run(partial(msgspec.json.decode, type=kind), body)
-        except (ValueError, msgspec.MsgspecError) as error:
-            raise BadMessage(f"the request cannot be parsed: {error}") from None
+        body, query = await _body(request), dict(request.query_params)
+        parse = partial(_parse, request.method, query, body, kind)
+        return parse() if len(body) < _SMALL_BODY else await self._mail.run(parse)
 
-    async def _identify(self, request: Request, mail_request: requests.MailRequest) -> operations.MailCall:
-        """Find out who calls: the process table is read in a thread, the sessions are known here."""
-        mail, tracker = self._mail, self._tracker
-        await tracker.replayed()
-        service = await mail.service()
-        claim = mail_request.claim()
-        ancestry, own_ancestry = await mail.run(_ancestries, request.scope["state"].get("peer", 0))
-        process, own = tracker.running_in(ancestry.processes)
-        claimed = tracker.get(claim.session or claim.variable)
-        sessions = [one.id for one in own or filter(None, [claimed])]
-        shell = await mail.run(_shell_above, ancestry, process)
-        observed = Observation(
-            agent_ids=mail.shell_calls.callers(sessions, shell, tracker.running_shells(sessions)),
-            own=own,
-            is_common=process in own_ancestry.processes[1:],
-            has_terminal=ancestry.has_terminal,
-            claimed=claimed if claimed is not None and not claimed.is_child else None,
+    async def _service(self) -> MessageService:
+        """Return the message service once the sessions of the last daemon are known."""
+        if not self._tracker.all_replayed.is_set():
+            await self._tracker.replayed()
+        return await self._mail.service()
+
+    def _run(
+        self, operation: Operation, service: MessageService, request: requests.MailRequest, target: _Target
+    ) -> bytes:
+        """Run an operation. In a thread."""
+        call = self._identify(service, request, target)
+        return _document(call, operation(call, request))
+
+    def _identify(
+        self, service: MessageService, mail_request: requests.MailRequest, target: _Target
+    ) -> operations.MailCall:
+        """Find out who calls. In a thread, because it reads the process table; only the event loop knows sessions."""
+        mail, claim = self._mail, mail_request.claim()
+        ancestry, own_ancestry = ancestries_of(target.peer, os.getpid())
+        known = self._sessions_of(ancestry, claim)
+        caller = identify(
+            service,
+            Observation(
+                agent_ids=mail.shell_calls.callers(known.ids, _shell_above(ancestry, known.process), known.shells),
+                own=known.own,
+                is_common=known.process in own_ancestry.processes[1:],
+                has_terminal=ancestry.has_terminal,
+                claimed=known.claimed if known.claimed is not None and not known.claimed.is_child else None,
+            ),
+            claim,
         )
-        caller = await mail.run(identify, service, observed, claim)
         now = time()
         service.mark_seen(USER if caller.is_person else caller.agent, now)
-        message = request.path_params.get("id", 0)
-        if message > requests.MAX_ID:
+        if target.message > requests.MAX_ID:
             raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")
         listening = mail.waiters.waiting_agents()  # before anything is done: a message ends the wait of who gets it
         return operations.MailCall(
-            service, caller, tracker.get, mail.tasks, now, message, self._turns.held, listening.__contains__
+            service,
+            caller,
+            self._tracker.get,
+            mail.tasks,
+            now,
+            target.message,
+            self._turns.held,
+            listening.__contains__,
+            self._team.service,
         )
 
+    def _sessions_of(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
+        """Return the sessions that a caller may belong to."""
+        assert self._mail.loop is not None, "there is a service"  # noqa: S101 - the loop has opened it
+        try:
+            return call_in_loop(self._mail.loop, self._find_sessions, ancestry, claim)
+        except DaemonNotResponding as error:
+            raise MailUnreachable(f"the mail cannot be reached: {error}") from None
 
-def _ancestries(peer: int) -> tuple[Ancestry, Ancestry]:
-    """Return the ancestors of the caller and our own: a common one proves nothing about the caller."""
-    return ancestry_of(peer), ancestry_of(os.getpid())
+    def _find_sessions(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
+        """Find the sessions. In the event loop."""
+        tracker = self._tracker
+        process, own = tracker.running_in(ancestry.processes)
+        claimed = tracker.get(claim.session or claim.variable)
+        ids = [one.id for one in own or filter(None, [claimed])]
+        return _KnownSessions(process, own, claimed, ids, tracker.running_shells(ids))
+
+
+class _KnownSessions(NamedTuple):
+    """The sessions that a caller may belong to."""
+
+    process: Process
+    """The nearest ancestor of the caller that has sessions."""
+    own: tuple[Session, ...]
+    claimed: Session | None
+    ids: list[str]
+    shells: set[str]
+    """The subagents of these sessions that have open shell calls."""
 
 
 def _shell_above(ancestry: Ancestry, client: Process) -> str:
     """Return the command line of the process that the client has started, and below which the caller runs."""
     at = ancestry.processes.index(client) if client in ancestry.processes else 0
     return " ".join(command_line(ancestry.processes[at - 1][0])) if at else ""
+
+
+def _target(request: Request) -> _Target:
+    return _Target(request.scope["state"].get("peer", 0), request.path_params.get("id", 0))
+
+
+def _parse(method: str, query: dict[str, str], body: bytes, kind: type[AnyRequest]) -> AnyRequest:
+    try:
+        if method == "GET":
+            return msgspec.convert(query, kind, strict=False)
+        return msgspec.json.decode(body, type=kind)
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise BadMessage(f"the request cannot be parsed: {error}") from None
 
 
 async def _body(request: Request) -> bytes:
@@ -234,15 +349,20 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
-def _error(error: MailError) -> Response:
+def _error(error: MailError) -> tuple[int, bytes]:
+    """Return the status and the document of an error."""
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
-    document = {"error": str(error), "kind": type(error).__name__}
-    return Response(msgspec.json.encode(document), status, media_type="application/json")
+    return status, msgspec.json.encode({"error": str(error), "kind": type(error).__name__})
 
 
-def _run(operation: Operation, call: operations.MailCall, request: requests.MailRequest) -> bytes:
-    return msgspec.json.encode({"you": call.agent.name, "now": call.now, **operation(call, request)})
+def _document(call: operations.MailCall, fields: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"you": call.agent.name, "now": call.now, **fields})
 
 
 def _json(document: bytes) -> Response:
-    return Response(document, media_type="application/json")
+    return _response((_OK, document))
+
+
+def _response(answer: tuple[int, bytes]) -> Response:
+    status, document = answer
+    return Response(document, status, media_type="application/json")

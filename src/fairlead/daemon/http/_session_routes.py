@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fairlead.daemon.sessions._tracker import public
+from fairlead.daemon.sessions._public import public
 from fairlead.text import start_of_day
 
 if TYPE_CHECKING:
@@ -36,12 +36,14 @@ def session_routes(daemon: Daemon) -> list[Route]:
         await tracker.replayed()
         await daemon.token_usage.refresh()
         costs = costs_of_today(tracker)
-        return _json({"revision": tracker.revision, "now": time(), "costs": costs, "sessions": tracker.sessions()})
+        hosts = daemon.team.session_documents()
+        everything = {"costs": costs, "sessions": tracker.sessions(), "hosts": hosts}
+        return _json({"revision": tracker.revision, "now": time(), **everything})
 
     async def one(request: Request) -> Response:
         await tracker.replayed()
         await daemon.token_usage.refresh()
-        session = tracker.get(request.path_params["id"])
+        session = tracker.get(request.path_params["id"], is_whole=True)
         return _json(session) if session else PlainTextResponse("no such session", _NOT_FOUND)
 
     async def events(request: Request) -> Response:

@@ -19,11 +19,11 @@ from fairlead.daemon.http._mail_documents import (
     sent_document,
     session_of,
 )
+from fairlead.daemon.mail._team_view import host_documents, recipient_there
 from fairlead.mail import (
     STAGES,
     USER,
     Draft,
-    MailCounts,
     NoSuchAgent,
     NotYours,
     QueueSummary,
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from fairlead.daemon.http import _mail_requests as requests
     from fairlead.daemon.mail._caller_identity import Caller
-    from fairlead.mail import Agent, Message, MessageService, SendResult, Stage, TaskLists
+    from fairlead.daemon.mail._team_view import TeamView
+    from fairlead.mail import Agent, MailCounts, Message, MessageService, SendResult, Stage, TaskLists
     from fairlead.mail.render import Left
     from fairlead.sessions import Session
 
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 _PAGE = 200
 _MAX_THREAD = 100
 _UNREAD: tuple[Stage, ...] = ("queued", "shown")
-_NONE = MailCounts()
 
 
 class MailCall(msgspec.Struct, frozen=True):
@@ -66,6 +66,8 @@ class MailCall(msgspec.Struct, frozen=True):
     """Returns why the mail of an agent waits for the person."""
     is_listening: Callable[[int], bool] = bool
     """Whether the agent with an id waited for mail when this was called."""
+    team: TeamView | None = None
+    """The other hosts, if this one is in a team."""
 
     @property
     def agent(self) -> Agent:
@@ -225,7 +227,7 @@ def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
     rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now, call.is_listening)
     for agent, row in zip(agents, rows, strict=True):
         row["held"] = call.held(agent.id)
-    return {"project": project, "agents": rows}
+    return {"project": project, "agents": rows, "hosts": host_documents(call.team, project, call.now)}
 
 
 def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
@@ -303,14 +305,17 @@ def _sent(call: MailCall, sent: SendResult) -> dict[str, Any]:
     document = sent_document(sent, call.sessions, call.now, call.is_listening)
     for agent, row in zip(sent.recipients, document["recipients"], strict=True):
         row["held"] = call.held(agent.id)
+        row.update(recipient_there(agent, call.team))
     return document
 
 
 def user_counts(service: MessageService) -> dict[str, Any]:
-    """Return how many messages the person has not read, and not answered."""
-    counts = service.mail_counts().get(USER.id, _NONE)
-    return {"unread": counts.unread, "owes": counts.owes}
+    """Return how many messages the person has not read, how many not answered, and how many either of both."""
+    counts = service.mail_counts_of(USER)
+    owed = service.unanswered_by(USER) if counts.owes else []
+    read = sum(delivery.stage not in _UNREAD for delivery, _ in owed)
+    return {"unread": counts.unread, "owes": counts.owes, "waiting": counts.unread + read}
 
 
 def _standing(call: MailCall) -> MailCounts:
-    return call.service.mail_counts().get(call.agent.id, _NONE)
+    return call.service.mail_counts_of(call.agent)

@@ -71,7 +71,7 @@ class MailService:
         self._tried = asyncio.Event()
         self._opened = asyncio.Event()
         self._wanted = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._why_unavailable = "it is being opened"
         self.is_unavailable = False
         """It could not be opened, and is tried again now and then."""
@@ -97,7 +97,7 @@ class MailService:
     async def run_forever(self) -> None:
         """Open the message service, then keep it in step with the sessions."""
         self.waiters.open()
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         with suppress(TimeoutError):  # loading the store takes time from events that arrive right after the start
             await asyncio.wait_for(self._wanted.wait(), _TICK)
         await self._open()
@@ -202,6 +202,13 @@ class MailService:
             await self.run(self._catch_up, service)
         return service
 
+    def service_now(self) -> MessageService | None:
+        """Return the message service, for a thread that may wait for the disk; `None` if it is not open."""
+        service = self._service
+        if service is not None and (self._new or self._active):
+            self._catch_up(service)
+        return service
+
     async def opened(self) -> MessageService | None:
         """Return the message service once it is open; `None` if that takes too long."""
         if self._service is None:
@@ -213,8 +220,8 @@ class MailService:
     def service_within(self, seconds: float) -> MessageService | None:
         """Return the message service, for a thread that can wait that long for it."""
         if self._service is None and seconds and not self.is_unavailable:
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._wanted.set)
+            if self.loop is not None:
+                self.loop.call_soon_threadsafe(self._wanted.set)
             self._is_open.wait(seconds)
         return self._service
 

@@ -5,11 +5,24 @@ Each uses an index: none gets slower with more messages, except `search`, which 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BindParameter, Select, bindparam, exists, func, literal, or_, select, true, tuple_, update
+from sqlalchemy import (
+    BindParameter,
+    Select,
+    bindparam,
+    exists,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    true,
+    tuple_,
+    update,
+)
 
-from fairlead.mail import FIRST_ID, NOTICE_IDLE, NOTICE_OVERDUE, SCRIPT
+from fairlead.mail import FIRST_ID, FIRST_REMOTE_ID, NOTICE_IDLE, NOTICE_OVERDUE, SCRIPT, STAGES
 from fairlead.store.mail._tables import (
     QUEUED,
     UNANSWERED,
@@ -21,6 +34,10 @@ from fairlead.store.mail._tables import (
     messages,
     subscriptions,
 )
+from fairlead.store.mail._team_tables import hosts, outbox, pending
+
+if TYPE_CHECKING:
+    from fairlead.mail import Stage
 
 # -- reading -------------------------------------------------------------------------------------------
 
@@ -49,18 +66,28 @@ DELIVERIES: Select[Any] = (
     .where(deliveries.c.message == bindparam("message"))
     .order_by(_recipients.c.name)
 )
-STAGE = select(deliveries.c.stage).where(
-    deliveries.c.recipient == bindparam("agent"), deliveries.c.message == bindparam("message")
-)
-INBOX = (
-    _DELIVERIES_WITH_MESSAGES.where(
-        deliveries.c.recipient == bindparam("agent"),
-        deliveries.c.stage == bindparam("wanted"),
-        deliveries.c.message < bindparam("before"),
+OF_MESSAGE = deliveries.c.message == bindparam("message")
+DELIVERY_IS = (deliveries.c.recipient == bindparam("agent")) & OF_MESSAGE
+STAGE = select(deliveries.c.stage).where(DELIVERY_IS)
+
+
+def is_at(stage: Stage) -> Any:
+    """Return the condition that a delivery is at a stage.
+
+    It is part of the text: SQLite plans a query again at each run if a parameter may decide on a partial index.
+    """
+    return deliveries.c.stage == literal_column(f"'{stage}'")
+
+
+INBOX = {
+    stage: _DELIVERIES_WITH_MESSAGES.where(
+        deliveries.c.recipient == bindparam("agent"), is_at(stage), deliveries.c.message < bindparam("before")
     )
     .order_by(deliveries.c.message.desc())
     .limit(bindparam("limit"))
-)
+    for stage in STAGES
+}
+BY_KEY = _MESSAGES.where(messages.c.sender == bindparam("agent"), messages.c.key == bindparam("key"))
 BY_KEYS = _MESSAGES.where(
     messages.c.sender == bindparam("agent"), messages.c.key.in_(bindparam("keys", expanding=True))
 )
@@ -111,18 +138,29 @@ def is_visible_to(reader: int) -> Any:
 
 AGENTS = select(agents).order_by(agents.c.id)
 ALIASES = select(aliases)
+HOSTS = select(hosts)
 SUBSCRIPTIONS = select(subscriptions.c.topic, subscriptions.c.agent).order_by(subscriptions.c.number)
 LAST_MESSAGE = select(func.max(messages.c.id))
 COUNTER = select(counters.c.value).where(counters.c.name == bindparam("counter"))
 OWING_REPLY = (
     select(deliveries.c.recipient)
-    .where(UNANSWERED, deliveries.c.stage.in_(("shown", "read")), deliveries.c.told.bitwise_and(NOTICE_IDLE) == 0)
+    .where(
+        UNANSWERED,
+        deliveries.c.stage.in_(("shown", "read")),
+        deliveries.c.told.bitwise_and(NOTICE_IDLE) == 0,
+        deliveries.c.recipient < FIRST_REMOTE_ID,
+    )
     .distinct()
 )
 DEADLINES = (
     select(messages.c.deadline, messages.c.id)
     .join_from(deliveries, messages, deliveries.c.message == messages.c.id)
-    .where(UNANSWERED, messages.c.deadline > 0, deliveries.c.told.bitwise_and(NOTICE_OVERDUE) == 0)
+    .where(
+        UNANSWERED,
+        messages.c.deadline > 0,
+        deliveries.c.told.bitwise_and(NOTICE_OVERDUE) == 0,
+        deliveries.c.sender < FIRST_REMOTE_ID,
+    )
     .distinct()
 )
 COUNTS_BY_STAGE = (
@@ -146,6 +184,21 @@ OWED_COUNTS = (
     .where(UNANSWERED, deliveries.c.stage != "bounced", deliveries.c.sender.in_(bindparam("agents", expanding=True)))
     .group_by(deliveries.c.sender)
 )
+
+
+def _count(*conditions: Any) -> Any:
+    return select(func.count()).select_from(deliveries).where(*conditions).scalar_subquery()
+
+
+_of: BindParameter[int] = bindparam("agent")
+_open_request = (UNANSWERED, deliveries.c.stage != "bounced")
+COUNTS: Select[Any] = select(
+    _count(deliveries.c.recipient == _of, is_at("queued")).label("queued"),
+    _count(deliveries.c.recipient == _of, is_at("shown")).label("shown"),
+    _count(deliveries.c.recipient == _of, *_open_request).label("owes"),
+    _count(deliveries.c.sender == _of, *_open_request).label("owed"),
+)
+"""What is open for one agent."""
 
 # -- delivery ------------------------------------------------------------------------------------------
 
@@ -215,8 +268,11 @@ MARK_NOTIFIED = UPDATE_DELIVERY.values(told=deliveries.c.told.bitwise_or(bindpar
 _is_queued = exists().where(
     deliveries.c.message == messages.c.id, deliveries.c.stage == "queued", deliveries.c.recipient != SCRIPT.id
 )
+_is_on_its_way = or_(
+    exists().where(pending.c.message == messages.c.id), exists().where(outbox.c.message == messages.c.id)
+)
 _OLD_MESSAGES = (
-    select(messages.c.id, messages.c.at, _is_queued.label("is_queued"))
+    select(messages.c.id, messages.c.at, or_(_is_queued, _is_on_its_way).label("is_queued"))
     .where(messages.c.at < bindparam("horizon"))
     .order_by(messages.c.at, messages.c.id)
     .limit(_LIMIT)
@@ -224,7 +280,7 @@ _OLD_MESSAGES = (
 
 
 def old_messages(after: tuple[float, int] | None) -> Select[Any]:
-    """Select messages from before a time, oldest first, and whether each is still queued for an agent."""
+    """Select messages from before a time, oldest first, and whether each is still queued or on its way to a host."""
     if after is None:
         return _OLD_MESSAGES
     return _OLD_MESSAGES.where(tuple_(messages.c.at, messages.c.id) > tuple_(literal(after[0]), literal(after[1])))

@@ -53,7 +53,7 @@ def message_from(row: Row[Any]) -> Message:
         id=row.id,
         at=row.at,
         sender=row.sender_name,
-        to=_addresses(row.addressed),
+        to=addresses_from(row.addressed),
         subject=row.subject,
         body=row.body,
         priority=row.priority,
@@ -65,7 +65,7 @@ def message_from(row: Row[Any]) -> Message:
     )
 
 
-def _addresses(text: str) -> tuple[str, ...]:
+def addresses_from(text: str) -> tuple[str, ...]:
     """Decode to whom a message was sent; a bad byte there must not hide the message."""
     try:
         return _decode_addresses(text)

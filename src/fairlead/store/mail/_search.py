@@ -24,8 +24,9 @@ from sqlalchemy import (
     table,
     union,
 )
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError
 
+from fairlead.store import _trigrams
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._tables import AnyText, counters, deliveries, messages
 
@@ -41,8 +42,6 @@ _CREATE = (
 )
 _UNINDEXED = "unindexed"
 """The counter with the highest id of the messages that are not in the index yet."""
-_PART_LENGTH = 3
-_MAX_PARTS = 24
 _FEW_MESSAGES = 2000
 """Messages of one reader that are read one by one: quicker than to check for each match whose it is."""
 
@@ -56,12 +55,7 @@ _REMOVE = (
 
 def create_index(connection: Connection) -> None:
     """Create the index of an empty database, if it can have one."""
-    if connection.dialect.name != "sqlite":
-        return
-    try:
-        connection.exec_driver_sql(_CREATE)
-    except OperationalError:  # a SQLite without FTS5, or older than 3.34
-        return
+    _trigrams.create_index(connection, _CREATE)
 
 
 def reset_index(connection: Connection) -> None:
@@ -78,20 +72,14 @@ def reset_index(connection: Connection) -> None:
 
 def has_index(connection: Connection) -> bool:
     """Return whether the database has the index, and this process can use it."""
-    if connection.dialect.name != "sqlite":
-        return False
-    try:
-        connection.exec_driver_sql(f"SELECT rowid FROM {TABLE} LIMIT 0")  # noqa: S608 - a constant
-    except OperationalError:
-        return False
-    return True
+    return _trigrams.has_index(connection, TABLE)
 
 
 def add(connection: Connection, numbers: Sequence[int]) -> None:
     """Add messages that were just inserted."""
     with _resetting(connection):
-        for number in numbers:
-            connection.exec_driver_sql(_ADD, (number,))
+        driver: Any = connection.connection.driver_connection
+        driver.executemany(_ADD, [(number,) for number in numbers])
 
 
 def remove(connection: Connection, numbers: Sequence[int]) -> None:
@@ -107,14 +95,15 @@ def _resetting(connection: Connection) -> Iterator[None]:
     """Create the index again if it turns out to be damaged: the messages themselves are not."""
     try:
         yield
-    except DatabaseError as error:
+    except (DatabaseError, sqlite3.DatabaseError) as error:
         if not _is_index_damage(error):
             raise
         reset_index(connection)
 
 
-def _is_index_damage(error: DatabaseError) -> bool:
-    return getattr(error.orig, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
+def _is_index_damage(error: DatabaseError | sqlite3.DatabaseError) -> bool:
+    cause = error.orig if isinstance(error, DatabaseError) else error
+    return getattr(cause, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
 
 
 def add_some(connection: Connection, limit: int) -> bool:
@@ -162,9 +151,7 @@ def find(  # noqa: PLR0913 - keyword-only
 
 def parts_of(text: str) -> str:
     """Return a query for all messages that have the parts of a text; empty if it has none."""
-    stored = AnyText().process_bind_param(text, None) or ""
-    parts = dict.fromkeys(stored[at : at + _PART_LENGTH] for at in range(len(stored) - _PART_LENGTH + 1))
-    return " AND ".join('"' + part.replace('"', '""') + '"' for part in list(parts)[:_MAX_PARTS])
+    return _trigrams.parts_of(AnyText().process_bind_param(text, None) or "")
 
 
 def _indexed(text: str, reader: int) -> Select[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from functools import cached_property
 from heapq import merge
 from itertools import islice
 from time import time
@@ -12,8 +13,10 @@ from msgspec.structs import replace
 
 from fairlead.mail import (
     FAIRLEAD,
+    FIRST_REMOTE_ID,
     SCRIPT,
     USER,
+    HostRecord,
     MailCounts,
     MailSnapshot,
     MailUnreachable,
@@ -25,6 +28,7 @@ from fairlead.paths import state_folder
 from fairlead.store._backend import batches, insert_or_ignore
 from fairlead.store._database import Database
 from fairlead.store._errors import StoreError
+from fairlead.store._prepared import Prepared
 from fairlead.store._urls import backend_for
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _search as search
@@ -41,9 +45,19 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
     from fairlead.mail import Agent, Alias, Delivery, Message, OutgoingMessage, Stage, UnansweredRequest
+    from fairlead.mail.remote import TeamStorage
     from fairlead.store._backend import Backend
 
 _MAX_ID = 2**63 - 1
+
+_BY_KEY = Prepared(queries.BY_KEY)
+_COUNTS = Prepared(queries.COUNTS)
+_DELIVERIES = Prepared(queries.DELIVERIES)
+_INBOX = {stage: Prepared(query) for stage, query in queries.INBOX.items()}
+_MESSAGE = Prepared(queries.MESSAGE)
+_SHOWN_AT_EVENT = Prepared(queries.SHOWN_AT_EVENT)
+_UNANSWERED_BY = Prepared(queries.UNANSWERED_BY)
+_UNANSWERED_FROM = Prepared(queries.UNANSWERED_FROM)
 
 
 def default_mail_url() -> str:
@@ -102,11 +116,19 @@ class MailStore(Database):
                 former_sessions={row.text: row.agent for row in aliases if row.kind == "session"},
                 former_names={row.text: row.agent for row in aliases if row.kind == "name"},
                 subscriptions=[(row.topic, row.agent) for row in connection.execute(queries.SUBSCRIPTIONS)],
-                queue_sizes=_queue_sizes(connection, [agent.id for agent in all_agents]),
+                queue_sizes=_queue_sizes(connection, [one.id for one in all_agents if one.id < FIRST_REMOTE_ID]),
                 owing_reply=set(connection.execute(queries.OWING_REPLY).scalars()),
                 deadlines=[(row.deadline, row.id) for row in connection.execute(queries.DEADLINES)],
                 last_message=max(last_message, writes.last_deleted(connection)),
+                hosts=[HostRecord(**row._asdict()) for row in connection.execute(queries.HOSTS)],
             )
+
+    @cached_property
+    def team(self) -> TeamStorage:
+        """What is on its way to and from other hosts."""
+        from fairlead.store.mail._team import TeamStore  # who has no team does not load it
+
+        return TeamStore(self._reading, self._writing, self._add_to_index)
 
     # -- agents ----------------------------------------------------------------------------------------
 
@@ -159,6 +181,10 @@ class MailStore(Database):
             by_sender.setdefault(sender, []).append(key)
         found: dict[tuple[int, str], Message] = {}
         with self._reading() as connection:
+            if len(keys) == 1:
+                ((agent, key),) = keys
+                stored = _BY_KEY.rows(connection, {"agent": agent, "key": key})
+                return {(row.sender, row.key): message_from(row) for row in stored}
             for sender, sender_keys in by_sender.items():
                 for batch in batches(sender_keys):
                     rows = connection.execute(queries.BY_KEYS, {"agent": sender, "keys": batch})
@@ -168,13 +194,13 @@ class MailStore(Database):
     def get_message(self, message: int) -> tuple[Message, int] | None:
         """Return a message and the id of its sender."""
         with self._reading() as connection:
-            row = connection.execute(queries.MESSAGE, {"message": message}).one_or_none()
-            return None if row is None else (message_from(row), row.sender)
+            rows = _MESSAGE.rows(connection, {"message": message})
+            return (message_from(rows[0]), rows[0].sender) if rows else None
 
     def deliveries(self, message: int) -> list[tuple[int, Delivery]]:
         """Return a message's deliveries, each with the id of its recipient."""
         with self._reading() as connection:
-            rows = connection.execute(queries.DELIVERIES, {"message": message})
+            rows = _DELIVERIES.rows(connection, {"message": message})
             return [(row.recipient, delivery_from(row)) for row in rows]
 
     def thread(self, thread: int, reader: int, *, limit: int, before: int) -> list[Message]:
@@ -201,23 +227,21 @@ class MailStore(Database):
     ) -> list[tuple[Delivery, Message]]:
         """Return an agent's deliveries, newest first, from before a message; 0 starts at the newest."""
         parameters = {"agent": recipient, "before": _before(before), "limit": limit}
-        with self._reading() as connection:
+        wanted = set(stages)
+        with self._reading() as connection, connection.begin() if len(wanted) > 1 else nullcontext():
             by_stage = [
-                [
-                    (delivery_from(row), message_from(row))
-                    for row in connection.execute(queries.INBOX, {**parameters, "wanted": stage})
-                ]
-                for stage in set(stages)
+                [(delivery_from(row), message_from(row)) for row in _INBOX[stage].rows(connection, parameters)]
+                for stage in wanted
             ]
         return list(islice(merge(*by_stage, key=lambda pair: -pair[1].id), limit))
 
     def unanswered_by(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
         """Return the requests that an agent has not answered, oldest first, without bounced ones."""
-        return self._unanswered(queries.UNANSWERED_BY, {"agent": agent, "limit": limit})
+        return self._unanswered(_UNANSWERED_BY, {"agent": agent, "limit": limit})
 
     def unanswered_from(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
         """Return an agent's own requests that were not answered, oldest first, without bounced ones."""
-        return self._unanswered(queries.UNANSWERED_FROM, {"agent": agent, "limit": limit})
+        return self._unanswered(_UNANSWERED_FROM, {"agent": agent, "limit": limit})
 
     def unanswered_among(self, messages: Sequence[int]) -> list[UnansweredRequest]:
         """Return which of these requests were not answered, per recipient, including bounced ones."""
@@ -228,7 +252,7 @@ class MailStore(Database):
     def mail_counts(self, agents: Collection[int]) -> dict[int, MailCounts]:
         """Return the counts of these agents; an agent with nothing open is left out."""
         with self._reading() as connection:
-            return _mail_counts(connection, list(agents))
+            return _counts_of(connection, *agents) if len(agents) == 1 else _mail_counts(connection, list(agents))
 
     # -- delivery --------------------------------------------------------------------------------------
 
@@ -255,6 +279,9 @@ class MailStore(Database):
 
     def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
         """Queue again what was shown at an event and not read since, and return how much that is."""
+        with self._reading() as connection:  # most often there is nothing
+            if not _SHOWN_AT_EVENT.rows(connection, {"at_event": event_id}):
+                return {}
         with self._writing() as connection:
             return writes.requeue(connection, event_id, bounce_reason, may_repeat=may_repeat)
 
@@ -274,7 +301,10 @@ class MailStore(Database):
             if self._is_indexed:
                 search.remove(connection, deleted)
             writes.delete_messages(connection, deleted)
-        return PruneStep(deleted=len(deleted), after=(rows[-1].at, rows[-1].id) if len(rows) == limit else None)
+            is_last = len(rows) < limit
+            if is_last:
+                writes.delete_empty_threads(connection)
+        return PruneStep(deleted=len(deleted), after=None if is_last else (rows[-1].at, rows[-1].id))
 
     def prune_agents(self, older_than: float) -> list[int]:
         """Delete the agents that ended before a time and that no message names, and return their ids."""
@@ -301,9 +331,9 @@ class MailStore(Database):
         with self._reading() as connection:
             return [message_from(row) for row in connection.execute(query, parameters)]
 
-    def _unanswered(self, query: Select[Any], parameters: dict[str, Any]) -> list[UnansweredRequest]:
+    def _unanswered(self, query: Prepared, parameters: dict[str, Any]) -> list[UnansweredRequest]:
         with self._reading() as connection:
-            return [unanswered_from(row) for row in connection.execute(query, parameters)]
+            return [unanswered_from(row) for row in query.rows(connection, parameters)]
 
 
 def _before(before: int) -> int:
@@ -317,6 +347,12 @@ def _queue_sizes(connection: Connection, numbers: Sequence[int]) -> dict[int, Qu
         for batch in batches(numbers)
         for row in connection.execute(queries.COUNTS_BY_STAGE, {"agents": batch, "stages": ["queued"]})
     }
+
+
+def _counts_of(connection: Connection, agent: int) -> dict[int, MailCounts]:
+    (row,) = _COUNTS.rows(connection, {"agent": agent})
+    counts = MailCounts(queued=row.queued, unread=row.queued + row.shown, owes=row.owes, owed=row.owed)
+    return {} if counts == MailCounts() else {agent: counts}
 
 
 def _mail_counts(connection: Connection, numbers: Sequence[int]) -> dict[int, MailCounts]:

@@ -61,6 +61,8 @@ agents = Table(
     Column("seen", Double, nullable=False),
     Column("ended", Double, nullable=False),
     Column("saved", AnyText, nullable=False),
+    Column("host", Text, nullable=False, server_default=""),
+    Column("remote", Integer, nullable=False, server_default="0"),
 )
 
 aliases = Table(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select, tuple_
+from sqlalchemy import delete, exists, func, insert, select, tuple_
 
 from fairlead.mail import QueueSize
 from fairlead.store._backend import batches
+from fairlead.store._prepared import Prepared
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._rows import agent_row, delivery_rows, message_row
 from fairlead.store.mail._tables import agents, aliases, counters, deliveries, messages, subscriptions
+from fairlead.store.mail._team_tables import origins, threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from fairlead.mail import Agent, Alias, OutgoingMessage, Stage
 
+_INSERT_MESSAGES = Prepared(insert(messages))
+_INSERT_DELIVERIES = Prepared(insert(deliveries))
 _LAST_MESSAGE = "last_message"
 MAY_REPEAT = "it may have been shown before"
 """Why a delivery is queued again whose reader was killed while it printed."""
@@ -50,8 +54,8 @@ def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage])
     """Insert messages and deliveries, and mark what they answer and notify about. Return what left the queues."""
     if not outgoing:
         return {}
-    connection.execute(insert(messages), [message_row(one) for one in outgoing])
-    connection.execute(insert(deliveries), [row for one in outgoing for row in delivery_rows(one)])
+    _INSERT_MESSAGES.run_many(connection, [message_row(one) for one in outgoing])
+    _INSERT_DELIVERIES.run_many(connection, [row for one in outgoing for row in delivery_rows(one)])
     notified = [
         {"agent": recipient, "number": number, "reason": reason}
         for one in outgoing
@@ -130,10 +134,20 @@ def delete_messages(connection: Connection, numbers: Sequence[int]) -> None:
     for batch in batches(numbers):
         connection.execute(delete(deliveries).where(deliveries.c.message.in_(batch)))
         connection.execute(delete(messages).where(messages.c.id.in_(batch)))
+        connection.execute(delete(origins).where(origins.c.message.in_(batch)))
     if numbers:
-        last = max(last_deleted(connection), *numbers)
-        connection.execute(delete(counters).where(counters.c.name == _LAST_MESSAGE))
-        connection.execute(insert(counters).values(name=_LAST_MESSAGE, value=last))
+        save_last_deleted(connection, max(last_deleted(connection), *numbers))
+
+
+def save_last_deleted(connection: Connection, number: int) -> None:
+    """Store the highest id that no new message may have."""
+    connection.execute(delete(counters).where(counters.c.name == _LAST_MESSAGE))
+    connection.execute(insert(counters).values(name=_LAST_MESSAGE, value=number))
+
+
+def delete_empty_threads(connection: Connection) -> None:
+    """Delete the numbers of threads of other hosts that have no message any more."""
+    connection.execute(delete(threads).where(~exists().where(messages.c.thread == threads.c.thread)))
 
 
 def last_deleted(connection: Connection) -> int:

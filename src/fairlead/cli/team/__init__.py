@@ -1,0 +1,1 @@
+"""`fairlead team`: several hosts as one team."""

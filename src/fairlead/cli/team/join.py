@@ -1,0 +1,192 @@
+"""`fairlead team join`: makes this host a member of a team, or the first one of a new team."""
+
+from __future__ import annotations
+
+import os
+from time import time
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
+from fairlead.cli.support.screen import print_error, print_line, print_lines
+from fairlead.cli.support.start_daemon import request_daemon
+from fairlead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fairlead.cli.team.identity import Identity
+    from fairlead.team import Certificate, Host, Membership, RelaySource, Welcome
+    from fairlead.team.relay import Relay
+
+
+class Options(msgspec.Struct, frozen=True):
+    """The options of the command line."""
+
+    url: str = ""
+    name: str = ""
+    url_file: str = ""
+    service: str = ""
+    fingerprint: str = ""
+    new_identity: bool = False
+    yes: bool = False
+
+
+def source_of(options: Options, before: Membership | None, variable: str) -> RelaySource:
+    """Return where the URL of the relay comes from. `variable` is `PGSERVICE`, for when nothing else is given."""
+    from fairlead.team import RelaySource
+
+    given = [value for value in (options.url, options.url_file, options.service) if value]
+    if len(given) > 1:
+        raise UsageError("team join: give one of URL, --url-file and --service")
+    if options.url_file:
+        return RelaySource(file=os.path.abspath(options.url_file))
+    if options.url:
+        return RelaySource(url=options.url)
+    if options.service:
+        return RelaySource(service=options.service)
+    if before is not None:
+        return before.relay
+    if variable:
+        return RelaySource(service=variable)
+    raise UsageError("team join: where is the relay? Give postgresql://USER@HOST/DATABASE, --url-file or --service")
+
+
+def members_of(hosts: Sequence[Host], certificates: Sequence[Certificate]) -> list[Host]:
+    """Return the hosts that are members, as the relay says: nothing else is known before a person has compared them."""
+    removed = {one.host for one in certificates if one.verdict == "removed"}
+    members = {(one.host, one.key) for one in certificates if one.verdict == "member" and one.host not in removed}
+    return sorted((host for host in hosts if (host.id, host.key) in members), key=lambda host: host.name)
+
+
+def member_lines(members: Sequence[Host]) -> Iterator[str]:
+    """Yield the members with their fingerprints."""
+    from fairlead.team import fingerprint
+    from fairlead.text import one_line
+
+    yield "The members of this team. Compare at least one of them with what `fairlead team status` shows there:"
+    width = max(len(host.name) for host in members)
+    for host in members:
+        yield f"  {one_line(host.name):<{width}}  {fingerprint(host.key)}"
+
+
+@click.command(
+    "join",
+    cls=Command,
+    arguments=(("URL", "of the relay: postgresql://USER@HOST/DATABASE; a password in it is kept in a private file"),),
+    examples=(
+        "fairlead team join postgresql://fairlead@db.example.com/team --name laptop",
+        "fairlead team join --url-file ~/.config/team-url --fingerprint SHA256:…",
+        "fairlead team join --service team",
+    ),
+    exit_codes=((0, "joined"), (1, "not joined; stderr says why")),
+)
+@click.argument("url", metavar="[URL]", default="")
+@click.option("--name", metavar="HOST", default="", help="The name of this host in the team (default: the machine's).")
+@click.option(
+    "--url-file", metavar="FILE", default="", type=click.Path(), help="Read the URL from that file each time."
+)
+@click.option("--service", metavar="NAME", default="", help="A service of ~/.pg_service.conf (default: $PGSERVICE).")
+@click.option("--fingerprint", metavar="F", default="", help="Join only if a member of the team has this key.")
+@click.option("--new-identity", is_flag=True, help="Join as another host than before: this one is a copy of it.")
+@yes_option
+def join(**given: object) -> int:
+    """Join a team of hosts, or found one.
+
+    The first host founds the team. Each later one shows the keys of its members, and waits until a person confirms it
+    on one of them with `fairlead team confirm`. Only a person can do this.
+    """
+    options = Options(**given)  # type: ignore[arg-type]
+    refuse_below_session("join a team")
+    from fairlead.cli.team.identity import begin_identity, forget_identity
+    from fairlead.team import check_host_name, default_host_name, load_membership, save_membership
+    from fairlead.team.relay import open_relay
+
+    before = load_membership()
+    if before is not None and not options.new_identity:
+        raise UsageError(f"this host is in a team already, as {before.name}; to join another: fairlead team leave")
+    source = source_of(options, before, os.environ.get("PGSERVICE", ""))
+    identity = begin_identity(check_host_name(options.name or default_host_name()))
+    print_error(f"connecting to {source.describe()} …")
+    if before is not None:
+        request_daemon("POST", "/v1/team/forget")
+    relay = open_relay(source.read_url())
+    try:
+        welcome = relay.connect(identity.hello())
+        save_membership(_membership(relay, welcome, identity, source, options))
+    finally:
+        relay.close()
+    forget_identity()
+    request_daemon("POST", "/v1/team/reload")
+    print_lines(joined_lines(identity, is_founder=welcome.is_founder))
+    return 0
+
+
+def joined_lines(identity: Identity, *, is_founder: bool) -> Iterator[str]:
+    """Yield what to do next."""
+    from fairlead.team import fingerprint
+
+    yield f"{'founded a team' if is_founder else 'joined'} as {identity.name}, with the key"
+    yield f"  {fingerprint(identity.key.public)}"
+    if is_founder:
+        yield "On each other host run: fairlead team join with the same URL; then here: fairlead team confirm NAME"
+    else:
+        yield f"Nothing is delivered before a person confirms it, on a member: fairlead team confirm {identity.name}"
+
+
+def _membership(
+    relay: Relay, welcome: Welcome, identity: Identity, source: RelaySource, options: Options
+) -> Membership:
+    """Return the membership, once a person has agreed to the members that it trusts."""
+    from fairlead.team import Anchor, Membership
+
+    members = [] if welcome.is_founder else members_of(relay.hosts(), relay.certificates())
+    anchors: tuple[Anchor, ...]
+    if welcome.is_founder:
+        anchors = (Anchor(host=identity.host, name=identity.name, key=identity.key.public),)
+        require_person(f"found a team on {relay.location}, as {identity.name}", assume_yes=options.yes)
+        _certify_itself(relay, welcome, identity)
+    else:
+        _check_members(members, options.fingerprint)
+        print_lines(member_lines(members))
+        require_person(f"trust these hosts, and join their team as {identity.name}", assume_yes=options.yes)
+        anchors = tuple(Anchor(host=host.id, name=host.name, key=host.key) for host in members)
+    return Membership(
+        team=welcome.team,
+        host=identity.host,
+        name=identity.name,
+        relay=source,
+        private_key=identity.private_key,
+        anchors=anchors,
+        boots=identity.boots,
+        joined=time(),
+    )
+
+
+def _check_members(members: Sequence[Host], wanted: str) -> None:
+    from fairlead.team import RelayRefused, fingerprint
+
+    if not members:
+        raise RelayRefused("the relay lists no member of the team; look at fairlead team status on the first host")
+    if wanted and wanted not in {fingerprint(host.key) for host in members}:
+        found = ", ".join(f"{host.name} {fingerprint(host.key)}" for host in members)
+        raise RelayRefused(f"no member of the team has the key {wanted}, so it was not joined; its members: {found}")
+
+
+def _certify_itself(relay: Relay, welcome: Welcome, identity: Identity) -> None:
+    """Have the first host say that it is a member: it is how later ones learn whom to ask."""
+    from fairlead.team import Certificate, sign_certificate
+
+    statement = Certificate(
+        host=identity.host,
+        name=identity.name,
+        key=identity.key.public,
+        verdict="member",
+        by=identity.host,
+        at=round(time(), 3),
+    )
+    relay.add_certificate(sign_certificate(statement, identity.key, welcome.team))
+    print_line(f"{relay.location} has no team yet")

@@ -1,0 +1,31 @@
+"""`fairlead team schema`: the SQL with which an administrator prepares the relay's database."""
+
+from __future__ import annotations
+
+import click
+
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.screen import print_line
+
+
+@click.command(
+    "schema",
+    cls=Command,
+    examples=("fairlead team schema --role fairlead | psql -d team",),
+    exit_codes=((0, "printed"), (1, "the extra fairlead[team] is not installed")),
+)
+@click.option("--role", metavar="ROLE", default="fairlead", help="Who connects (default: fairlead).")
+def schema(*, role: str) -> int:
+    """Print the SQL of the relay's tables, for an administrator.
+
+    A role that may create a schema needs none of this. One that may not gets the tables, and the least rights that the
+    relay needs on them, from this script. It can be run again.
+    """
+    from fairlead.team import BadTeamSettings
+
+    try:
+        from fairlead.team.postgres import schema_sql
+    except ImportError:
+        raise BadTeamSettings("a team needs more packages; run: pip install 'fairlead[team]'") from None
+    print_line(schema_sql(role), end="")
+    return 0

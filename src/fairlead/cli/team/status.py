@@ -1,0 +1,127 @@
+"""`fairlead team status`: whether the relay is reached, the hosts of the team, and what is on its way."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from fairlead.cli.support.command import Command
+from fairlead.cli.support.screen import print_line, print_lines, stdout_screen
+from fairlead.cli.support.start_daemon import request_daemon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.screen import Screen
+
+_NOT_IN_TEAM = 3
+_CLOCK = 2.0
+"""Seconds that clocks may differ before it is worth a word."""
+_CONNECTIONS = {
+    "connected": "connected for {since}",
+    "connecting": "connecting",
+    "unreachable": "unreachable for {since}",
+    "refused": "refused for {since}",
+}
+
+
+def to_text(document: Document, screen: Screen) -> Iterator[str]:
+    """Yield the status in lines."""
+    from fairlead.text import duration, one_line
+
+    if not document["in_team"]:
+        yield "this host is in no team; to join one: fairlead team join URL"
+        return
+    now = document["now"]
+    pending = "" if document["state"] == "member" else f" ({_STATES[document['state']]})"
+    yield f"host        {one_line(document['name'])}{pending}, key {document['fingerprint']}"
+    if document["state"] == "pending":
+        yield f"            confirm it on a member: fairlead team confirm {document['name']}"
+    since = duration(max(0.0, now - document["since"]))
+    state = _CONNECTIONS[document["connection"]].format(since=since)
+    yield f"relay       {one_line(document['relay'])}: {state}"
+    if document["why"]:
+        yield f"            {one_line(document['why'], 400)}"
+    if abs(document["offset"]) > _CLOCK:
+        yield f"clock       {_offset(document['offset'])} the relay's"
+    way = document["on_its_way"]
+    yield f"on its way  {way} parcels" + ("; they wait until the relay is reached" if _waits(document) else "")
+    if document["refused"]:
+        yield f"refused     {document['refused']} parcels of hosts that are no members, or not signed by them"
+    yield from _host_lines(document, screen)
+
+
+def _waits(document: Document) -> bool:
+    return bool(document["on_its_way"]) and document["connection"] != "connected"
+
+
+_STATES = {"member": "member", "pending": "waits to be confirmed", "removed": "removed"}
+
+
+def _host_lines(document: Document, screen: Screen) -> Iterator[str]:
+    from fairlead.cli.support.mail_text import table
+    from fairlead.text import one_line
+
+    rows = [
+        (
+            one_line(host["name"]) + (" (here)" if host["is_here"] else ""),
+            _STATES[host["state"]],
+            _news(host),
+            one_line(host["version"]),
+            host["fingerprint"],
+            ", ".join(_remarks(host, document["now"])),
+        )
+        for host in document["hosts"]
+    ]
+    if rows:
+        yield ""
+        yield from table(rows, screen)
+
+
+def _news(host: Document) -> str:
+    from fairlead.text import duration
+
+    if host["is_here"] or host["age"] is None:
+        return ""
+    return f"heard {duration(host['age'])} ago"
+
+
+def _remarks(host: Document, now: float) -> Iterator[str]:
+    from fairlead.text import ago
+
+    if host["on_its_way"]:
+        yield f"{host['on_its_way']} on their way since {ago(host['oldest'], now)}"
+    if host.get("waiting"):
+        yield "its mail waits until it is confirmed"
+    if host["offset"] is not None and abs(host["offset"]) > _CLOCK:
+        yield f"its clock is {_offset(host['offset'])} the relay's"
+
+
+def _offset(seconds: float) -> str:
+    from fairlead.text import duration
+
+    return f"{duration(abs(seconds))} {'behind' if seconds > 0 else 'ahead of'}"
+
+
+@click.command(
+    "status",
+    cls=Command,
+    examples=("fairlead team status", "fairlead team status --json"),
+    exit_codes=((0, "shown"), (1, "no daemon answers"), (3, "this host is in no team")),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(*, as_json: bool) -> int:
+    """Show the team: its relay, its hosts, and what is on its way.
+
+    For each host: whether it is a member, when it was last heard of, its version and the fingerprint of its key, and
+    how much mail is on its way to it.
+    """
+    document = request_daemon("GET", "/v1/team")
+    if as_json:
+        print_line(json.dumps(document))
+    else:
+        print_lines(to_text(document, stdout_screen()))
+    return 0 if document["in_team"] else _NOT_IN_TEAM

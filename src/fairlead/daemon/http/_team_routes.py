@@ -1,0 +1,140 @@
+"""The team over HTTP, for `fairlead team`. What changes it is refused below an agent's session."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from fairlead.clients import client_above
+from fairlead.errors import FairleadError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.team._connection import TeamConnection
+    from fairlead.daemon.team._service import TeamService
+    from fairlead.daemon.team._switch import TeamSwitch
+    from fairlead.team import Verdict
+
+    Serve = Callable[[Request], Awaitable[Response]]
+
+_BAD_REQUEST = 400
+_FORBIDDEN = 403
+_CONFLICT = 409
+_UNAVAILABLE = 503
+_TIMEOUT = 20.0
+
+
+class HostRequest(msgspec.Struct, frozen=True):
+    """The host that a person confirms or removes, and the fingerprint that they have seen."""
+
+    name: str
+    fingerprint: str = ""
+
+
+class NoTeam(FairleadError):
+    """This host is in no team."""
+
+
+def team_routes(daemon: Daemon) -> list[Route]:
+    """Return the routes."""
+    api = _TeamApi(daemon.team)
+    changes = {
+        "refresh": api.refresh,
+        "reload": api.reload,
+        "forget": api.forget,
+        "confirm": api.confirm,
+        "remove": api.remove,
+        "leave": api.leave,
+    }
+    return [
+        Route("/v1/team", api.status),
+        *(Route(f"/v1/team/{name}", _for_person(serve), methods=["POST"]) for name, serve in changes.items()),
+    ]
+
+
+class _TeamApi:
+    """What a person can do with the team."""
+
+    def __init__(self, team: TeamSwitch) -> None:
+        self._team = team
+
+    async def status(self, _: Request) -> Response:
+        """Return everything about the team."""
+        return JSONResponse(self._team.status())
+
+    async def refresh(self, _: Request) -> Response:
+        """Return everything about the team, with the hosts that the relay lists now, if it can be reached."""
+        if self._team.service is not None:
+            with suppress(FairleadError, TimeoutError):
+                async with asyncio.timeout(_TIMEOUT):
+                    await asyncio.wrap_future(self._team.service.submit(lambda connection: connection.refresh()))
+        return JSONResponse(self._team.status())
+
+    async def reload(self, _: Request) -> Response:
+        """Read the membership again, after `fairlead team join`."""
+        await self._team.reopen()
+        return JSONResponse(self._team.status())
+
+    async def forget(self, _: Request) -> Response:
+        """Drop the identity of this host, which is a copy of another."""
+        if self._team.service is not None:
+            await asyncio.to_thread(self._team.service.forget)
+        await self._team.reopen()
+        return JSONResponse({})
+
+    async def confirm(self, request: Request) -> Response:
+        """Make a host a member."""
+        return await self._certify(request, "member")
+
+    async def remove(self, request: Request) -> Response:
+        """Remove a host."""
+        return await self._certify(request, "removed")
+
+    async def leave(self, _: Request) -> Response:
+        """Leave the team."""
+        is_told = await asyncio.to_thread(self._service().leave, _TIMEOUT)
+        await self._team.reopen()
+        return JSONResponse({"told": is_told})
+
+    async def _certify(self, request: Request, verdict: Verdict) -> Response:
+        asked = msgspec.json.decode(await request.body(), type=HostRequest)
+
+        def certify(connection: TeamConnection) -> dict[str, Any]:
+            return connection.certify(asked.name, verdict, asked.fingerprint)
+
+        async with asyncio.timeout(_TIMEOUT):
+            return JSONResponse(await asyncio.wrap_future(self._service().submit(certify)))
+
+    def _service(self) -> TeamService:
+        if self._team.service is None:
+            raise NoTeam("this host is in no team; run: fairlead team join URL")
+        return self._team.service
+
+
+def _for_person(serve: Serve) -> Serve:
+    """Refuse an agent, by its process and not by what it says; report errors in their own words."""
+
+    async def checked(request: Request) -> Response:
+        peer = request.scope.get("state", {}).get("peer", 0)
+        client = await asyncio.to_thread(client_above, {}, peer) if peer else None
+        if client is not None:
+            return PlainTextResponse(f"only a person can change the team, not a session of {client.title}", _FORBIDDEN)
+        try:
+            return await serve(request)
+        except (msgspec.DecodeError, ValueError) as error:
+            return PlainTextResponse(str(error), _BAD_REQUEST)
+        except TimeoutError:
+            return PlainTextResponse(f"the relay has not answered within {_TIMEOUT:g} s; try again", _UNAVAILABLE)
+        except FairleadError as error:
+            return PlainTextResponse(str(error), _CONFLICT)
+
+    return checked

@@ -1,0 +1,184 @@
+"""One connection to the relay: what is done when it opens, and in each turn. Belongs to the thread of the team."""
+
+from __future__ import annotations
+
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any
+
+from fairlead.daemon.team._incoming import Incoming
+from fairlead.daemon.team._news import digest
+from fairlead.daemon.team._outgoing import Outgoing
+from fairlead.team import RelayRefused, Snapshot, sign_snapshot
+
+if TYPE_CHECKING:
+    from fairlead.daemon.team._directory import TeamDirectory
+    from fairlead.daemon.team._news import LocalNews
+    from fairlead.daemon.team._notices import TeamNotices
+    from fairlead.daemon.team._roster import Roster
+    from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.mail import MessageService
+    from fairlead.team import SnapshotKind, Verdict
+    from fairlead.team.relay import Relay
+
+READ_INTERVAL = 30.0
+"""Seconds after which everything is read again, whether it rang or not."""
+GIVE_UP_SECONDS = 14 * 86400.0
+"""After which what is on its way to a silent host bounces."""
+RETENTION_SECONDS = 30 * 86400.0
+"""For which the relay keeps what is on its way to a silent host, and events."""
+_PRUNE_INTERVAL = 3600.0
+_REGISTRY_INTERVAL = 1.0
+"""Seconds between two looks at the hosts and certificates, however often it rings."""
+HOSTS_A_SECOND = 100
+"""How many hosts are listed in a second at most: what all hosts read of all hosts grows with the square of them."""
+_SNAPSHOT_INTERVALS: dict[SnapshotKind, float] = {"agents": 0.5, "sessions": 2.0}
+"""Seconds between two snapshots of this host."""
+
+
+class TeamConnection:
+    """Carries parcels and news between the mail of this host and the relay."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of the service
+        self,
+        relay: Relay,
+        service: MessageService,
+        roster: Roster,
+        directory: TeamDirectory,
+        news: LocalNews,
+        notices: TeamNotices,
+        log: ConnectionLog,
+    ) -> None:
+        self.relay = relay
+        self._service = service
+        self.roster = roster
+        self._directory = directory
+        self._news = news
+        self._notices = notices
+        self._log = log
+        self._outgoing = Outgoing(relay, service, roster, log)
+        self._incoming = Incoming(relay, service, roster, directory, notices, log)
+        self._published: dict[SnapshotKind, tuple[bytes, float]] = {}
+        self._read_all_at = self._read_registry_at = 0.0
+        self._pruned_at = monotonic()
+        self._is_registry_due = True
+        self._unpublished: frozenset[SnapshotKind] = frozenset()
+        """What may have changed since it was published a moment ago."""
+
+    def open(self) -> None:
+        """Read everything: what rang while there was no connection was lost."""
+        self._read_all()
+
+    def turn(self, *, rang: bool, changed: bool) -> None:
+        """Send what is to be sent, and take what has come. `rang`: by another host. `changed`: agents of this one."""
+        is_moved = self._outgoing.push_new()
+        if rang:
+            is_moved |= self._incoming.take()
+            is_moved |= self._outgoing.push_new()  # receipts of what has come
+            is_moved |= self._outgoing.note_progress()
+            self._is_registry_due = True
+        if monotonic() - self._read_all_at > READ_INTERVAL:
+            self._read_all()
+        elif self._is_registry_due and monotonic() - self._read_registry_at > self._registry_interval():
+            self._read_registry()
+        if changed or self._unpublished:
+            self._publish()
+        if is_moved:
+            self._directory.count(self._service)
+
+    def seconds_to_wait(self) -> float:
+        """Return how long the next turn may be put off if nothing happens."""
+        until = [self._read_all_at + READ_INTERVAL]
+        if self._is_registry_due:
+            until.append(self._read_registry_at + self._registry_interval())
+        until += [self._published[kind][1] + _SNAPSHOT_INTERVALS[kind] for kind in self._unpublished]
+        return max(0.0, min(until) - monotonic())
+
+    # -- what a person asks for ------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Read who is in the team, without waiting until that is due."""
+        self._read_registry()
+
+    def certify(self, name: str, verdict: Verdict, fingerprint: str) -> dict[str, Any]:
+        """Confirm or remove a host."""
+        host = self.roster.certify(self.relay, name, verdict, fingerprint)
+        self._directory.follow_roster(self._service, self.roster)
+        self._read_all()
+        return {"name": host.name, "state": self.roster.state(host.id)}
+
+    def leave(self) -> None:
+        """Notify the other hosts that this one has left."""
+        self.relay.add_certificate(self.roster.sign_own("removed"))
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    def _read_all(self) -> None:
+        self._read_registry()
+        self._outgoing.push_missing()
+        self._incoming.take()
+        self._outgoing.push_new()
+        self._outgoing.note_progress()
+        self._give_up_silent()
+        self._prune()
+        self._directory.count(self._service)
+        self._publish()
+        self._read_all_at = monotonic()
+        self._log.last_read = time()
+
+    def _registry_interval(self) -> float:
+        return min(READ_INTERVAL, max(_REGISTRY_INTERVAL, len(self.roster.hosts) / HOSTS_A_SECOND))
+
+    def _read_registry(self) -> None:
+        self._is_registry_due = False
+        if self.roster.read(self.relay):
+            self._directory.follow_roster(self._service, self.roster)
+            self._notices.follow_roster(self._service, self.roster)
+        self._directory.heard = {host: self.roster.read_at - age for host, age in self.roster.ages.items()}
+        own = self.roster.membership
+        if self.roster.state(own.host) == "removed":
+            raise RelayRefused(
+                f"this host, {own.name}, was removed from the team; to join again: fairlead team leave --force, "
+                "then fairlead team join"
+            )
+        for snapshot in self.relay.snapshots(self._directory.known):
+            self._directory.take_snapshot(self._service, self.roster, snapshot, self._log.offset)
+        self._read_registry_at = monotonic()
+
+    def _give_up_silent(self) -> None:
+        """Bounce what is on its way to hosts that were not heard of for a long time."""
+        for host, age in self.roster.ages.items():
+            if age > GIVE_UP_SECONDS and host in self._directory.transit:
+                days = GIVE_UP_SECONDS / 86400
+                self._service.team.give_up(host, f"{self.roster.name(host)} was not heard of for {days:.0f} days")
+
+    def _prune(self) -> None:
+        """Delete from the relay what nobody will take any more, now and then."""
+        if monotonic() - self._pruned_at > _PRUNE_INTERVAL:
+            before = time() + self._log.offset - RETENTION_SECONDS
+            self.relay.prune(events_before=before, hosts_before=before)
+            self._pruned_at = monotonic()
+
+    # -- publishing ------------------------------------------------------------------------------------
+
+    def _publish(self) -> None:
+        """Publish what has changed of this host. What was published a moment ago waits."""
+        waiting: set[SnapshotKind] = set()
+        for kind, interval in _SNAPSHOT_INTERVALS.items():
+            last, at = self._published.get(kind, (b"", -interval))
+            if monotonic() - at < interval:
+                waiting.add(kind)
+                continue
+            body = self._body(kind)
+            if digest(body) != last:
+                self._publish_one(kind, body)
+            self._published[kind] = digest(body), monotonic()
+        self._unpublished = frozenset(waiting)
+
+    def _publish_one(self, kind: SnapshotKind, body: bytes) -> None:
+        own = self.roster.membership
+        version = int((time() + self._log.offset) * 1000)  # by the relay's clock: ours may be set back
+        snapshot = Snapshot(host=own.host, kind=kind, version=version, body=body)
+        self.relay.publish(sign_snapshot(snapshot, own.key, own.team))
+
+    def _body(self, kind: SnapshotKind) -> bytes:
+        return self._news.sessions() if kind == "sessions" else self._news.agents(self._service, self._log.offset)

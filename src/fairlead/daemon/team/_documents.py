@@ -1,0 +1,99 @@
+"""The state of the team as documents: for `fairlead team status`, and for `/metrics`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairlead.team import fingerprint
+
+if TYPE_CHECKING:
+    from fairlead.daemon.team._directory import TeamDirectory
+    from fairlead.daemon.team._roster import Roster
+    from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.team import Host
+
+
+def status_document(log: ConnectionLog, roster: Roster | None, directory: TeamDirectory, now: float) -> dict[str, Any]:
+    """Return everything about the team. Every key is always present."""
+    own = roster.membership if roster is not None else None
+    return {
+        "in_team": True,
+        "now": now,
+        "team": own.team if own else "",
+        "host": own.host if own else "",
+        "name": own.name if own else "",
+        "fingerprint": fingerprint(own.key.public) if own else "",
+        "state": roster.state(own.host) if roster and own else "pending",
+        "relay": log.location or (own.relay.describe() if own else ""),
+        "connection": log.state,
+        "since": log.since,
+        "why": log.why,
+        "error": log.error,
+        "revision": log.revision,
+        "offset": round(log.offset, 3),
+        "round_trip": round(log.round_trip, 4),
+        "read": log.last_read,
+        "pushed": log.pushed,
+        "received": log.received,
+        "refused": log.refused,
+        "on_its_way": directory.on_its_way,
+        "hosts": _hosts(roster, directory, now) if roster else [],
+    }
+
+
+def gauges(log: ConnectionLog, directory: TeamDirectory, now: float) -> dict[str, float]:
+    """Return what Prometheus is to know. Names and ids of hosts are left out."""
+    oldest = min((since for _, since in directory.transit.values() if since), default=now)
+    return {
+        "team_connected": int(log.state == "connected"),
+        "team_connections": log.connections,
+        "team_parcels_on_their_way": directory.on_its_way,
+        "team_oldest_parcel_seconds": round(max(0.0, now - oldest), 3),
+        "team_parcels_pushed": log.pushed,
+        "team_parcels_received": log.received,
+        "team_parcels_refused": log.refused,
+        "team_clock_offset_seconds": round(log.offset, 3),
+    }
+
+
+def _hosts(roster: Roster, directory: TeamDirectory, now: float) -> list[dict[str, Any]]:
+    own = roster.membership.host
+    listed = sorted(roster.hosts.values(), key=lambda host: (host.id != own, host.name))
+    rows = [_host(host, roster, directory, now) for host in listed]
+    unlisted = [one for one in roster.trust.members.values() if one.host not in roster.hosts and one.host != own]
+    return rows + [
+        _row(one.host, one.name, one.key, roster.trust.state(one.host)) | _transit(directory, one.host)
+        for one in unlisted
+    ]
+
+
+def _host(host: Host, roster: Roster, directory: TeamDirectory, now: float) -> dict[str, Any]:
+    age = roster.ages.get(host.id)
+    news = directory.news.get(host.id)
+    return _row(host.id, host.name, host.key, roster.state(host.id)) | {
+        "is_here": host.id == roster.membership.host,
+        "age": None if age is None else round(age + now - roster.read_at, 1),
+        "version": host.version,
+        "offset": news.offset if news else None,
+        "agents": len(news.agents) if news else 0,
+        **_transit(directory, host.id),
+    }
+
+
+def _row(host: str, name: str, key: bytes, state: str) -> dict[str, Any]:
+    return {
+        "id": host,
+        "name": name,
+        "state": state,
+        "fingerprint": fingerprint(key),
+        "is_here": False,
+        "age": None,
+        "version": "",
+        "offset": None,
+        "agents": 0,
+    }
+
+
+def _transit(directory: TeamDirectory, host: str) -> dict[str, Any]:
+    count, oldest = directory.transit.get(host, (0, 0.0))
+    return {"on_its_way": count, "oldest": oldest, "waiting": directory.waiting.get(host, 0)}

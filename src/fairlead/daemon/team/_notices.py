@@ -1,0 +1,70 @@
+"""Notifies the person of what only they can settle: a host that waits, mail that was refused, an identity used twice.
+
+Each is one message from Fairlead to the user. Its key makes it one: the mail keeps it, across restarts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from fairlead.mail import FAIRLEAD, USER, Draft, MailError
+from fairlead.team import HostCloned, RelayTooNew, fingerprint
+
+if TYPE_CHECKING:
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.team._roster import Roster
+    from fairlead.mail import MessageService
+
+
+class TeamNotices:
+    """Sends the notices. For the thread of the team."""
+
+    def __init__(self, errors: ErrorLog) -> None:
+        self._errors = errors
+        self._told: set[str] = set()
+
+    def follow_roster(self, service: MessageService, roster: Roster) -> None:
+        """Notify of hosts that want to join, if this one can confirm them."""
+        if roster.state(roster.membership.host) != "member":
+            return
+        for host in roster.others("pending"):
+            self._tell(
+                service,
+                f"pending {host.id}",
+                f"{host.name} wants to join your team",
+                f"Its key is {fingerprint(host.key)}. Compare that with what `fairlead team status` shows on "
+                f"{host.name}, then run: fairlead team confirm {host.name}\nUntil then nothing of it is delivered.",
+            )
+
+    def tell_refused(self, service: MessageService, host: str, name: str, why: str) -> None:
+        """Notify that parcels of a host were refused."""
+        self._tell(
+            service,
+            f"refused {host} {why}",
+            f"Mail of {name} was refused",
+            f"{why} It was not delivered. `fairlead team status` shows the hosts of your team.",
+        )
+
+    def tell_refusal(self, service: MessageService, error: Exception) -> None:
+        """Notify that the relay does not take this host."""
+        if isinstance(error, HostCloned):
+            subject = "Another machine has the identity of this host"
+            advice = "If this machine is the copy, run here: fairlead team join URL --new-identity"
+        elif isinstance(error, RelayTooNew):
+            subject, advice = "Your team needs a newer Fairlead", "Upgrade Fairlead on this host."
+        else:
+            subject, advice = "Your team's relay refuses this host", "`fairlead team status` shows the state."
+        self._tell(
+            service, f"{type(error).__name__} {error}", subject, f"{error}\n{advice}\nMail to other hosts waits."
+        )
+
+    def _tell(self, service: MessageService, what: str, subject: str, body: str) -> None:
+        key = f"team-{hashlib.sha256(what.encode()).hexdigest()[:32]}"
+        if key in self._told:
+            return
+        try:
+            service.send(FAIRLEAD, Draft(to=(USER.name,), subject=subject, body=body, key=key))
+            self._told.add(key)
+        except MailError as error:
+            self._errors.report(f"you are not told about your team: {error}")

@@ -1,0 +1,312 @@
+"""The thread of the team: connects to the relay, and connects again when the connection is lost.
+
+Nothing here is in the way of an event, of a message that is sent, or of the daemon's shutdown: others set a flag and
+end the wait of the thread; the mail of this host is the only thing that both use.
+"""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Event as Flag
+from threading import Thread
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fairlead.daemon.team._connection import TeamConnection
+from fairlead.daemon.team._directory import TeamDirectory
+from fairlead.daemon.team._documents import gauges, status_document
+from fairlead.daemon.team._news import LocalNews
+from fairlead.daemon.team._notices import TeamNotices
+from fairlead.daemon.team._roster import Roster
+from fairlead.daemon.team._state import ConnectionLog
+from fairlead.errors import FairleadError
+from fairlead.ipc import DaemonNotResponding
+from fairlead.mail import MailError
+from fairlead.team import (
+    HostCloned,
+    NotInTeam,
+    RelayRefused,
+    RelayTooNew,
+    RelayUnreachable,
+    TeamError,
+    load_membership,
+    prepare_hello,
+    remove_membership,
+)
+from fairlead.team.relay import open_relay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.mail._service import MailService
+    from fairlead.daemon.sessions._tracker import SessionTracker
+    from fairlead.daemon.team._news import AgentNews, HostNews
+    from fairlead.mail import Agent, MessageService
+    from fairlead.team.relay import Relay
+
+    T = TypeVar("T")
+
+_FIRST_DELAY = 0.2
+_LONGEST_DELAY = 10.0
+"""Also the time that a laptop which is online again may stay without its mail."""
+_REFUSED_DELAY = 60.0
+"""Seconds until the next attempt after a refusal, which does not pass by itself."""
+_COUNT_INTERVAL = 0.25
+"""Seconds between two counts of what is to be sent while there is no relay: sealing it writes to the disk."""
+_MAIL_TIMEOUT = 1.0
+_CONNECT_TIMEOUT = 10.0
+_JOIN_TIMEOUT = 2.0
+_REFUSALS = (HostCloned, RelayTooNew, RelayRefused)
+
+
+class TeamService:
+    """This host's part in its team."""
+
+    def __init__(self, mail: MailService, tracker: SessionTracker, errors: ErrorLog, version: str) -> None:
+        self._mail = mail
+        self._tracker = tracker
+        self._errors = errors
+        self._version = version
+        self.log = ConnectionLog()
+        self.directory = TeamDirectory()
+        self._notices = TeamNotices(errors)
+        self._news = LocalNews(mail, tracker)
+        self.roster: Roster | None = None
+        self._relay: Relay | None = None
+        self._requests: SimpleQueue[tuple[Callable[[TeamConnection], Any], Future[Any]]] = SimpleQueue()
+        self._stopping = Flag()
+        self._woken = Flag()
+        """Ends a pause between two attempts."""
+        self._has_changes = False
+        self._seen: tuple[int, frozenset[int]] = (-1, frozenset())
+        self._thread = Thread(target=self._run, name="team", daemon=True)
+        self._listened: MessageService | None = None
+
+    # -- for all threads -------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread. One that waits for the network ends with the process."""
+        self._stopping.set()
+        self._wake()
+        if self._thread.is_alive():
+            self._thread.join(_JOIN_TIMEOUT)
+
+    def look_at_sessions(self) -> None:
+        """Have the news of this host published if agents or sessions have changed. In the event loop."""
+        seen = self._tracker.revision, self._mail.waiters.waiting_agents()
+        if seen != self._seen:
+            self._seen, self._has_changes = seen, True
+            if self.log.state == "connected":
+                self._wake()
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the daemon must not stop. In the event loop."""
+        return self.directory.on_its_way > 0 or next(iter(self._tracker.live()), None) is not None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the relay is reached."""
+        return self.log.state == "connected"
+
+    def agent_news(self, agent: Agent) -> AgentNews | None:
+        """Return what is known of an agent of another host."""
+        return self.directory.agent(agent)
+
+    def host_name(self, host: str) -> str:
+        """Return the name of a host."""
+        return self.directory.names.get(host, host[:8])
+
+    def host_news(self) -> Iterable[tuple[str, HostNews]]:
+        """Return the name and the news of each other host."""
+        return self.directory.hosts()
+
+    def submit(self, work: Callable[[TeamConnection], T]) -> Future[T]:
+        """Have something done with the connection. Fails with `RelayUnreachable` if there is none."""
+        done: Future[T] = Future()
+        self._requests.put((work, done))
+        self._wake()
+        return done
+
+    def leave(self, timeout: float) -> bool:
+        """Leave the team, and return whether the others were told. For a thread: it waits for the relay."""
+        is_told = False
+        with suppress(TeamError, TimeoutError):
+            self.submit(TeamConnection.leave).result(timeout)
+            is_told = True
+        self.forget()
+        return is_told
+
+    def forget(self) -> None:
+        """End the thread, bounce what is on its way, and delete the membership of this host."""
+        self.close()
+        service = self._mail.service_within(_MAIL_TIMEOUT)
+        if service is not None:
+            service.team.leave("this host has left the team")
+        remove_membership()
+
+    def status(self) -> dict[str, Any]:
+        """Return the document of `fairlead team status`."""
+        return status_document(self.log, self.roster, self.directory, time())
+
+    def session_documents(self) -> list[dict[str, Any]]:
+        """Return the sessions of the other hosts, and how old the news of each are."""
+        now = time()
+        return [
+            {
+                "host": name,
+                "age": round(max(0.0, now - news.at), 1),
+                "sessions": news.sessions,
+                "left_out": news.left_out,
+            }
+            for name, news in self.directory.hosts()
+        ]
+
+    def gauges(self) -> dict[str, float]:
+        """Return the gauges for `/metrics`."""
+        return gauges(self.log, self.directory, time())
+
+    def _on_outgoing(self) -> None:
+        """Note that something is to be sent. In the thread that has committed it."""
+        self.directory.noted += 1
+        self._wake()
+
+    def _wake(self) -> None:
+        self._woken.set()
+        relay = self._relay
+        if relay is not None:
+            relay.wake()
+
+    # -- the thread ------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            connections = self.log.connections
+            delay = _FIRST_DELAY
+            try:
+                self._serve()
+            except _REFUSALS as error:
+                self._lost(error, is_refusal=True)
+                delay = _REFUSED_DELAY
+            except (TeamError, MailError, DaemonNotResponding) as error:
+                self._lost(error)
+            except Exception as error:  # noqa: BLE001 - one failure must not end the thread
+                self._lost(error)
+                self._errors.report(f"the connection to the team's relay failed: {type(error).__name__}: {error}")
+            failures = 0 if self.log.connections > connections else failures + 1
+            delay = max(delay, min(_LONGEST_DELAY, _FIRST_DELAY * 2 ** min(failures, 10)))
+            self._pause(delay * random.uniform(0.7, 1.3))  # noqa: S311 - hosts must not come back all at once
+
+    def _pause(self, seconds: float) -> None:
+        """Wait until the next attempt, or until somebody asks for something. Counts what is to be sent meanwhile."""
+        self._fail_requests()
+        until, count_at = monotonic() + seconds, 0.0
+        while not self._stopping.is_set() and self._requests.empty() and monotonic() < until:
+            self._woken.clear()
+            if self.directory.is_uncounted and monotonic() >= count_at:
+                self._count_outgoing()
+                count_at = monotonic() + _COUNT_INTERVAL
+            if self._requests.empty() and not self._stopping.is_set():
+                next_at = min(until, count_at) if self.directory.is_uncounted else until
+                self._woken.wait(max(0.0, next_at - monotonic()))
+
+    def _count_outgoing(self) -> None:
+        service, noted = self._mail.service_within(0), self.directory.noted
+        if service is not None and service is self._listened:
+            with suppress(MailError):
+                service.team.seal()
+                self.directory.count(service)
+                self.directory.counted = noted
+
+    def _lost(self, error: Exception, *, is_refusal: bool = False) -> None:
+        if self._stopping.is_set():
+            return
+        self.log.lost(error, is_refusal=is_refusal)
+        service = self._mail.service_within(0)
+        if is_refusal and service is not None:
+            self._notices.tell_refusal(service, error)
+
+    def _fail_requests(self) -> None:
+        while True:
+            try:
+                _, done = self._requests.get_nowait()
+            except Empty:
+                return
+            done.set_exception(RelayUnreachable(f"the team's relay cannot be reached: {self.log.why}"))
+
+    def _serve(self) -> None:
+        """Connect, and carry until the connection is lost or the daemon stops."""
+        service = self._open_mail()
+        if service is None or self._stopping.is_set():
+            return
+        relay = open_relay(self._load_roster().membership.relay.read_url(), timeout=_CONNECT_TIMEOUT)
+        self.log.location = relay.location
+        try:
+            connection = self._connect(relay, service)
+            self._relay = relay
+            connection.open()
+            self._carry(connection)
+        finally:
+            self._relay = None
+            relay.close()
+
+    def _open_mail(self) -> MessageService | None:
+        service = None
+        while service is None and not self._stopping.is_set():
+            service = self._mail.service_within(_MAIL_TIMEOUT)
+            if service is None:
+                self._stopping.wait(_FIRST_DELAY)
+        if service is not None and service is not self._listened:
+            service.team.on_outgoing(self._on_outgoing)
+            self._listened = service
+            self.directory.attach(service, self._load_roster())
+        return service
+
+    def _load_roster(self) -> Roster:
+        if self.roster is None:
+            membership = load_membership()
+            if membership is None:
+                raise NotInTeam("this host is in no team any more")
+            self.roster = Roster(membership)
+        return self.roster
+
+    def _connect(self, relay: Relay, service: MessageService) -> TeamConnection:
+        membership, hello = prepare_hello(self._version)
+        welcome = relay.connect(hello)
+        roster = self._load_roster()
+        roster.membership = membership
+        self.log.connected(relay.location, welcome.revision, welcome.offset, welcome.round_trip)
+        return TeamConnection(relay, service, roster, self.directory, self._news, self._notices, self.log)
+
+    def _carry(self, connection: TeamConnection) -> None:
+        relay, rang = connection.relay, False
+        while not self._stopping.is_set():
+            changed, self._has_changes = self._has_changes, False
+            noted = self.directory.noted
+            self._woken.clear()
+            connection.turn(rang=rang, changed=changed)
+            self.directory.counted = noted
+            self._do_requests(connection)
+            rang = relay.wait(0.0 if self._woken.is_set() else connection.seconds_to_wait())
+
+    def _do_requests(self, connection: TeamConnection) -> None:
+        while True:
+            try:
+                work, done = self._requests.get_nowait()
+            except Empty:
+                return
+            try:
+                done.set_result(work(connection))
+            except FairleadError as error:
+                done.set_exception(error)
+                if isinstance(error, RelayUnreachable):
+                    raise

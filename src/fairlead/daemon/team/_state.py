@@ -1,0 +1,46 @@
+"""What is known of the connection to the relay. Written by the thread of the team, read by all."""
+
+from __future__ import annotations
+
+from time import time
+from typing import Literal
+
+ConnectionState = Literal["connecting", "connected", "unreachable", "refused"]
+
+
+class ConnectionLog:
+    """Whether the relay is reached, since when, why not, and what went through. Each field is replaced as a whole."""
+
+    def __init__(self) -> None:
+        self.state: ConnectionState = "connecting"
+        self.since = time()
+        self.why = ""
+        """Why it is not connected."""
+        self.error = ""
+        """The kind of that error."""
+        self.location = ""
+        self.revision = ""
+        self.offset = 0.0
+        """Seconds that the relay's clock is ahead of this host's."""
+        self.round_trip = 0.0
+        self.last_read = 0.0
+        self.connections = 0
+        self.pushed = 0
+        self.received = 0
+        self.refused = 0
+        self.repeats = 0
+
+    def connected(self, location: str, revision: str, offset: float, round_trip: float) -> None:
+        """Note a connection."""
+        self.location, self.revision, self.offset, self.round_trip = location, revision, offset, round_trip
+        self.connections += 1
+        self._enter("connected", "", "")
+
+    def lost(self, error: Exception, *, is_refusal: bool) -> None:
+        """Note that there is no connection, and why."""
+        self._enter("refused" if is_refusal else "unreachable", str(error), type(error).__name__)
+
+    def _enter(self, state: ConnectionState, why: str, error: str) -> None:
+        if state != self.state:
+            self.since = time()
+        self.state, self.why, self.error = state, why, error

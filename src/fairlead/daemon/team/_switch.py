@@ -1,0 +1,80 @@
+"""Starts the service of the team when this host is in one. The one module of this package that every daemon loads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+from fairlead.paths import state_folder
+
+if TYPE_CHECKING:
+    from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.team._service import TeamService
+
+_TICK = 0.25
+_NOT_IN_TEAM: dict[str, Any] = {"in_team": False}
+
+
+class TeamSwitch:
+    """The service of the team; `None` on a host that is in none. Belongs to the event loop."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self.service: TeamService | None = None
+        self._changed = asyncio.Event()
+
+    def open(self) -> None:
+        """Start the service if there is a membership."""
+        if self.service is None and os.path.exists(membership_path()):
+            from fairlead.daemon.team._service import TeamService
+
+            daemon = self._daemon
+            self.service = TeamService(daemon.mail, daemon.tracker, daemon.errors, daemon.version)
+            self.service.start()
+            self._changed.set()
+
+    def close(self) -> None:
+        """Stop the service. Waits for a moment, and not for a relay that does not answer."""
+        if self.service is not None:
+            self.service.close()
+        self.service = None
+
+    async def reopen(self) -> None:
+        """Read the membership again: this host has joined or left a team, or has another identity."""
+        service, self.service = self.service, None
+        if service is not None:
+            await asyncio.get_running_loop().run_in_executor(None, service.close)
+        self.open()
+
+    async def run_forever(self) -> None:
+        """Notify the service when agents and sessions of this host have changed. Sleeps on a host without a team."""
+        while True:
+            if self.service is None:
+                self._changed.clear()
+                await self._changed.wait()
+            await asyncio.sleep(_TICK)
+            if self.service is not None:
+                self.service.look_at_sessions()
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the daemon must not stop: sessions run that others may write to, or mail is on its way."""
+        return self.service is not None and self.service.is_needed
+
+    def status(self) -> dict[str, Any]:
+        """Return the document of `fairlead team status`."""
+        return _NOT_IN_TEAM if self.service is None else self.service.status()
+
+    def session_documents(self) -> list[dict[str, Any]]:
+        """Return the sessions of the other hosts."""
+        return [] if self.service is None else self.service.session_documents()
+
+    def gauges(self) -> dict[str, float]:
+        """Return the gauges for `/metrics`; none on a host without a team."""
+        return {} if self.service is None else self.service.gauges()
+
+
+def membership_path() -> str:
+    """Return the path of the membership file, without loading what reads it."""
+    return f"{state_folder()}/team/membership.json"

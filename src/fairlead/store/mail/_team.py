@@ -1,0 +1,205 @@
+"""What is on its way between hosts, as the mail store keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, insert, select, update
+
+from fairlead.mail import FIRST_REMOTE_ID, HostRecord, MailUnreachable
+from fairlead.mail.remote import Backlog, Link, Origin, OutgoingParcel, RefusedParcel
+from fairlead.store._backend import batches
+from fairlead.store.mail import _queries as queries
+from fairlead.store.mail import _team_writes as team_writes
+from fairlead.store.mail import _writes as writes
+from fairlead.store.mail._tables import agents, counters, deliveries
+from fairlead.store.mail._team_seal import Sealer
+from fairlead.store.mail._team_tables import LINKS_LOST, hosts, links, origins, outbox, pending, refused, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Column, Connection, Table
+
+    from fairlead.mail import OutgoingMessage
+    from fairlead.mail.remote import NewParcel, ReceivedBatch
+
+    Reading = Callable[[], AbstractContextManager[Connection]]
+    Writing = Callable[..., AbstractContextManager[Connection]]
+
+_OUTGOING: tuple[Any, ...] = (outbox.c.id, outbox.c.target, outbox.c.seq, outbox.c.kind, outbox.c.body, outbox.c.at)
+
+
+class TeamStore:
+    """A `TeamStorage` in the database of a mail store."""
+
+    def __init__(
+        self, reading: Reading, writing: Writing, add_to_index: Callable[[Connection, Sequence[OutgoingMessage]], None]
+    ) -> None:
+        """Use the transactions of a mail store, and its index of the search."""
+        self._reading = reading
+        self._writing = writing
+        self._add_to_index = add_to_index
+
+    def save_host(self, record: HostRecord) -> None:
+        """Store a host, replacing what was known of it."""
+        with self._writing() as connection:
+            connection.execute(delete(hosts).where(hosts.c.host == record.host))
+            row = {"host": record.host, "name": record.name, "state": record.state, "at": record.at}
+            connection.execute(insert(hosts), {**row, "snapshot": record.snapshot})
+
+    def links(self) -> dict[str, Link]:
+        """Return the links to all hosts."""
+        with self._reading() as connection:
+            rows = connection.execute(select(links)).all()
+        return {row.host: Link(row.last_sent, row.acknowledged, row.applied) for row in rows}
+
+    # -- sending ---------------------------------------------------------------------------------------
+
+    def seal(self, local_host: str, local_name: str, limit: int, at: float) -> int:
+        """Turn the first pending rows into parcels, durably, and return how many rows that were."""
+        with self._reading() as connection:  # most often there is nothing
+            if connection.execute(select(pending.c.id).limit(1)).first() is None:
+                return 0
+            if connection.execute(queries.COUNTER, {"counter": LINKS_LOST}).first() is not None:
+                raise MailUnreachable(
+                    "the database of the mail was damaged, and with it the numbers of what was sent to other hosts; "
+                    "leave the team, and join it again"
+                )
+        with self._writing(durable=True) as connection:
+            return Sealer(connection, local_host, local_name, at).seal(limit)
+
+    def post(self, parcel: NewParcel, at: float) -> int:
+        """Put a parcel into the outbox, durably, and return its number."""
+        with self._writing(durable=True) as connection:
+            return team_writes.append(connection, [(parcel, 0)], at)
+
+    def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingParcel]:
+        """Return parcels to a target after a number, or to all after an id, in order."""
+        if target is None:
+            query = select(*_OUTGOING).where(outbox.c.id > after).order_by(outbox.c.id)
+        else:
+            query = select(*_OUTGOING).where(outbox.c.target == target, outbox.c.seq > after).order_by(outbox.c.seq)
+        with self._reading() as connection:
+            return [OutgoingParcel(*row) for row in connection.execute(query.limit(limit))]
+
+    def backlogs(self) -> list[Backlog]:
+        """Return what each target has not acknowledged."""
+        query = (
+            select(outbox.c.target, func.min(outbox.c.seq), func.max(outbox.c.seq), func.count(), func.min(outbox.c.at))
+            .group_by(outbox.c.target)
+            .order_by(outbox.c.target)
+        )
+        with self._reading() as connection:
+            return [Backlog(*row) for row in connection.execute(query)]
+
+    def acknowledge(self, progress: Mapping[str, int]) -> dict[str, int]:
+        """Delete the parcels up to these numbers, and return how many of each target."""
+        known = self.links()
+        news = {host: seq for host, seq in progress.items() if seq > known.get(host, Link()).acknowledged}
+        if not news:
+            return {}
+        deleted: dict[str, int] = {}
+        with self._writing() as connection:
+            for host, seq in news.items():
+                link = team_writes.link(connection, host)
+                done = connection.execute(delete(outbox).where(outbox.c.target == host, outbox.c.seq <= seq))
+                deleted[host] = done.rowcount
+                last = max(link.last_sent, seq)
+                connection.execute(update(links).where(links.c.host == host).values(acknowledged=seq, last_sent=last))
+        return deleted
+
+    # -- receiving -------------------------------------------------------------------------------------
+
+    def find_origins(self, wanted: Iterable[Origin]) -> dict[Origin, int]:
+        """Return the local numbers of messages of other hosts."""
+        with self._reading() as connection:
+            return _find(connection, origins, origins.c.message, wanted)
+
+    def find_threads(self, wanted: Iterable[Origin]) -> dict[Origin, int]:
+        """Return the local numbers of threads that began on other hosts."""
+        with self._reading() as connection:
+            return _find(connection, threads, threads.c.thread, wanted)
+
+    def others_of(self, message: int) -> str:
+        """Return the recipients of a message of another host that are not on this one; empty if it is not one."""
+        with self._reading() as connection:
+            return connection.execute(select(origins.c.others).where(origins.c.message == message)).scalar() or ""
+
+    def apply(self, batch: ReceivedBatch, at: float) -> None:
+        """Store what a batch of parcels changes, durably."""
+        with self._writing(durable=True) as connection:
+            outgoing = [one.outgoing for one in batch.messages]
+            writes.insert_messages(connection, outgoing)
+            self._add_to_index(connection, outgoing)
+            team_writes.apply(connection, batch, at)
+
+    def refused(self, limit: int) -> list[RefusedParcel]:
+        """Return the newest parcels that were kept aside."""
+        with self._reading() as connection:
+            rows = connection.execute(select(refused).order_by(refused.c.id.desc()).limit(limit))
+            return [
+                RefusedParcel(origin=row.origin, seq=row.seq, kind=row.kind, at=row.at, why=row.why, body=row.body)
+                for row in rows
+            ]
+
+    # -- what is on its way ----------------------------------------------------------------------------
+
+    def on_its_way(self, message: int) -> set[int]:
+        """Return the recipients of a message that are on other hosts which have not acknowledged it."""
+        waiting = select(pending.c.recipient).where(pending.c.message == message, pending.c.kind == "message")
+        sealed = (
+            select(deliveries.c.recipient)
+            .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)
+            .join(outbox, (outbox.c.message == deliveries.c.message) & (outbox.c.target == agents.c.host))
+            .where(deliveries.c.message == message, deliveries.c.recipient >= FIRST_REMOTE_ID)
+        )
+        with self._reading() as connection:
+            return {*connection.execute(waiting).scalars(), *connection.execute(sealed).scalars()}
+
+    def undelivered(self, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
+        """Return message, sender and recipient of what is on its way to a host; also of what is queued there."""
+        with self._reading() as connection:
+            return team_writes.undelivered(connection, host, include_arrived=include_arrived)
+
+    def give_up(  # noqa: PLR0913 - keyword-only
+        self,
+        host: str,
+        bounced: Sequence[tuple[int, int]],
+        *,
+        at: float,
+        why: str,
+        notices: Sequence[OutgoingMessage],
+        forget: bool,
+    ) -> None:
+        """Bounce deliveries (message, recipient) to a host, and empty their parcels; delete them if it is forgotten."""
+        with self._writing(durable=True) as connection:
+            team_writes.bounce(connection, bounced, at, why)
+            if forget:
+                team_writes.forget(connection, host)
+            else:
+                for batch in batches([message for message, _ in bounced]):
+                    team_writes.empty_parcels(connection, host, batch)
+            writes.insert_messages(connection, notices)
+            self._add_to_index(connection, notices)
+
+    def forget_team(self) -> None:
+        """Delete all links, hosts and parcels. Messages stay."""
+        with self._writing(durable=True) as connection:
+            for table in (links, hosts, outbox, pending):
+                connection.execute(delete(table))
+            connection.execute(delete(counters).where(counters.c.name == LINKS_LOST))
+
+
+def _find(connection: Connection, table: Table, result: Column[int], wanted: Iterable[Origin]) -> dict[Origin, int]:
+    """Return the local numbers that a table has for hosts and their numbers."""
+    by_host: dict[str, set[int]] = {}
+    for one in wanted:
+        by_host.setdefault(one.host, set()).add(one.number)
+    found: dict[Origin, int] = {}
+    for host, numbers in by_host.items():
+        for batch in batches(sorted(numbers)):
+            query = select(table.c.number, result).where(table.c.host == host, table.c.number.in_(batch))
+            found.update({Origin(host, number): local for number, local in connection.execute(query)})
+    return found

@@ -1,0 +1,191 @@
+"""Turns deliveries that other hosts have to know about into parcels, in the order in which they were stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, delete, select
+
+from fairlead.mail.remote import (
+    MAX_RECEIPTS,
+    MESSAGE,
+    RECEIPT,
+    MessageParcel,
+    NewParcel,
+    Origin,
+    ParcelSender,
+    Party,
+    Receipt,
+    ReceiptParcel,
+    encode,
+)
+from fairlead.store._backend import batches
+from fairlead.store.mail import _queries as queries
+from fairlead.store.mail._rows import message_from
+from fairlead.store.mail._tables import agents, deliveries
+from fairlead.store.mail._team_tables import origins, pending, threads
+from fairlead.store.mail._team_writes import append, bounce
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row
+
+_HOST_LOST = "the host of the agent is not known any more"
+_STATE = (
+    select(deliveries, origins.c.host.label("origin"), origins.c.number)
+    .join_from(deliveries, origins, deliveries.c.message == origins.c.message)
+    .where(queries.DELIVERY_IS)
+)
+_PARTIES = (
+    select(deliveries.c.message, agents.c.id, agents.c.name, agents.c.host, agents.c.remote)
+    .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)
+    .where(deliveries.c.message.in_(bindparam("messages", expanding=True)))
+    .order_by(deliveries.c.message, agents.c.id)
+)
+_ORIGINS = select(origins.c.message, origins.c.host, origins.c.number).where(
+    origins.c.message.in_(bindparam("messages", expanding=True))
+)
+_THREADS = select(threads.c.thread, threads.c.host, threads.c.number).where(
+    threads.c.thread.in_(bindparam("messages", expanding=True))
+)
+
+
+class Sealer:
+    """Makes the parcels of one transaction. They keep the order; receipts that follow each other share one."""
+
+    def __init__(self, connection: Connection, local_host: str, local_name: str, at: float) -> None:
+        """Write within this transaction, as this host."""
+        self._connection = connection
+        self._local_host = local_host
+        self._local_name = local_name
+        self._at = at
+        self._receipts: dict[str, dict[tuple[int, int], Receipt]] = {}
+        """Receipts that are not in a parcel yet, by host."""
+        self._parcels: list[tuple[NewParcel, int]] = []
+        self._messages: dict[int, Any] = {}
+        self._parties: dict[int, list[Any]] = {}
+        self._origins: dict[int, Origin] = {}
+        self._threads: dict[int, Origin] = {}
+
+    def seal(self, limit: int) -> int:
+        """Turn the first pending rows into parcels, and return how many rows that were."""
+        rows = self._rows(limit)
+        recipients: dict[int, list[int]] = {}
+        for row in rows:
+            if row.kind == MESSAGE:
+                recipients.setdefault(row.message, []).append(row.recipient)
+        self._load(sorted(recipients))
+        for row in rows:
+            if row.kind == RECEIPT:
+                self._add_receipt(row.message, row.recipient)
+            elif row.message in recipients:
+                self._add_message(row.message, recipients.pop(row.message))
+        for target in list(self._receipts):
+            self._flush(target)
+        append(self._connection, self._parcels, self._at)
+        for batch in batches([row.id for row in rows]):
+            self._connection.execute(delete(pending).where(pending.c.id.in_(batch)))
+        return len(rows)
+
+    def _rows(self, limit: int) -> list[Row[Any]]:
+        """Return the first rows, and all of the last message: its recipients on a host share a parcel."""
+        query = select(pending).order_by(pending.c.id)
+        rows = list(self._connection.execute(query.limit(limit)))
+        if rows and rows[-1].kind == MESSAGE:
+            last = rows[-1]
+            rest = query.where(pending.c.id > last.id, pending.c.kind == MESSAGE, pending.c.message == last.message)
+            rows += self._connection.execute(rest)
+        return rows
+
+    def _load(self, numbers: Sequence[int]) -> None:
+        """Read what the parcels of messages need."""
+        for batch in batches(numbers):
+            parameters = {"messages": batch}
+            rows = self._connection.execute(queries.MESSAGES, parameters).all()
+            self._messages.update({row.id: row for row in rows})
+            for party in self._connection.execute(_PARTIES, parameters):
+                self._parties.setdefault(party.message, []).append(party)
+            replied = self._connection.execute(_ORIGINS, {"messages": [row.reply_to for row in rows]})
+            self._origins.update({row.message: Origin(row.host, row.number) for row in replied})
+            begun = self._connection.execute(_THREADS, {"messages": [row.thread for row in rows]})
+            self._threads.update({row.thread: Origin(row.host, row.number) for row in begun})
+
+    # -- receipts --------------------------------------------------------------------------------------
+
+    def _add_receipt(self, message: int, recipient: int) -> None:
+        """Add the state of a delivery as it is now: a later one replaces it."""
+        row = self._connection.execute(_STATE, {"agent": recipient, "message": message}).one_or_none()
+        if row is None:  # pruned, or lost with a damaged database
+            return
+        waiting = self._receipts.setdefault(row.origin, {})
+        waiting[message, recipient] = Receipt(
+            number=row.number,
+            recipient=recipient,
+            stage=row.stage,
+            shown=row.shown,
+            event=row.event,
+            read=row.read,
+            answered=row.answered,
+            bounced=row.bounced,
+            why=row.why,
+        )
+        if len(waiting) >= MAX_RECEIPTS:
+            self._flush(row.origin)
+
+    def _flush(self, target: str) -> None:
+        if receipts := self._receipts.pop(target, None):
+            body = encode(ReceiptParcel(tuple(receipts.values())))
+            self._parcels.append((NewParcel(target, RECEIPT, body), 0))
+
+    # -- messages --------------------------------------------------------------------------------------
+
+    def _add_message(self, number: int, recipients: Sequence[int]) -> None:
+        row = self._messages.get(number)
+        if row is None:  # lost with a damaged database
+            return
+        parties = self._parties[number]
+        by_host: dict[str, list[Any]] = {}
+        for party in parties:
+            if party.id in recipients:
+                by_host.setdefault(party.host, []).append(party)
+        lost_ids = {party.id for party in by_host.pop("", [])}
+        bounce(self._connection, [(number, recipient) for recipient in lost_ids], self._at, _HOST_LOST)
+        for host, chosen in by_host.items():
+            self._flush(host)
+            others = [self._party(one) for one in parties if one.host != host and one.id not in lost_ids]
+            parcel = self._parcel(row, tuple(party.remote for party in chosen), tuple(others))
+            self._parcels.append((NewParcel(host, MESSAGE, encode(parcel)), number))
+
+    def _parcel(self, row: Row[Any], recipients: tuple[int, ...], others: tuple[Party, ...]) -> MessageParcel:
+        message = message_from(row)
+        return MessageParcel(
+            number=message.id,
+            at=message.at,
+            sender=ParcelSender(row.sender, message.sender, message.project),
+            recipients=recipients,
+            others=others,
+            to=tuple(self._address(one) for one in message.to),
+            subject=message.subject,
+            body=message.body,
+            priority=message.priority,
+            intent=message.intent,
+            deadline=message.deadline,
+            project=message.project,
+            thread=self._thread(message.thread),
+            reply_to=self._origin(message.reply_to) if message.reply_to else None,
+        )
+
+    def _party(self, row: Any) -> Party:
+        if row.host:
+            return Party(row.host, row.remote, row.name.partition("@")[0])
+        return Party(self._local_host, row.id, row.name)
+
+    def _address(self, written: str) -> str:
+        return written if written.startswith("#") or "@" in written else f"{written}@{self._local_name}"
+
+    def _origin(self, number: int) -> Origin:
+        return self._origins.get(number) or Origin(self._local_host, number)
+
+    def _thread(self, thread: int) -> Origin:
+        return self._threads.get(thread) or Origin(self._local_host, thread)

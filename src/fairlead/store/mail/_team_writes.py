@@ -1,0 +1,151 @@
+"""Changes to the tables of mail between hosts, each within a transaction of the caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, exists, insert, or_, select, update
+
+from fairlead.mail import FIRST_REMOTE_ID
+from fairlead.mail.remote import MESSAGE, RECEIPT, VOID, Link
+from fairlead.store._prepared import Prepared
+from fairlead.store.mail import _queries as queries
+from fairlead.store.mail._tables import agents, deliveries
+from fairlead.store.mail._team_tables import links, origins, outbox, pending, refused, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from fairlead.mail.remote import NewParcel, Receipt, ReceivedBatch
+
+_MAX_REFUSED = 1000
+_INSERT_ORIGINS = Prepared(insert(origins))
+_INSERT_THREADS = Prepared(insert(threads))
+_INSERT_PENDING = Prepared(insert(pending).values(kind="", message=0, recipient=0))
+_INSERT_OUTBOX = Prepared(insert(outbox).values(target="", seq=0, kind="", message=0, at=0.0, body=b""))
+"""Without the id, which the database chooses."""
+
+
+def link(connection: Connection, host: str) -> Link:
+    """Return the link to a host; makes one if there is none."""
+    row = connection.execute(select(links).where(links.c.host == host)).one_or_none()
+    if row is None:
+        connection.execute(insert(links).values(host=host, last_sent=0, acknowledged=0, applied=0))
+        return Link()
+    return Link(row.last_sent, row.acknowledged, row.applied)
+
+
+def append(connection: Connection, parcels: Sequence[tuple[NewParcel, int]], at: float) -> int:
+    """Put parcels, each with its message, into the outbox behind all others; return the last number."""
+    last = {target: link(connection, target).last_sent for target in {parcel.target for parcel, _ in parcels}}
+    rows = []
+    seq = 0
+    for parcel, message in parcels:
+        last[parcel.target] = seq = last[parcel.target] + 1
+        row = {"target": parcel.target, "seq": seq, "kind": parcel.kind, "message": message, "at": at}
+        rows.append({**row, "body": parcel.body})
+    if rows:
+        _INSERT_OUTBOX.run_many(connection, rows)
+    for target, number in last.items():
+        connection.execute(update(links).where(links.c.host == target).values(last_sent=number))
+    return seq
+
+
+def apply(connection: Connection, batch: ReceivedBatch, at: float) -> None:
+    """Store what parcels change besides the messages themselves."""
+    _insert_origins(connection, batch)
+    for number, recipient, receipt in batch.receipts:
+        connection.execute(queries.UPDATE_DELIVERY, _delivery_values(number, recipient, receipt))
+    append(connection, [(parcel, 0) for parcel in batch.replies], at)
+    for kept in batch.refused:
+        row = {"origin": kept.origin, "seq": kept.seq, "kind": kept.kind, "at": kept.at, "why": kept.why}
+        connection.execute(insert(refused), {**row, "body": kept.body})
+    if batch.refused:
+        newest = select(refused.c.id).order_by(refused.c.id.desc()).limit(_MAX_REFUSED)
+        connection.execute(delete(refused).where(refused.c.id.not_in(newest)))
+    for host, seq in batch.applied.items():
+        link(connection, host)
+        connection.execute(update(links).where(links.c.host == host).values(applied=seq))
+
+
+def _insert_origins(connection: Connection, batch: ReceivedBatch) -> None:
+    """Store where messages come from, and that those to agents that have ended bounced."""
+    new_origins, new_threads, bounced = [], [], []
+    for one in batch.messages:
+        message, origin = one.outgoing.message, one.origin
+        new_origins.append({"message": message.id, "host": origin.host, "number": origin.number, "others": one.others})
+        if one.thread is not None:
+            new_threads.append({"host": one.thread.host, "number": one.thread.number, "thread": message.thread})
+        bounced += [
+            {"kind": RECEIPT, "message": message.id, "recipient": recipient}
+            for recipient in one.outgoing.ended_recipients
+        ]
+    for statement, rows in ((_INSERT_ORIGINS, new_origins), (_INSERT_THREADS, new_threads), (_INSERT_PENDING, bounced)):
+        if rows:
+            statement.run_many(connection, rows)
+
+
+def _delivery_values(number: int, recipient: int, receipt: Receipt) -> dict[str, Any]:
+    values = {
+        "agent": recipient,
+        "number": number,
+        "stage": receipt.stage,
+        "shown": receipt.shown,
+        "event": receipt.event,
+        "read": receipt.read,
+        "answered": receipt.answered,
+        "bounced": receipt.bounced,
+        "why": receipt.why,
+    }
+    return {**values, "owed": 0} if receipt.stage == "answered" else values
+
+
+def undelivered(connection: Connection, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
+    """Return message, sender and recipient of what is on its way to a host; also of what is queued there."""
+    is_pending = exists().where(
+        pending.c.message == deliveries.c.message,
+        pending.c.recipient == deliveries.c.recipient,
+        pending.c.kind == MESSAGE,
+    )
+    is_sealed = exists().where(outbox.c.message == deliveries.c.message, outbox.c.target == host)
+    query = (
+        select(deliveries.c.message, deliveries.c.sender, deliveries.c.recipient)
+        .join_from(agents, deliveries, deliveries.c.recipient == agents.c.id)
+        .where(agents.c.id >= FIRST_REMOTE_ID, agents.c.host == host, queries.is_at("queued"))
+        .order_by(deliveries.c.message, deliveries.c.recipient)
+    )
+    if not include_arrived:
+        query = query.where(or_(is_pending, is_sealed))
+    return [(row.message, row.sender, row.recipient) for row in connection.execute(query)]
+
+
+def bounce(connection: Connection, bounced: Sequence[tuple[int, int]], at: float, why: str) -> None:
+    """Bounce deliveries, by message and recipient. They are not sent any more if they are not in a parcel yet."""
+    for message, recipient in bounced:
+        values = {"agent": recipient, "number": message, "stage": "bounced", "bounced": at, "why": why}
+        connection.execute(queries.UPDATE_DELIVERY, values)
+        connection.execute(
+            delete(pending).where(
+                pending.c.message == message, pending.c.recipient == recipient, pending.c.kind == MESSAGE
+            )
+        )
+
+
+def empty_parcels(connection: Connection, host: str, numbers: Sequence[int]) -> None:
+    """Empty the parcels of messages to a host. They keep their places: it may be back one day."""
+    connection.execute(
+        update(outbox)
+        .where(outbox.c.target == host, outbox.c.kind == MESSAGE, outbox.c.message.in_(numbers))
+        .values(kind=VOID, message=0, body=b"")
+    )
+
+
+def forget(connection: Connection, host: str) -> None:
+    """Delete everything that waits for a host."""
+    connection.execute(delete(outbox).where(outbox.c.target == host))
+    of_host = select(origins.c.message).where(origins.c.host == host)
+    connection.execute(delete(pending).where(pending.c.kind == RECEIPT, pending.c.message.in_(of_host)))
+    there = select(agents.c.id).where(agents.c.id >= FIRST_REMOTE_ID, agents.c.host == host)
+    connection.execute(delete(pending).where(pending.c.recipient.in_(there)))

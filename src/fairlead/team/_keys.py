@@ -1,0 +1,69 @@
+"""The key of a host: Ed25519, by the package `cryptography`. Knows nothing of what is signed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from fairlead.team._errors import BadTeamSettings
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+KEY_BYTES: Final = 32
+SIGNATURE_BYTES: Final = 64
+
+
+class PrivateKey:
+    """The key with which a host signs. It never appears in a `repr`."""
+
+    def __init__(self, secret: bytes) -> None:
+        """Take the 32 bytes of a key. Raises `BadTeamSettings` for anything else."""
+        if len(secret) != KEY_BYTES:
+            raise BadTeamSettings(f"the key of this host has {len(secret)} bytes instead of {KEY_BYTES}")
+        self.secret: Final = secret
+        self._key: Final = _ed25519().Ed25519PrivateKey.from_private_bytes(secret)
+        self.public: Final[bytes] = self._key.public_key().public_bytes_raw()
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the signature of `data`."""
+        signature: bytes = self._key.sign(data)
+        return signature
+
+    def __repr__(self) -> str:
+        return f"<PrivateKey {fingerprint(self.public)}>"
+
+
+def generate_key() -> PrivateKey:
+    """Return a new key."""
+    return PrivateKey(_ed25519().Ed25519PrivateKey.generate().private_bytes_raw())
+
+
+def verify(public: bytes, signature: bytes, data: bytes) -> bool:
+    """Return whether `signature` is that of the key `public` over `data`. An invalid key has no signatures."""
+    if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
+        return False
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        _ed25519().Ed25519PublicKey.from_public_bytes(public).verify(signature, data)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def fingerprint(public: bytes) -> str:
+    """Return what people compare to recognize a public key, in the form of OpenSSH: `SHA256:` and 43 characters."""
+    digest = base64.b64encode(hashlib.sha256(public).digest()).decode().rstrip("=")
+    return f"SHA256:{digest}"
+
+
+def _ed25519() -> ModuleType:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise BadTeamSettings(
+            "a team needs the package cryptography, which is not installed; run: pip install 'fairlead[team]'"
+        ) from None
+    return ed25519

@@ -1,0 +1,257 @@
+"""The membership of this host: one file that only its user can read, replaced as a whole. Knows no relay.
+
+It holds the private key and perhaps a password, so it is refused if other users can read it. Whoever changes it holds
+a lock, because a command and the daemon may do so at the same time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import uuid
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fairlead.paths import make_private, state_folder
+from fairlead.team._errors import BadTeamSettings, NotInTeam
+from fairlead.team._keys import KEY_BYTES, PrivateKey
+from fairlead.team._names import check_host_name, check_relay_url, redact_url
+from fairlead.team._trust import Anchor
+from fairlead.team._types import Certificate, Hello
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FORMAT: Final = 1
+MAX_BOOTS: Final = 4000
+"""How many nonces are kept: a relay restored from a backup that is older than so many connections is not recognized."""
+_NONCE_BYTES: Final = 8
+_OTHERS: Final = 0o077
+
+
+class RelaySource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the URL of the relay comes from: exactly one of these is set."""
+
+    url: str = ""
+    """The URL itself."""
+    file: str = ""
+    """The absolute path of a file that holds it, read at each connection."""
+    service: str = ""
+    """A service of PostgreSQL's `pg_service.conf`."""
+
+    def read_url(self) -> str:
+        """Return the URL. Raises `BadTeamSettings` if it cannot be read or is none."""
+        if self.service:
+            from urllib.parse import quote
+
+            return f"postgresql:///?service={quote(self.service, safe='')}"
+        return check_relay_url(self.url or _read_url_file(self.file))
+
+    def describe(self) -> str:
+        """Return a text for messages, without a password."""
+        if self.service:
+            return f"the service {self.service}"
+        return f"the URL in {self.file}" if self.file else redact_url(self.url)
+
+
+class Membership(msgspec.Struct, frozen=True, kw_only=True):
+    """What this host has to know to be in a team."""
+
+    format: int = FORMAT
+    team: str
+    """Empty while this host joins: its identity is on the disk before the relay knows it."""
+    host: str
+    name: str
+    relay: RelaySource
+    private_key: bytes
+    anchors: tuple[Anchor, ...] = ()
+    """Hosts that are trusted without a certificate: the first host of a team itself, else those shown when joining."""
+    certificates: tuple[Certificate, ...] = ()
+    """Those that counted, in the order in which this host learned them (`Trust.effective`)."""
+    boots: tuple[str, ...] = ()
+    """Every nonce that this host has used, the newest last."""
+    joined: float = 0.0
+
+    @property
+    def key(self) -> PrivateKey:
+        """The key with which this host signs."""
+        return PrivateKey(self.private_key)
+
+    def __repr__(self) -> str:
+        return f"<Membership of {self.name} ({self.host}) in {self.team} by {self.relay.describe()}>"
+
+
+def membership_folder() -> str:
+    """Return the folder of the membership file."""
+    return f"{state_folder()}/team"
+
+
+def membership_file() -> str:
+    """Return the path of the membership file, whether it exists or not."""
+    return f"{membership_folder()}/membership.json"
+
+
+def new_host_id() -> str:
+    """Return the id of a host, or of a team, that did not exist before."""
+    return uuid.uuid4().hex
+
+
+def load_membership(*, unfinished: bool = False) -> Membership | None:
+    """Return the membership of this host, None if it is in no team. Raises `BadTeamSettings` if the file is invalid.
+
+    With `unfinished` also the one of a host that began to join: who joins again goes on with that identity.
+    """
+    path = membership_file()
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadTeamSettings(f"{path} cannot be read: {error.strerror}") from error
+    if mode & _OTHERS:
+        raise BadTeamSettings(f"{path} holds the key of this host, and other users can read it; run: chmod 600 {path}")
+    membership = _decode(path, content)
+    return membership if membership.team or unfinished else None
+
+
+def save_membership(membership: Membership) -> None:
+    """Write the membership file: after a crash it has either the old content or the new one."""
+    with _locked():
+        _write(membership)
+
+
+def update_membership(change: Callable[[Membership], Membership]) -> Membership:
+    """Change the membership file, and return the result. Raises `NotInTeam` if there is none."""
+    with _locked():
+        membership = load_membership(unfinished=True)
+        if membership is None:
+            raise NotInTeam("this host is in no team; run: fairlead team join URL")
+        changed = change(membership)
+        if changed != membership:
+            _write(changed)
+        return changed
+
+
+def remove_membership() -> bool:
+    """Delete the membership file with the key in it. Return whether there was one."""
+    with _locked():
+        _remove_unfinished()
+        try:
+            os.unlink(membership_file())
+        except FileNotFoundError:
+            return False
+        _sync_folder()
+        return True
+
+
+def prepare_hello(version: str) -> tuple[Membership, Hello]:
+    """Return how this host introduces itself, with a new nonce that is on the disk already.
+
+    To be called once the relay is reached and for each connection: a nonce that two machines could use, because one
+    was copied with it on the disk, would not tell them apart.
+    """
+    boot = secrets.token_hex(_NONCE_BYTES)
+    membership = update_membership(lambda old: msgspec.structs.replace(old, boots=(*old.boots, boot)[-MAX_BOOTS:]))
+    hello = Hello(
+        team=membership.team,
+        host=membership.host,
+        name=membership.name,
+        key=membership.key.public,
+        version=version,
+        known_boots=membership.boots[:-1],
+        boot=boot,
+    )
+    return membership, hello
+
+
+def _decode(path: str, content: bytes) -> Membership:
+    advice = "restore it from a backup, or delete it and join the team again"
+    try:
+        found = msgspec.json.decode(content, type=_Format).format
+        if found > FORMAT:
+            raise BadTeamSettings(f"{path} was written by a newer Fairlead; upgrade Fairlead")
+        membership = msgspec.json.decode(content, type=Membership)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        # The error names the place, never a value.
+        raise BadTeamSettings(f"{path} is damaged: {error}; {advice}") from None
+    check_host_name(membership.name)
+    relay = membership.relay
+    if len(membership.private_key) != KEY_BYTES or not membership.host:
+        raise BadTeamSettings(f"{path} is damaged: it has no complete identity; {advice}")
+    if sum(map(bool, (relay.url, relay.file, relay.service))) != 1:
+        raise BadTeamSettings(f"{path} is damaged: it does not say where the relay is; {advice}")
+    return membership
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+def _write(membership: Membership) -> None:
+    _remove_unfinished()
+    path = membership_file()
+    temporary = f"{path}.{os.getpid()}.tmp"
+    content = msgspec.json.format(msgspec.json.encode(membership), indent=2)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(content + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder()
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise BadTeamSettings(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _remove_unfinished() -> None:
+    """Delete what a process left that was killed while it wrote: it has the key in it."""
+    folder = membership_folder()
+    for name in os.listdir(folder):
+        if name.startswith("membership.json.") and name.endswith(".tmp"):
+            os.unlink(f"{folder}/{name}")
+
+
+def _sync_folder() -> None:
+    """Have the renaming or deletion itself survive a power failure."""
+    descriptor = os.open(membership_folder(), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    folder = membership_folder()
+    try:
+        make_private(folder)
+        os.chmod(folder, 0o700)
+        descriptor = os.open(f"{folder}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BadTeamSettings(f"{folder} cannot be used: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read_url_file(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file.read().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BadTeamSettings(f"{path}, which holds the URL of the relay, cannot be read: {why}") from None
+    urls = [line for line in lines if line and not line.startswith("#")]
+    if len(urls) != 1:
+        raise BadTeamSettings(f"{path} must hold one line, the URL of the relay; it has {len(urls)}")
+    return urls[0]

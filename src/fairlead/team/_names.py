@@ -1,0 +1,73 @@
+"""The names of hosts, and URLs without their secrets."""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import Final
+
+from fairlead.team._errors import BadTeamSettings
+
+MAX_HOST_NAME: Final = 31
+_HOST_NAME: Final = re.compile(r"[a-z][a-z0-9-]*\Z")
+_HIDDEN: Final = "***"
+_USER_INFO: Final = re.compile(r"\A((?:[a-z][a-z0-9+.-]*://)?)(.*)\Z", re.IGNORECASE | re.DOTALL)
+_SECRET_PARAMETER: Final = re.compile(
+    r"((?:\A|[?&;\s])[a-z_]*(?:password|secret|token)[a-z_]*\s*=\s*)('[^']*'|[^&;\s]*)", re.IGNORECASE
+)
+
+
+def check_host_name(name: str) -> str:
+    """Return a name that a host can have. Raises `BadTeamSettings` that says what is wrong with it."""
+    if not name:
+        raise BadTeamSettings("a host needs a name; give one with --name")
+    if len(name) > MAX_HOST_NAME:
+        raise BadTeamSettings(f"the host name {name!r} has {len(name)} characters; at most {MAX_HOST_NAME} are allowed")
+    if not _HOST_NAME.match(name):
+        raise BadTeamSettings(
+            f"the host name {name!r} is invalid: it starts with a letter a-z, then come letters a-z, digits and '-'"
+        )
+    return name
+
+
+def default_host_name(machine: str = "") -> str:
+    """Return a valid name from that of the machine: its first part, in lower case."""
+    first = (machine or socket.gethostname()).partition(".")[0].lower()
+    name = re.sub(r"[^a-z0-9]+", "-", first).strip("-")[:MAX_HOST_NAME].rstrip("-")
+    if not name:
+        return "host"
+    return name if name[0].isalpha() else f"host-{name}"[:MAX_HOST_NAME].rstrip("-")
+
+
+def redact_url(url: str) -> str:
+    """Return a URL, or a list of `key=value`, for messages: without passwords, in whatever part of it they are."""
+    match = _USER_INFO.match(url)
+    if match:
+        scheme, rest = match.groups()
+        # A password may contain `/`, `?` or `#` that its author forgot to quote: up to the last `@` all is hidden.
+        before, has_user, after = rest.rpartition("@")
+        if has_user:
+            user, has_password, _ = before.partition(":")
+            url = f"{scheme}{user}{':' + _HIDDEN if has_password else ''}@{after}"
+    return _SECRET_PARAMETER.sub(rf"\1{_HIDDEN}", url)
+
+
+def secrets_of(url: str) -> tuple[str, ...]:
+    """Return the passwords in a URL, as they are written and as they are meant, to hide them in texts of others."""
+    from urllib.parse import unquote
+
+    found = [match[2].strip("'") for match in _SECRET_PARAMETER.finditer(url)]
+    match = _USER_INFO.match(url)
+    if match and "@" in match[2]:
+        found.append(match[2].rpartition("@")[0].partition(":")[2])
+    return tuple(text for one in found for text in dict.fromkeys((one, unquote(one))) if text)
+
+
+def check_relay_url(url: str) -> str:
+    """Return a URL that names a relay. Raises `BadTeamSettings` without a scheme, or with one that is not supported."""
+    from fairlead.team.relay import relay_schemes
+
+    scheme, has_scheme, _ = url.strip().partition("://")
+    if not has_scheme or scheme.lower() not in relay_schemes():
+        raise BadTeamSettings(f"{redact_url(url)!r} is not the URL of a relay; use postgresql://USER@HOST/DATABASE")
+    return url.strip()

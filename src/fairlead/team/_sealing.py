@@ -1,0 +1,75 @@
+"""Signs and verifies parcels, snapshots and certificates. Knows who signed only by the key that it is given.
+
+What is signed starts with the kind of the value, so that no signature is valid for another kind, and with the id of
+the team, so that none is valid in another team. Each field has its length before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fairlead.team._keys import verify
+
+if TYPE_CHECKING:
+    from fairlead.team._keys import PrivateKey
+    from fairlead.team._types import Certificate, Parcel, Snapshot
+
+_PARCEL: Final = b"fairlead-parcel-1\0"
+_SNAPSHOT: Final = b"fairlead-snapshot-1\0"
+_CERTIFICATE: Final = b"fairlead-certificate-1\0"
+
+
+def sign_parcel(parcel: Parcel, key: PrivateKey, team: str) -> Parcel:
+    """Return a parcel with the signature of its origin."""
+    return msgspec.structs.replace(parcel, signature=key.sign(_parcel_bytes(parcel, team)))
+
+
+def verify_parcel(parcel: Parcel, public: bytes, team: str) -> bool:
+    """Return whether the host with the key `public` signed a parcel for this team."""
+    return verify(public, parcel.signature, _parcel_bytes(parcel, team))
+
+
+def sign_snapshot(snapshot: Snapshot, key: PrivateKey, team: str) -> Snapshot:
+    """Return a snapshot with the signature of its host."""
+    return msgspec.structs.replace(snapshot, signature=key.sign(_snapshot_bytes(snapshot, team)))
+
+
+def verify_snapshot(snapshot: Snapshot, public: bytes, team: str) -> bool:
+    """Return whether the host with the key `public` signed a snapshot for this team; `at` is the relay's and is not."""
+    return verify(public, snapshot.signature, _snapshot_bytes(snapshot, team))
+
+
+def sign_certificate(certificate: Certificate, key: PrivateKey, team: str) -> Certificate:
+    """Return a certificate with the signature of the host that it names as `by`."""
+    return msgspec.structs.replace(certificate, signature=key.sign(_certificate_bytes(certificate, team)))
+
+
+def verify_certificate(certificate: Certificate, public: bytes, team: str) -> bool:
+    """Return whether the host with the key `public` signed a certificate for this team."""
+    return verify(public, certificate.signature, _certificate_bytes(certificate, team))
+
+
+def _parcel_bytes(parcel: Parcel, team: str) -> bytes:
+    body = hashlib.sha256(parcel.body).digest()
+    return _join(_PARCEL, team, parcel.origin, parcel.target, str(parcel.seq), parcel.kind, body)
+
+
+def _snapshot_bytes(snapshot: Snapshot, team: str) -> bytes:
+    body = hashlib.sha256(snapshot.body).digest()
+    return _join(_SNAPSHOT, team, snapshot.host, snapshot.kind, str(snapshot.version), body)
+
+
+def _certificate_bytes(certificate: Certificate, team: str) -> bytes:
+    at = struct.pack(">d", certificate.at)
+    return _join(
+        _CERTIFICATE, team, certificate.host, certificate.name, certificate.key, certificate.verdict, certificate.by, at
+    )
+
+
+def _join(domain: bytes, *fields: str | bytes) -> bytes:
+    values = [field.encode("utf-8", "surrogatepass") if isinstance(field, str) else field for field in fields]
+    return domain + b"".join(struct.pack(">I", len(value)) + value for value in values)

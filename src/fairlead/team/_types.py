@@ -1,0 +1,131 @@
+"""The values of a team: hosts, parcels, snapshots. Knows neither how they are carried nor how they are stored."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+ParcelKind = str
+"""`message`, `receipt`, `answer`; a kind that this version does not know is kept aside."""
+HostState = Literal["member", "pending", "removed"]
+SnapshotKind = Literal["agents", "sessions"]
+Verdict = Literal["member", "removed"]
+
+MAX_PARCEL_BYTES: Final = 8 * 1024 * 1024
+
+
+class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one host sends to another. `seq` counts from 1 without gaps for each pair of origin and target."""
+
+    origin: str
+    target: str
+    seq: int
+    kind: ParcelKind
+    body: bytes
+    signature: bytes = b""
+    """Of the origin, over all other fields. Empty until it is signed."""
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True):
+    """A host as the relay lists it. Only certificates say whether it is a member."""
+
+    id: str
+    name: str
+    key: bytes
+    """Its public key."""
+    seen: float = 0.0
+    """When it was last connected, by the relay's clock."""
+    version: str = ""
+    """Of Fairlead."""
+
+
+class Certificate(msgspec.Struct, frozen=True, kw_only=True):
+    """A signed statement of a member about a host: that it is one, or no longer."""
+
+    host: str
+    name: str
+    key: bytes
+    verdict: Verdict
+    by: str
+    """The host that signed it."""
+    at: float
+    signature: bytes = b""
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host tells the others about itself. The newest replaces all earlier ones."""
+
+    host: str
+    kind: SnapshotKind
+    version: int
+    """Ascending for each host and kind, across restarts."""
+    body: bytes
+    signature: bytes = b""
+    at: float = 0.0
+    """When the relay received it, by its own clock."""
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True):
+    """How a host introduces itself to the relay."""
+
+    team: str
+    """Empty for the first host: the relay then founds a team, if it has none."""
+    host: str
+    name: str
+    key: bytes
+    version: str
+    known_boots: tuple[str, ...] = ()
+    """Every boot nonce that this host has used before. Another one on the relay is that of a clone."""
+    boot: str = ""
+    """The nonce of this connection. It is stored on disk before it is sent."""
+
+
+class Welcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What the relay answers."""
+
+    team: str
+    now: float
+    """The relay's clock, read between `asked` and `answered` of this host's."""
+    asked: float
+    answered: float
+    revision: str
+    """Of its schema."""
+    is_new: bool = False
+    """Whether this host was not known to it, or is the first of the team."""
+    is_founder: bool = False
+    """Whether the relay had no team: this host is the first, or all data of the relay were lost."""
+
+    @property
+    def offset(self) -> float:
+        """Seconds that the relay's clock is ahead of this host's."""
+        return self.now - (self.asked + self.answered) / 2
+
+    @property
+    def round_trip(self) -> float:
+        """Seconds until the relay had answered."""
+        return self.answered - self.asked
+
+
+class TeamEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded event of a host, redacted, for the history of the team."""
+
+    host: str
+    id: str
+    at: float
+    session: str
+    event: str
+    verdict: str = ""
+    body: bytes = b""
+    """The record as JSON."""
+
+
+class RelayLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """How much the relay holds."""
+
+    parcels: int = 0
+    """On their way, of all hosts."""
+    oldest: float = 0.0
+    """Seconds that the oldest of them has waited."""
+    events: int = 0
+    bytes: int = 0

@@ -1,0 +1,156 @@
+"""A connection to PostgreSQL that never hangs: every wait has an end. Knows no tables.
+
+Three limits work together. The server answers, or sends or takes some bytes, within the timeout, else the connection
+is given up. While nothing is asked, TCP probes notice a peer that is gone; the server is asked to probe this host
+likewise, so that the lock of a host that vanished is free soon. A statement ends after two minutes in any case.
+
+The server confirms a change before it is on its disk, which is several times faster: senders keep a parcel until it
+is acknowledged, and push again what a server that crashed has lost. What must not be lost is written with `durably`.
+"""
+
+from __future__ import annotations
+
+import select
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from fairlead.team._errors import BadTeamSettings, RelayRefused
+from fairlead.team._names import redact_url, secrets_of
+
+try:
+    import psycopg
+    from psycopg import conninfo, sql
+    from psycopg.waiting import Ready, Wait
+except ImportError:
+    raise BadTeamSettings(
+        "a relay on PostgreSQL needs the package psycopg, which is not installed; run: pip install 'fairlead[team]'"
+    ) from None
+
+from fairlead.team.postgres._errors import translate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from psycopg.abc import PQGen
+
+T = TypeVar("T")
+
+MIN_SERVER: Final = 13_00_00
+STATEMENT_SECONDS: Final = 120
+_APPLICATION: Final = "fairlead"
+_PROBE_EVERY: Final = 2
+_PROBES: Final = 3
+_SESSION: Final = """
+SELECT set_config('statement_timeout', %s, false), set_config('idle_in_transaction_session_timeout', '60s', false),
+    set_config('tcp_keepalives_idle', %s, false), set_config('tcp_keepalives_interval', %s, false),
+    set_config('tcp_keepalives_count', %s, false), set_config('tcp_user_timeout', %s, false),
+    set_config('client_min_messages', 'warning', false), set_config('synchronous_commit', 'off', false)
+"""
+
+
+DriverError = psycopg.Error
+
+
+class SilentServer(psycopg.OperationalError):
+    """Nothing came from the server for too long."""
+
+
+class LimitedConnection(psycopg.Connection[Any]):
+    """A connection whose every wait ends once nothing was sent or received for `silence` seconds."""
+
+    silence: float = 10.0
+
+    def wait(self, gen: PQGen[T], *_args: Any, **_options: Any) -> T:
+        """Run what the driver waits for. Raises `SilentServer`.
+
+        The driver's own function does not return to its caller while the server is silent (psycopg 3.2).
+        """
+        poll = select.poll()
+        try:
+            wanted = next(gen)
+            while True:
+                poll.register(self.pgconn.socket, _events(wanted))
+                found = poll.poll(self.silence * 1000)
+                if not found:
+                    raise SilentServer(f"nothing came from the server for {self.silence:.0f} seconds")
+                wanted = gen.send(_readiness(found[0][1]))
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+
+def _events(wanted: Wait) -> int:
+    return (select.POLLIN if wanted & Wait.R else 0) | (select.POLLOUT if wanted & Wait.W else 0)
+
+
+def _readiness(events: int) -> int:
+    """Return what is possible now; after an error both are, and show it."""
+    return (Ready.R if events & ~select.POLLOUT else 0) | (Ready.W if events & ~select.POLLIN else 0)
+
+
+def describe(url: str) -> str:
+    """Return how messages name a relay: the URL without its password, and without parameters but the service."""
+    shown = redact_url(url)
+    return shown if "service=" in shown else shown.partition("?")[0]
+
+
+def connect(url: str, timeout: float) -> LimitedConnection:
+    """Return a connection with all limits set, outside of a transaction. Raises errors of a team only."""
+    location = describe(url)
+    parameters = _parameters(url, location, timeout)
+    try:
+        connection = LimitedConnection.connect(**parameters, autocommit=True)
+    except psycopg.Error as error:
+        raise translate(error, location, hidden=secrets_of(url)) from None
+    connection.silence = timeout
+    try:
+        _set_up(connection, timeout)
+    except psycopg.Error as error:
+        connection.close()
+        raise translate(error, location) from None
+    if connection.info.server_version < MIN_SERVER:
+        version = connection.info.server_version // 10000
+        connection.close()
+        raise RelayRefused(f"{location}: PostgreSQL {version} is too old; at least {MIN_SERVER // 10000} is needed")
+    return connection
+
+
+@contextmanager
+def durably(connection: LimitedConnection) -> Iterator[None]:
+    """Open a transaction that is on the server's disk once the block ends."""
+    with connection.transaction():
+        connection.execute("SELECT set_config('synchronous_commit', 'on', true)")
+        yield
+
+
+def listen(connection: LimitedConnection, channel: str) -> None:
+    """Have the server pass on what is notified on a channel."""
+    connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+
+
+def _parameters(url: str, location: str, timeout: float) -> dict[str, Any]:
+    """Return the parameters of a URL, and those that set the limits where the URL does not."""
+    try:
+        given = conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        # The driver's text may quote any part of the URL.
+        raise BadTeamSettings(
+            f"{location}: the URL is invalid; special characters in it must be quoted as %XX"
+        ) from None
+    limits = {
+        "connect_timeout": max(2, round(timeout)),
+        "keepalives": 1,
+        "keepalives_idle": max(1, round(timeout) - _PROBE_EVERY * _PROBES),
+        "keepalives_interval": _PROBE_EVERY,
+        "keepalives_count": _PROBES,
+        "tcp_user_timeout": round(timeout * 1000),
+        "application_name": _APPLICATION,
+        "client_encoding": "UTF8",
+    }
+    return {**limits, **given}
+
+
+def _set_up(connection: LimitedConnection, timeout: float) -> None:
+    idle = max(1, round(timeout) - _PROBE_EVERY * _PROBES)
+    values = (f"{STATEMENT_SECONDS}s", idle, _PROBE_EVERY, _PROBES, f"{round(timeout * 1000)}ms")
+    connection.execute(_SESSION, [str(value) for value in values])

@@ -1,0 +1,90 @@
+"""How a host takes its place in the registry, and how a copy of it is recognized. Knows nothing of parcels."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING, Final
+
+from psycopg import errors
+
+from fairlead.team._errors import HostCloned, RelayRefused
+from fairlead.team._membership import new_host_id
+from fairlead.team._types import Welcome
+from fairlead.team.postgres import _statements as sql
+from fairlead.team.postgres._connection import durably
+
+if TYPE_CHECKING:
+    from fairlead.team._types import Hello
+    from fairlead.team.postgres._connection import LimitedConnection
+
+CLAIM_SECONDS: Final = 15.0
+"""How long a host waits for its own lock: a server notices within this time that a connection is dead."""
+_POLL_SECONDS: Final = 0.25
+_ADVICE: Final = "run `fairlead team join … --new-identity` on the machine that is the copy"
+
+
+def claim(connection: LimitedConnection, hello: Hello, *, patience: float | None = None) -> None:
+    """Take the lock of a host id, which lasts as long as the connection. Raises `HostCloned` if another keeps it."""
+    digest = hashlib.sha256(b"fairlead-host\0" + hello.host.encode()).digest()
+    key = int.from_bytes(digest[:8], "big", signed=True)
+    deadline = time.monotonic() + (CLAIM_SECONDS if patience is None else patience)
+    while True:
+        row = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
+        if row and row[0]:
+            return
+        if time.monotonic() >= deadline:
+            raise HostCloned(f"another process is connected as this host ({hello.name}, {hello.host}); {_ADVICE}")
+        time.sleep(_POLL_SECONDS)
+
+
+def register(connection: LimitedConnection, hello: Hello, revision: str, location: str) -> Welcome:
+    """Add this host, or renew its entry, in one transaction. Needs the lock."""
+    try:
+        with durably(connection):
+            team, is_founder = _team(connection, hello, location)
+            is_new = _host(connection, hello, location)
+    except errors.UniqueViolation:
+        raise RelayRefused(
+            f"{location}: another host of the team has the name {hello.name}; choose another one with --name"
+        ) from None
+    asked = time.time()  # here: who waits for the lock of a connection that is dead waits for seconds
+    row = connection.execute(sql.READ_CLOCK).fetchone()
+    answered = time.time()
+    return Welcome(
+        team=team,
+        now=float(row[0]) if row else answered,
+        asked=asked,
+        answered=answered,
+        revision=revision,
+        is_new=is_new or is_founder,
+        is_founder=is_founder,
+    )
+
+
+def _team(connection: LimitedConnection, hello: Hello, location: str) -> tuple[str, bool]:
+    """Return the id of the team, and whether this host founded it.
+
+    A database without a team, to which a member connects, has lost its data: the team goes on in it.
+    """
+    founded = connection.execute(sql.FOUND_TEAM, [hello.team or new_host_id()]).fetchone()
+    row = founded or connection.execute(sql.READ_TEAM).fetchone()
+    team = str(row[0]) if row else ""
+    if hello.team not in {"", team}:
+        raise RelayRefused(f"{location} is the relay of another team; leave the team first, or correct the URL")
+    return team, founded is not None
+
+
+def _host(connection: LimitedConnection, hello: Hello, location: str) -> bool:
+    """Add or renew the entry of this host; return whether it was not there."""
+    row = connection.execute(sql.READ_HOST, [hello.host]).fetchone()
+    if row is None:
+        connection.execute(sql.ADD_HOST, [hello.host, hello.name, hello.key, hello.version, hello.boot])
+        return True
+    name, key, boot = row
+    if key != hello.key or name != hello.name:
+        raise RelayRefused(f"{location}: the host {hello.host} is registered as {name} with another key or name")
+    if boot and boot not in hello.known_boots:
+        raise HostCloned(f"another machine has connected as this host ({hello.name}, {hello.host}); {_ADVICE}")
+    connection.execute(sql.RENEW_HOST, [hello.version, hello.boot, hello.host])
+    return False

@@ -1,0 +1,235 @@
+"""`PostgresRelay`: the parcels, the registry and the history of a team as rows, its bell as NOTIFY."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead.team._errors import RelayUnreachable, TeamError
+from fairlead.team._names import secrets_of
+from fairlead.team._types import Certificate, Host, Parcel, RelayLoad, Snapshot, TeamEvent, Welcome
+from fairlead.team.postgres import _statements as sql
+from fairlead.team.postgres._bell import Bell
+from fairlead.team.postgres._connection import DriverError, connect, describe, durably, listen
+from fairlead.team.postgres._errors import translate
+from fairlead.team.postgres._registration import claim, register
+from fairlead.team.postgres._schema import prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fairlead.team._types import Hello, SnapshotKind
+
+_BATCH_BYTES: Final = 4 * 1024 * 1024
+"""Of the bodies of one pull, or of one statement that pushes."""
+_PRUNED_AT_ONCE: Final = 5_000
+_TOUCH_SECONDS: Final = 10.0
+"""How old the time may get at which the relay last saw this host, while it reads."""
+
+
+def open_relay(url: str, *, timeout: float = 10.0) -> PostgresRelay:
+    """Connect to a server, and return the relay in its database. Raises errors of a team only."""
+    return PostgresRelay(url, timeout)
+
+
+class PostgresRelay:
+    """A connection of this host to a relay on PostgreSQL. See `fairlead.team.relay.Relay` for what each method does."""
+
+    def __init__(self, url: str, timeout: float = 10.0) -> None:
+        """Connect to the server. `timeout` is in seconds: for connecting, and for a server that is silent."""
+        self.location = describe(url)
+        self._url = url
+        self._timeout = timeout
+        self._host = ""
+        self._touched = 0.0
+        self._bell = Bell()
+        try:
+            self._connection = connect(url, timeout)
+        except BaseException:
+            self._bell.close()
+            raise
+        self._connection.add_notify_handler(self._bell.hear)
+
+    def connect(self, hello: Hello) -> Welcome:
+        """Register this host, or take its place again."""
+        try:
+            return self._connect(hello)
+        except TeamError:
+            self.close()
+            raise
+
+    def _connect(self, hello: Hello) -> Welcome:
+        with self._translating():
+            revision = prepare(self._connection, self.location, lambda: connect(self._url, self._timeout))
+            claim(self._connection, hello)
+            welcome = register(self._connection, hello, revision, self.location)
+            self._host = self._bell.host = hello.host
+            for channel in (f"{sql.HOST_CHANNEL}{hello.host}", sql.TEAM_CHANNEL):
+                listen(self._connection, channel)
+            self._touched = time.monotonic()
+            return welcome
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._bell.close()
+        self._connection.close()
+
+    # -- parcels ---------------------------------------------------------------------------------------
+
+    def push(self, parcels: Sequence[Parcel]) -> None:
+        """Store parcels and ring their targets. Those of one statement are stored together, or none of them."""
+        for batch in _batches(parcels):
+            columns = zip(*((one.target, one.seq, one.kind, one.body, one.signature) for one in batch), strict=True)
+            self._run(sql.PUSH, [*map(list, columns), self._host, self._host, self._host])
+
+    def missing(self, target: str, first: int, last: int) -> list[int]:
+        """Return which numbers of ours to a target are neither there nor acknowledged."""
+        rows = self._run(sql.MISSING, [first, last, self._host, target, target, self._host])
+        return [seq for (seq,) in rows]
+
+    def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Parcel]:
+        """Return parcels to this host; fewer than `limit` if they are large."""
+        self._touch()
+        rows = self._run(sql.PULL, [self._host, list(skip), limit, _BATCH_BYTES])
+        return [
+            Parcel(origin=origin, target=self._host, seq=seq, kind=kind, body=body, signature=signature)
+            for origin, seq, kind, body, signature in rows
+        ]
+
+    def acknowledge(self, applied: Mapping[str, int]) -> None:
+        """Record what was applied, remove it, and ring the origins."""
+        if applied:
+            given = [list(applied), list(applied.values())]
+            self._run(sql.ACKNOWLEDGE, [*given, self._host, self._host, self._host])
+
+    def refuse(self, origin: str, last: int) -> None:
+        """Remove parcels without applying them."""
+        self._run(sql.REFUSE, [self._host, origin, last])
+
+    def progress(self) -> dict[str, int]:
+        """Return up to which number each host has applied the parcels of this one."""
+        return dict(self._run(sql.PROGRESS, [self._host]))
+
+    # -- the registry ----------------------------------------------------------------------------------
+
+    def hosts(self) -> list[Host]:
+        """Return all hosts, in the order in which they joined."""
+        rows = self._run(sql.HOSTS)
+        return [Host(id=id_, name=name, key=key, seen=seen, version=ver) for id_, name, key, seen, ver in rows]
+
+    def certificates(self) -> list[Certificate]:
+        """Return all certificates, in the order in which they were added."""
+        return [
+            Certificate(host=host, name=name, key=key, verdict=verdict, by=by, at=at, signature=signature)
+            for host, name, key, verdict, by, at, signature in self._run(sql.CERTIFICATES)
+            if verdict in {"member", "removed"}
+        ]
+
+    def add_certificate(self, certificate: Certificate) -> None:
+        """Add a certificate, and ring all hosts."""
+        one = certificate
+        values = [one.host, one.name, one.key, one.verdict, one.by, one.at, one.signature]
+        with self._translating(), durably(self._connection):
+            self._connection.execute(sql.ADD_CERTIFICATE, [*values, self._host])
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Replace a snapshot of this host if this one is newer, and ring all hosts."""
+        one = snapshot
+        self._run(sql.PUBLISH, [self._host, one.kind, one.version, one.body, one.signature])
+
+    def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[Snapshot]:
+        """Return the snapshots of the other hosts that are newer than the known versions."""
+        hosts, kinds = [host for host, _ in known], [kind for _, kind in known]
+        rows = self._run(sql.SNAPSHOTS, [hosts, kinds, list(known.values()), self._host])
+        return [
+            Snapshot(host=host, kind=kind, version=version, body=body, signature=signature, at=at)
+            for host, kind, version, body, signature, at in rows
+        ]
+
+    def forget(self, host: str) -> None:
+        """Delete a host, its snapshots and what is on its way to it, and ring all others."""
+        self._run(sql.FORGET, [*[host] * 5, self._host])
+
+    def ages(self) -> dict[str, float]:
+        """Return for how many seconds nothing was heard of each host."""
+        return dict(self._run(sql.AGES))
+
+    # -- the history -----------------------------------------------------------------------------------
+
+    def append_events(self, events: Sequence[TeamEvent]) -> None:
+        """Store events of this host."""
+        if events:
+            rows = ((one.id, one.at, one.session, one.event, one.verdict, one.body) for one in events)
+            self._run(sql.APPEND_EVENTS, [self._host, *map(list, zip(*rows, strict=True))])
+
+    def query_events(
+        self, *, since: float, until: float, host: str = "", text: str = "", limit: int = 200
+    ) -> list[TeamEvent]:
+        """Return events of the team, newest first; those whose record contains `text`, as it is written."""
+        values = {"since": since, "until": until, "host": host, "text": text.encode(), "limit": limit}
+        return [
+            TeamEvent(host=host, id=id_, at=at, session=session, event=event, verdict=verdict, body=body)
+            for host, id_, at, session, event, verdict, body in self._run(sql.QUERY_EVENTS, values)
+        ]
+
+    def prune(self, *, events_before: float, hosts_before: float) -> int:
+        """Delete old events, and what is on its way to hosts that were not heard of since."""
+        total = 0
+        for statement, before in ((sql.PRUNE_EVENTS, events_before), (sql.PRUNE_PARCELS, hosts_before)):
+            count = _PRUNED_AT_ONCE
+            while count == _PRUNED_AT_ONCE:
+                with self._translating():
+                    count = self._connection.execute(statement, [before, _PRUNED_AT_ONCE]).rowcount
+                total += count
+        return total
+
+    def load(self) -> RelayLoad:
+        """Return how much the relay holds."""
+        ((parcels, oldest, events, size),) = self._run(sql.LOAD)
+        return RelayLoad(parcels=parcels, oldest=oldest, events=events, bytes=size)
+
+    # -- waiting ---------------------------------------------------------------------------------------
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until another host rang, `wake` was called, or the time is up."""
+        with self._translating():
+            return self._bell.wait(self._connection.pgconn, seconds)
+
+    def wake(self) -> None:
+        """End `wait`, also the next one if none is running."""
+        self._bell.wake()
+
+    # -- statements ------------------------------------------------------------------------------------
+
+    def _touch(self) -> None:
+        now = time.monotonic()
+        if now - self._touched > _TOUCH_SECONDS:
+            with self._translating():
+                self._connection.execute(sql.TOUCH, [self._host])
+            self._touched = now
+
+    def _run(self, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
+        with self._translating():
+            cursor = self._connection.execute(statement, values, binary=True)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        """Raise errors of the driver as those of a team. After `RelayUnreachable` the connection is closed."""
+        try:
+            yield
+        except DriverError as error:
+            translated = translate(error, self.location, hidden=secrets_of(self._url))
+            if isinstance(translated, RelayUnreachable) or self._connection.broken:
+                self._connection.close()
+            raise translated from None
+
+
+def _batches(parcels: Sequence[Parcel]) -> Iterator[list[Parcel]]:
+    """Yield parcels in order, in groups of a limited size; one that is larger is alone."""
+    sizes = itertools.accumulate(len(one.body) for one in parcels)
+    groups = itertools.groupby(zip(sizes, parcels, strict=True), key=lambda pair: pair[0] // _BATCH_BYTES)
+    for _, group in groups:
+        yield [parcel for _, parcel in group]

@@ -1,0 +1,172 @@
+"""Creates and upgrades the schema of a relay, if the role may. Knows revisions, not what the tables are for.
+
+Hosts are upgraded one by one, so a relay may be one revision newer than a host, or one older where the role may not
+upgrade it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from psycopg import errors
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from fairlead.team._errors import RelayRefused, RelayTooNew
+from fairlead.team.postgres._tables import REVISION_TABLE, SCHEMA, metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import psycopg
+    from alembic.script import ScriptDirectory
+    from sqlalchemy import Connection
+
+    from fairlead.team.postgres._connection import LimitedConnection
+
+REVISIONS: Final = ("0001",)
+"""All revisions, oldest first; repeated here to recognize a current relay without Alembic."""
+UPGRADE_SECONDS: Final = 300.0
+
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_UPGRADE_LOCK: Final = 0x666C_7465_616D_0001
+"""The advisory lock that one host at a time holds to create or upgrade the schema."""
+_HAS_REVISION: Final = f"SELECT to_regclass('{SCHEMA}.{REVISION_TABLE}') IS NOT NULL"
+_REVISION: Final = f"SELECT max(version_num) FROM {SCHEMA}.{REVISION_TABLE}"  # noqa: S608 - constants
+_ROLE_RIGHTS: Final = "SELECT, INSERT, UPDATE, DELETE"
+_ADMIN_SQL: Final = "have an administrator run what `fairlead team schema` prints"
+
+Step = Literal["use", "upgrade", "use-or-upgrade", "create", "too-new"]
+
+
+def plan(current: str | None, known: Sequence[str] = REVISIONS) -> Step:
+    """Return what to do with a relay of a revision; None is one without a schema."""
+    if current is None:
+        return "create"
+    if current not in known:
+        is_next = current.isdigit() and int(current) == int(known[-1]) + 1
+        return "use" if is_next else "too-new"
+    behind = len(known) - 1 - known.index(current)
+    return ("use", "use-or-upgrade")[behind] if behind < 2 else "upgrade"  # noqa: PLR2004 - one older is usable
+
+
+def prepare(connection: LimitedConnection, location: str, reconnect: Callable[[], LimitedConnection]) -> str:
+    """Return the revision of the relay, after creating or upgrading its schema if need be."""
+    current = revision_of(connection)
+    step = plan(current)
+    if step == "use":
+        return current or ""
+    if step == "too-new":
+        raise RelayTooNew(
+            f"{location} was upgraded by a newer Fairlead (it has revision {current}, this version knows "
+            f"{REVISIONS[-1]}); upgrade Fairlead on this host"
+        )
+    try:
+        with reconnect() as other:
+            upgrade(other)
+    except errors.InsufficientPrivilege as error:
+        if step == "use-or-upgrade":
+            return current or ""
+        verb = "create" if step == "create" else "upgrade"
+        detail = error.diag.message_primary
+        raise RelayRefused(
+            f"{location}: the role may not {verb} the schema {SCHEMA}; {_ADMIN_SQL} ({detail})"
+        ) from None
+    return revision_of(connection) or ""
+
+
+def revision_of(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
+    """Return the revision of the schema; None if there is none."""
+    row = connection.execute(_HAS_REVISION).fetchone()
+    if not (row and row[0]):
+        return None
+    row = connection.execute(_REVISION).fetchone()
+    return str(row[0]) if row and row[0] is not None else None
+
+
+def upgrade(connection: LimitedConnection) -> None:
+    """Create the schema, or upgrade it to the newest revision, in one transaction; another host waits meanwhile."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.pool import StaticPool
+
+    connection.silence = UPGRADE_SECONDS
+    connection.execute("SELECT set_config('statement_timeout', %s, false)", [f"{UPGRADE_SECONDS:.0f}s"])
+    connection.autocommit = False
+    engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
+    try:
+        with engine.begin() as transaction:
+            transaction.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (_UPGRADE_LOCK,))
+            _upgrade(transaction, revision_of(connection))
+    except DBAPIError as error:
+        raise (error.orig or error) from None
+
+
+def _upgrade(transaction: Connection, current: str | None) -> None:
+    from alembic.operations import Operations
+    from alembic.runtime.migration import MigrationContext
+
+    if plan(current) in {"use", "too-new"}:  # another host upgraded it meanwhile
+        return
+    if current is None:
+        transaction.exec_driver_sql(_CREATE_SCHEMA)
+    options = {"version_table": REVISION_TABLE, "version_table_schema": SCHEMA}
+    context = MigrationContext.configure(transaction, opts=options)
+    steps = scripts()
+    for step in reversed(list(steps.iterate_revisions(REVISIONS[-1], current or "base"))):
+        step.module.upgrade(Operations(context))
+        context.stamp(steps, step.revision)
+
+
+def scripts() -> ScriptDirectory:
+    """Return the migration steps as Alembic loads them."""
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory(str(_MIGRATIONS))
+
+
+_CREATE_SCHEMA: Final = f"""
+DO $$ BEGIN
+    IF to_regnamespace('{SCHEMA}') IS NULL THEN CREATE SCHEMA {SCHEMA}; END IF;
+END $$
+"""
+
+
+_RECORD_REVISION: Final = f"""
+INSERT INTO {SCHEMA}.{REVISION_TABLE} (version_num) SELECT '{REVISIONS[-1]}'
+WHERE NOT EXISTS (SELECT FROM {SCHEMA}.{REVISION_TABLE});
+""".strip()  # noqa: S608 - constants
+
+
+def schema_sql(role: str = "fairlead") -> str:
+    """Return the SQL with which an administrator creates the schema for a role that cannot create anything.
+
+    It may be run again: it changes nothing then.
+    """
+    name = '"' + role.replace('"', '""') + '"'
+    return "\n\n".join(
+        (
+            f"-- The schema of Fairlead's relay, revision {REVISIONS[-1]}. Run it in the database of the team.",
+            f"BEGIN;\n\nCREATE SCHEMA IF NOT EXISTS {SCHEMA};",
+            *_statements(),
+            _RECORD_REVISION,
+            f"GRANT USAGE ON SCHEMA {SCHEMA} TO {name};",
+            *(f"GRANT {_ROLE_RIGHTS} ON {table} TO {name};" for table in sorted(metadata.tables)),
+            f"GRANT SELECT ON {SCHEMA}.{REVISION_TABLE} TO {name};",
+            "COMMIT;\n",
+        )
+    )
+
+
+def _statements() -> Iterable[str]:
+    from sqlalchemy.dialects import postgresql
+
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    for table in metadata.sorted_tables:
+        yield f"{str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)).strip()};"
+        for index in sorted(table.indexes, key=lambda one: str(one.name)):
+            yield f"{str(CreateIndex(index, if_not_exists=True).compile(dialect=dialect)).strip()};"
+    yield (
+        f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{REVISION_TABLE} (\n\tversion_num VARCHAR(32) NOT NULL,\n"
+        f"\tCONSTRAINT {REVISION_TABLE}_pkc PRIMARY KEY (version_num)\n);"
+    )

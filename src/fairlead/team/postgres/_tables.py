@@ -1,0 +1,123 @@
+"""The tables of the relay, in a schema of their own. Times are seconds since 1970 by the clock of the server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    Identity,
+    Index,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+SCHEMA: Final = "fairlead"
+REVISION_TABLE: Final = "revision"
+
+metadata = MetaData(schema=SCHEMA)
+
+
+def _text(name: str, *, key: bool = False) -> Column[str]:
+    return Column(name, Text, primary_key=key, nullable=False)
+
+
+def _bytes(name: str) -> Column[bytes]:
+    return Column(name, LargeBinary, nullable=False)
+
+
+def _time(name: str) -> Column[float]:
+    return Column(name, Double, nullable=False)
+
+
+team = Table(
+    "team",
+    metadata,
+    Column("single", Boolean, primary_key=True, server_default=text("true")),
+    _text("id"),
+    _time("founded"),
+    CheckConstraint("single", name="team_is_one"),
+)
+"""The one team of this database."""
+
+hosts = Table(
+    "hosts",
+    metadata,
+    _text("id", key=True),
+    _text("name"),
+    _bytes("key"),
+    _text("version"),
+    _text("boot"),
+    _time("joined"),
+    _time("seen"),
+    UniqueConstraint("name", name="hosts_name"),
+)
+
+parcels = Table(
+    "parcels",
+    metadata,
+    _text("target", key=True),
+    _text("origin", key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    _text("kind"),
+    _bytes("body"),
+    _bytes("signature"),
+    _time("at"),
+)
+"""What is on its way. The key is in the order in which a target reads."""
+
+progress = Table(
+    "progress",
+    metadata,
+    _text("origin", key=True),
+    _text("target", key=True),
+    Column("seq", BigInteger, nullable=False),
+)
+"""Up to which number a target has applied the parcels of an origin."""
+
+certificates = Table(
+    "certificates",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    _text("host"),
+    _text("name"),
+    _bytes("key"),
+    _text("verdict"),
+    _text("by"),
+    _time("at"),
+    _bytes("signature"),
+    UniqueConstraint("signature", name="certificates_signature"),
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    _text("host", key=True),
+    _text("kind", key=True),
+    Column("version", BigInteger, nullable=False),
+    _bytes("body"),
+    _bytes("signature"),
+    _time("at"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    _text("host", key=True),
+    _text("id", key=True),
+    _time("at"),
+    _text("session"),
+    _text("event"),
+    _text("verdict"),
+    _bytes("body"),
+    Index("events_by_time", "at"),
+    Index("events_by_host", "host", "at"),
+)
