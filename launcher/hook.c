@@ -4,7 +4,7 @@
  * fairlead-hook --wait TOKEN MILLISECONDS <Event> [--id ID] [--client NAME] [--python PATH] [options of <Event>]
  *
  * The client starts this for each event. It asks the daemon; without one, or if its answer is not understood, Python
- * evaluates the event in this process, with the same arguments and the same stdin.
+ * evaluates the event, with the same arguments and the same stdin.
  *
  * A status line is not an event: it is reported to the daemon, and then COMMAND is run as if we were not there.
  * With --wake another hook reports the event; we wait, beside the client, for a reason to start a turn.
@@ -157,7 +157,7 @@ _Noreturn void print_answer(const struct call *call, const struct answer *answer
                                                    : "fairlead: cannot write the answer: ");
         add(&line, error_text(error) ? error_text(error) : "unknown error");
         print_error_line(&line);
-        quit(call->is_gate ? 2 : 1);
+        quit(call->command ? 1 : 2);
     }
     error = write_all(2, body + answer->stdout_size, answer->body - answer->stdout_size);
     if (!error && answer->ack[0]) {

@@ -514,7 +514,8 @@ def run_python(call: Call, words: list[str]) -> None:
     if not restore_stdin(call):
         fail(call, "the payload cannot be passed to Python", printed=False)
     blocked = {_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP}
-    is_supervised = call.is_gate or call.has_check
+    is_long = call.status_line or call.wake or bool(call.token)
+    is_supervised = call.is_gate or call.has_check or not is_long
     before = _signal.pthread_sigmask(_signal.SIG_BLOCK, blocked) if is_supervised else set()
     error = errno.ENOENT
     for python in pythons(call):
@@ -544,7 +545,8 @@ def supervise(call: Call, child: int, before: set[int]) -> None:
             _signal.signal(number, forward_signal)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
-    if code in {0, 2}:
+    blocks = call.is_gate or call.has_check  # the client takes any exit code but 2 for consent
+    if code in {0, 2} or (code > 0 and not blocks):
         posix._exit(code)
     how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
     fail(call, f"Python {how}", printed=True)
@@ -614,7 +616,7 @@ def print_answer(call: Call, answer: Answer) -> None:
         if call.status_line:
             posix._exit(0)
         write_all(2, f"fairlead: cannot write the answer: {ERROR_TEXTS.get(error, 'unknown error')}\n".encode())
-        posix._exit(2 if call.is_gate else 1)
+        posix._exit(2)
     if write_all(2, stderr) == 0 and call.daemon is not None:
         give_receipt(answer.ack, printed=True)
         write_all(call.daemon.fileno(), b"\n")

@@ -160,14 +160,15 @@ static _Noreturn void exit_like(const struct call *call, int status)
 {
     char memory[80];
     struct text what = text_in(memory, sizeof memory);
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2))
+    bool blocks = call->is_gate || call->has_check; /* the client takes any exit code but 2 for consent */
+    if (WIFEXITED(status) && (!blocks || WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2))
         quit(WEXITSTATUS(status));
     add(&what, WIFEXITED(status) ? "Python ended with exit code " : "Python was killed by signal ");
     add_number(&what, (uint64_t)(WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)), 10, 1);
     fail(call, memory, true);
 }
 
-/* Run Python as a child, so that the gate is closed if it crashes. */
+/* Run Python as a child, so that the gate is closed if it crashes, and somebody says so at other events. */
 static _Noreturn void supervise(const struct call *call, char **args)
 {
     int report[2], error = 0;
@@ -199,7 +200,8 @@ static _Noreturn void run_python(const struct call *call, char **args)
     if (!restore_stdin(call))
         fail(call, "the payload cannot be passed to Python", false);
     signal(SIGCHLD, SIG_DFL); /* if the client ignores it, exit codes would be lost, ours and those of checks */
-    if (call->is_gate || call->has_check)
+    bool is_long = call->command || call->status_line || call->wake || call->wait.token[0];
+    if (call->is_gate || call->has_check || !is_long)
         supervise(call, args);
     int error = exec_python(call, args);
     fail_with_error(call, "cannot run ", call->python ? call->python : "the Python beside fairlead-hook", error);

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon.daemon_home import until
-from launcher.fakes import answer_200
+from launcher.fakes import answer_200, answer_202
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,6 +80,13 @@ def limited(what: int, limit: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(what, (limit, limit))
 
 
+def no_process() -> None:
+    """Let the hook start no process. The limit does not apply to root, so that it runs as a user that nobody has."""
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+    if os.getuid() == 0:
+        os.setresuid(*[1_000_000 + os.getpid()] * 3)
+
+
 def ignore_sigchld() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
@@ -94,11 +101,16 @@ without_daemon("no file may grow, no daemon", before=limited(resource.RLIMIT_FSI
 without_daemon("few files", before=limited(resource.RLIMIT_NOFILE, 4))
 without_daemon("little memory", before=limited(resource.RLIMIT_AS, 20 << 20))
 with_daemon("few files, daemon", before=limited(resource.RLIMIT_NOFILE, 24))
+with_daemon("no file may grow", before=limited(resource.RLIMIT_FSIZE, 0))
+with_daemon("little memory, daemon", before=limited(resource.RLIMIT_AS, 20 << 20))
+without_daemon("few processes", before=no_process)
 with_daemon("stdin closed", stdin="closed")
 with_daemon("stdin huge", stdin="huge")
 with_daemon("stdin late", stdin="late")
+with_daemon("stdin never closed", stdin="open")
 with_daemon("stdout closed", stdout="closed")
 with_daemon("stdout full", stdout="full")
+with_daemon("stdout gone", stdout="gone")
 
 
 def program(home: DaemonHome, name: str, text: str) -> Start:
@@ -113,22 +125,37 @@ def _(home: DaemonHome) -> Iterator[Start]:
     yield program(home, "garbage", "\x7f\x7f\x7f")
 
 
-@fault("python crashes")
-def _(home: DaemonHome) -> Iterator[Start]:
-    yield program(home, "crashes", "#!/bin/sh\nkill -SEGV $$\n")
+def crashes(home: DaemonHome) -> Start:
+    return program(home, "crashes", "#!/bin/sh\nkill -SEGV $$\n")
+
+
+def stripped(home: DaemonHome) -> Start:
+    site = home.folder / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import sys\nsys.modules['fairlead.clients'] = None\n")
+    return program(home, "stripped", f'#!/bin/sh\nshift\nPYTHONPATH={site} exec {sys.executable} "$@"\n')
+
+
+def broken_python(name: str, make: Callable[[DaemonHome], Start]) -> None:
+    """Register a fault of Python, without a daemon and with one."""
+
+    def cold(home: DaemonHome) -> Iterator[Start]:
+        yield make(home)
+
+    def warm(home: DaemonHome) -> Iterator[Start]:
+        with home.daemon():
+            yield make(home)
+
+    FAULTS[name], FAULTS[f"{name}, daemon"] = contextmanager(cold), contextmanager(warm)
+
+
+broken_python("python crashes", crashes)
+broken_python("modules removed", stripped)
 
 
 @fault("little time")
 def _(home: DaemonHome) -> Iterator[Start]:
     yield program(home, "endless", f"#!/bin/sh\nulimit -t 1\nexec {sys.executable} -ISc 'while True: pass'\n")
-
-
-@fault("modules removed")
-def _(home: DaemonHome) -> Iterator[Start]:
-    site = home.folder / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text("import sys\nsys.modules['fairlead.clients'] = None\n")
-    yield program(home, "stripped", f'#!/bin/sh\nshift\nPYTHONPATH={site} exec {sys.executable} "$@"\n')
 
 
 @fault("daemon killed")
@@ -274,6 +301,29 @@ def _(home: DaemonHome) -> Iterator[Start]:
     yield Start()
 
 
+@contextmanager
+def answered(home: DaemonHome, answer: bytes) -> Iterator[None]:
+    """Let this process answer everything on the socket in one way."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(home.socket))
+        listener.listen()
+        thread = Thread(target=_answer_all, args=(listener, answer))
+        thread.start()
+        yield
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    shutil.rmtree(home.socket.parent)
+
+
+def _answer_all(listener: socket.socket, answer: bytes) -> None:
+    with suppress(OSError):
+        while True:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+
+
 @fault("socket of an impostor")
 def _(home: DaemonHome) -> Iterator[Start]:
     """The daemon is dead, and another process of the same user says yes to everything."""
@@ -281,21 +331,21 @@ def _(home: DaemonHome) -> Iterator[Start]:
     daemon.kill()
     daemon.wait()
     home.socket.unlink()
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(home.socket))
-        listener.listen()
-        thread = Thread(target=_consent, args=(listener,))
-        thread.start()
+    with answered(home, answer_200(b"", b"", 0)):
         yield Start()
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
-    shutil.rmtree(home.socket.parent)
 
 
-def _consent(listener: socket.socket) -> None:
-    with suppress(OSError):
-        while True:
-            connection, _ = listener.accept()
-            with connection, suppress(OSError):
-                connection.recv(1 << 16)
-                connection.sendall(answer_200(b"", b"", 0))
+def confused_daemon(name: str, answer: bytes) -> None:
+    """Register a fault of the daemon itself, which holds the lock."""
+
+    def broken(home: DaemonHome) -> Iterator[Start]:
+        home.socket.parent.mkdir(mode=0o700)
+        home.socket.with_suffix(".lock").write_text(f"{os.getpid()}\n")
+        with answered(home, answer):
+            yield Start()
+
+    FAULTS[name] = contextmanager(broken)
+
+
+confused_daemon("an answer of garbage", b"HTTP/1.1 200 OK\r\nfairlead-exit: 7\r\ncontent-length: 0\r\n\r\n")
+confused_daemon("a plan of garbage", answer_202(b'{"plan":{"steps":"x"}}'))

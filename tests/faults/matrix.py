@@ -1,7 +1,7 @@
 """The matrix of faults as data: what each event comes to under each fault.
 
-A cell has three parts: is the event *shut* (by exit code, or by the client's JSON), what is the user or the model
-*told*, and how often is it *counted*, in the journal and the spool together.
+A cell says with which exit code the hook ends, whether the event is *shut* (by that, or by the client's JSON), what the
+user or the model is *told*, and how often it is *counted*, in the journal and the spool together.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ EVENTS: dict[str, dict[str, Any]] = {
     "TaskCompleted": {"task_id": "1", "task_subject": "x"},
     "PostToolUse": {"tool_name": "Edit", "tool_input": {}, "tool_response": {}},
 }
-GATES = ("PreToolUse", "Stop", "UserPromptSubmit", "TaskCompleted")
-
 _CHECKED = {
-    "PreToolUse": "kept.txt",
-    "Stop": "Command failed with exit code 3: exit 3",
-    "UserPromptSubmit": "frozen",
-    "TaskCompleted": "not yet",
-    "PostToolUse": "",
+    "PreToolUse": (2, "kept.txt"),
+    "Stop": (0, "Command failed with exit code 3: exit 3"),  # by JSON
+    "UserPromptSubmit": (2, "frozen"),
+    "TaskCompleted": (2, "not yet"),
+    "PostToolUse": (0, "Processing PostToolUse hook"),
 }
+"""Exit code and text where nothing is broken."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """What one event comes to under one fault."""
 
-    shut: bool
+    exit_code: int
     told: str
     """A regular expression, searched in stdout and stderr."""
-    counted: int | None = 1
-    """Records of it; `None` if that depends on how far it came."""
+    counted: int = 1
+    """Records of it."""
+    shut: bool = True
+    """By exit code 2, or by the client's JSON."""
 
 
 @dataclass(frozen=True)
@@ -55,104 +56,101 @@ class Row:
     fault: str
     quick: bool = False
     """Part of `make test`; the others are played by `make faults`."""
-    events: tuple[str, ...] = tuple(EVENTS)
     differs: dict[str, Cell] = field(default_factory=dict)
-    counted: int | None = 1
 
     def cell(self, event: str) -> Cell:
         """Return the cell of an event."""
-        usual = Cell(event in GATES, re.escape(_CHECKED[event]), self.counted)
+        exit_code, told = _CHECKED[event]
+        usual = Cell(exit_code, re.escape(told), shut=event != "PostToolUse")
         return self.differs.get(event, usual)
 
 
-def _open_but_told(told: str, *, gate: str | None = None, counted: int | None = 0) -> dict[str, Cell]:
-    """Without daemon and Python nobody knows of a check: only the gate is shut, and each event says what is broken."""
-    cells = {event: Cell(shut=False, told=f"cannot handle this event: {told}", counted=counted) for event in EVENTS}
-    return {**cells, "PreToolUse": Cell(shut=True, told=gate or f"so it is blocked: {told}", counted=counted)}
+def _unchecked(told: str, counted: int = 0) -> dict[str, Cell]:
+    """Nobody can say whether there is a check: the gate is shut, and each event says what is broken."""
+    cells = {event: Cell(1, told, counted, shut=False) for event in EVENTS}
+    return {**cells, "PreToolUse": Cell(2, told, counted)}
 
 
-def _untouched(told: str = "") -> dict[str, Cell]:
-    """Python has said itself what is wrong."""
-    cells = {event: Cell(shut=False, told=told, counted=None) for event in EVENTS}
-    return {**cells, "PreToolUse": Cell(shut=True, told=told, counted=None)}
+def _by_launcher(told: str) -> dict[str, Cell]:
+    """Return the cells of `_unchecked`, in the words of the launcher."""
+    gate = {"PreToolUse": Cell(2, f"fairlead cannot check this call, so it is blocked: {told}", 0)}
+    return _unchecked(f"fairlead cannot handle this event: {told}") | gate
 
 
-_NOT_RECORDED = {
-    event: Cell(event in GATES, f"{re.escape(_CHECKED[event])}.*answered, but not recorded", 0) for event in EVENTS
-}
+def _not_recorded() -> dict[str, Cell]:
+    return {
+        event: Cell(code, f"{re.escape(told)}.*answered, but not recorded", 0, shut=event != "PostToolUse")
+        for event, (code, told) in _CHECKED.items()
+    }
 
 
-def _gate(told: str, counted: int | None = None) -> dict[str, Cell]:
-    return {"PreToolUse": Cell(shut=True, told=told, counted=counted)}
+def _not_started(why: str) -> dict[str, Cell]:
+    """A check that cannot be started blocks, and says which one and why."""
+    told = f"This could not be checked, so it is blocked: Command could not be started \\({why}.*\\): exit "
+    return {event: Cell(_CHECKED[event][0], told) for event in ("Stop", "UserPromptSubmit", "TaskCompleted")}
+
+
+def _not_printed(why: str) -> dict[str, Cell]:
+    """An answer that cannot be printed is no consent. The other two have none on stdout."""
+    told = f"fairlead: cannot write the answer: {why}"
+    return {event: Cell(2, told) for event in ("PreToolUse", "Stop", "UserPromptSubmit")}
+
+
+def _ended(*, counted: int) -> dict[str, Cell]:
+    """The hook has no end, so that the client ends it, and takes that for a failure."""
+    return {event: Cell(-15, "^$", counted, shut=False) for event in EVENTS}
 
 
 MATRIX = (
     Row("nothing", quick=True),
     Row("no daemon", quick=True),
     Row("daemon killed"),
-    Row("daemon stopped", events=("PreToolUse", "Stop")),
-    Row("sigchld ignored", quick=True, events=("Stop", "UserPromptSubmit")),
-    Row("sigchld ignored, no daemon", events=("Stop", "UserPromptSubmit")),
+    Row("daemon stopped"),
+    Row("sigchld ignored", quick=True),
+    Row("sigchld ignored, no daemon"),
     # Python
     Row("python gone, daemon", quick=True),
-    Row("python gone", quick=True, differs=_open_but_told("cannot run /no/python: no such file")),
-    Row("python garbage", differs=_open_but_told("cannot run .*garbage: not a program")),
-    Row(
-        "python crashes",
-        quick=True,
-        differs={
-            **{event: Cell(shut=False, told="", counted=0) for event in EVENTS},
-            "PreToolUse": Cell(shut=True, told="Python was killed by signal 11", counted=0),
-        },
-    ),
-    Row("modules removed", quick=True, differs=_untouched("fairlead")),
+    Row("python crashes, daemon"),
+    Row("modules removed, daemon"),
+    Row("python gone", quick=True, differs=_by_launcher("cannot run /no/python: no such file")),
+    Row("python garbage", differs=_by_launcher("cannot run .*garbage: not a program")),
+    Row("python crashes", quick=True, differs=_by_launcher("Python was killed by signal 11")),
+    Row("modules removed", quick=True, differs=_unchecked("ModuleNotFoundError: import of fairlead.clients halted")),
     # disk
-    Row("disk full, no daemon", differs=_NOT_RECORDED),
-    Row("disk full", events=("PreToolUse", "Stop")),
-    Row("disk read-only, no daemon", differs=_NOT_RECORDED),
+    Row("disk full, no daemon", differs=_not_recorded()),
+    Row("disk full"),
+    Row("disk read-only, no daemon", differs=_not_recorded()),
     # limits
-    Row("no file may grow, no daemon", quick=True, events=("PreToolUse", "Stop"), differs=_NOT_RECORDED),
-    Row(
-        "few files",
-        events=("PreToolUse",),
-        counted=None,
-        differs=_gate("."),
-    ),
-    Row("little memory", events=("PreToolUse",), differs=_gate(".")),
-    Row("little time", events=("PreToolUse",), differs=_gate("Python was killed by signal (24|9)", 0)),
-    Row("few files, daemon", events=("PreToolUse", "Stop")),
+    Row("no file may grow, no daemon", quick=True, differs=_not_recorded()),
+    Row("no file may grow", differs=_not_started(r"cannot start 'bash': \[Errno 27\] File too large")),
+    Row("few files", differs=_by_launcher("cannot start Python: too many open files")),
+    Row("few files, daemon"),
+    Row("few processes", differs=_by_launcher("cannot start Python: too many processes")),
+    Row("little memory", differs=_unchecked("MemoryError")),
+    Row("little memory, daemon"),
+    Row("little time", differs=_by_launcher("Python was killed by signal (24|9)")),
     # stdin and stdout
-    Row(
-        "stdin closed",
-        quick=True,
-        events=("PreToolUse",),
-        differs=_gate("stdin", 0),
-    ),
-    Row("stdin huge", events=("PreToolUse",), differs=_gate("payload")),
-    Row("stdin late", events=("PreToolUse", "Stop")),
-    Row(
-        "stdout closed",
-        quick=True,
-        events=("PreToolUse",),
-        differs=_gate("stdout is closed|cannot write the answer|kept.txt"),
-    ),
-    Row(
-        "stdout full",
-        events=("PreToolUse",),
-        differs=_gate("cannot write the answer"),
-    ),
+    Row("stdin closed", quick=True, differs=_unchecked("reads its payload from stdin")),
+    Row("stdin huge", differs=_unchecked("payload: 67108865 bytes, more than the 67108864 that are read", 1)),
+    Row("stdin late"),
+    Row("stdin never closed", differs=_ended(counted=0)),
+    Row("stdout closed", quick=True, differs=_not_printed("stdout is closed")),
+    Row("stdout full", differs=_not_printed("no space left")),
+    Row("stdout gone", differs=_not_printed("broken pipe")),
     # clocks
-    Row("files from the future", events=GATES),
-    Row("another monotonic clock", events=GATES),
+    Row("files from the future"),
+    Row("another monotonic clock"),
     # what is kept
-    Row("journal torn", events=("PreToolUse", "Stop")),
-    Row("journal flipped", events=("PreToolUse", "Stop")),
-    Row("journal from the future", events=("PreToolUse", "Stop")),
-    Row("spool garbage", events=("PreToolUse", "Stop")),
-    Row("database garbage", events=("PreToolUse", "Stop")),
+    Row("journal torn"),
+    Row("journal flipped"),
+    Row("journal from the future"),
+    Row("spool garbage"),
+    Row("database garbage"),
     # the socket
-    Row("many daemons", events=("PreToolUse", "Stop")),
-    Row("socket is a file", events=("PreToolUse", "Stop")),
-    Row("socket is a folder", events=("PreToolUse",)),
-    Row("socket of an impostor", quick=True, events=GATES),
+    Row("many daemons"),
+    Row("socket is a file"),
+    Row("socket is a folder"),
+    Row("socket of an impostor", quick=True),
+    Row("an answer of garbage"),
+    Row("a plan of garbage", quick=True),
 )

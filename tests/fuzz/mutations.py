@@ -16,6 +16,24 @@ VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1e308, 2**63, 10**30, "", "x", "\ud83d", "\x00", "é" * 300, [], {}, [[]], {"": {}}),
     *("../../etc/passwd", "~", "a\nb", "\u2028", '"', "\\", "${HOME}", "$(id)", "-rf", {"zz": 1}, [None], "9" * 400),
 )
+WORDS = (
+    "token",
+    "secret-",
+    "-eyJ",
+    "api_key_",
+    "://a:",
+    "\ud83d",
+    '\\"',
+    "../",
+    "{a,",
+    "$(",
+    "'",
+    "a\n",
+    "<!--",
+    "&amp;",
+)
+"""Repeated some thousand times: what takes a time that grows with the square of a text shows by these."""
+LONG = 14_000
 BYTES = (b"\x00", b"\xff", b"\r\n", b"\n", b'"', b"\\", b"{", b"[", b"\\ud83d", b"1e999", b"\xed\xa0\x80", b": ", b"")
 
 
@@ -61,4 +79,9 @@ def _mutate_value(value: Any, random: Random) -> None:
     elif random.random() < 0.3 and isinstance(value, dict):
         value[random.choice(("zz", "cwd", "extra", "", "tool_input", "agent_id"))] = deepcopy(random.choice(VALUES))
     else:
-        value[key] = deepcopy(random.choice(VALUES))
+        value[key] = deepcopy(random.choice(VALUES)) if random.random() < 0.995 else _long_text(random)
+
+
+def _long_text(random: Random) -> str:
+    word = "".join(random.choice(WORDS) for _ in range(random.randint(1, 2)))
+    return word * (LONG // len(word))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 from fuzz.mutations import PAYLOADS, mutate_bytes
-from fuzz.targets import Finding
+from fuzz.targets import Finding, run_in_time
 from launcher.build import compile_sanitized
 from launcher.fakes import Daemon, answer_200, answer_202, answer_303
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-_SECONDS = 30.0
 _SANITIZER = 99
 _PLAN = b"1\0s\x000\x001\0A\x001\0B=1\x001\0failure\x002000\0/\x000\x003\0/bin/sh\0-c\0true\0"
 """One step that runs `true`, as src/fairlead/execute/_native.py writes it."""
@@ -85,18 +83,7 @@ class SanitizedLaunchers:
         }
         env = {"FAIRLEAD_DEADLINE_MS": "1000", **document["env"], "FAIRLEAD_HOME": str(self._home), **sanitizers}
         args = [*document["args"], "--python", "/bin/false"]
-        try:
-            done = subprocess.run(
-                [self._program, *args],
-                input=base64.b64decode(document["stdin"]),
-                capture_output=True,
-                cwd=self._run,
-                env=env,
-                timeout=_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise Finding("the launcher hangs") from error
+        done = run_in_time([self._program, *args], base64.b64decode(document["stdin"]), self._run, env)
         if done.returncode == _SANITIZER or done.returncode < 0 or b"runtime error" in done.stderr:
             raise Finding(f"exit code {done.returncode}: {done.stderr.decode('utf-8', 'replace')[:2000]}")
         if "PreToolUse" in document["args"] and done.returncode not in {0, 2}:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from daemon.daemon_home import LAUNCHER
 from daemon.talk import connect, request
 from fuzz.mutations import PAYLOADS, mutate_bytes, mutate_json
-from fuzz.targets import Finding
+from fuzz.targets import ANSWER_TIME, Finding, run_in_time
+
+from fairlead.journal import DaemonRecord
 
 if TYPE_CHECKING:
+    import subprocess
     from random import Random
 
     from daemon.daemon_home import DaemonHome
 
-ANSWER_TIME = 20.0
-"""Seconds within which a daemon answers on a busy machine; it hangs if it does not."""
 _ROUTES = (
     *("/v1/events/PreToolUse", "/v1/events/Stop", "/v1/events/Nothing", "/v1/plans/Stop", "/v1/waits", "/v1/wakes"),
     *(
@@ -42,6 +42,8 @@ class Sockets:
         self._home = home
         self._pid = home.ask("GET", "/v1/status")["pid"]
         self._count = 0
+        self.replacement: subprocess.Popen[bytes] | None = None
+        """The daemon that was started in place of one that was gone."""
 
     def make(self, random: Random) -> bytes:
         body = mutate_json(random.choice(PAYLOADS), random)
@@ -54,7 +56,11 @@ class Sockets:
         return mutate_bytes(whole, random) if random.random() < 0.7 else whole
 
     def run(self, case: bytes) -> None:
-        with connect(self._home.socket) as connection:
+        try:
+            connected = connect(self._home.socket)
+        except OSError as error:
+            raise self._gone() from error
+        with connected as connection:
             connection.settimeout(0.002)  # most are answered by then; the others are left, as by a killed client
             try:
                 connection.sendall(case)
@@ -70,9 +76,16 @@ class Sockets:
         started = monotonic()
         status = self._home.status()
         if status is None or status["pid"] != self._pid:
-            raise Finding("the daemon is gone")
+            raise self._gone()
         if monotonic() - started > ANSWER_TIME:
             raise Finding("the daemon hangs")
+
+    def _gone(self) -> Finding:
+        """Return the finding, with what the daemon said last, and start another one for the next cases."""
+        said = [record.what for record in self._home.journal() if isinstance(record, DaemonRecord)]
+        self.replacement = self._home.start()
+        self._pid = self.replacement.pid
+        return Finding(f"the daemon is gone: {said[-1] if said else 'it has never started'}")
 
 
 class Launchers:
@@ -87,18 +100,7 @@ class Launchers:
         return mutate_json(random.choice(PAYLOADS), random)
 
     def run(self, case: bytes) -> None:
-        try:
-            done = subprocess.run(
-                [LAUNCHER, "PreToolUse"],
-                input=case,
-                capture_output=True,
-                cwd=self._home.project,
-                env=self._home.environment(),
-                timeout=ANSWER_TIME,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise Finding("the launcher hangs") from error
+        done = run_in_time([LAUNCHER, "PreToolUse"], case, self._home.project, self._home.environment())
         if done.returncode not in {0, 2} or b"Traceback" in done.stderr:
             raise Finding(f"exit code {done.returncode}: {done.stderr.decode('utf-8', 'replace')[:300]}")
         if done.returncode == 2 and not done.stderr.strip():

@@ -8,7 +8,7 @@ import pytest
 from daemon.daemon_home import scratch_home
 from fuzz.__main__ import CORPUS, fuzz
 from fuzz.servers import Launchers, Sockets
-from fuzz.targets import Commands, Journals, Payloads, Policies
+from fuzz.targets import Commands, Finding, Journals, Payloads, Policies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,3 +39,17 @@ def test_no_input_breaks_the_daemon_or_the_launcher() -> None:
 
     assert [found for _, found in counts.values()] == [0, 0]
     assert all(tried for tried, _ in counts.values())
+
+
+def test_a_daemon_that_is_gone_is_one_finding_and_is_replaced() -> None:
+    with scratch_home() as home, home.daemon() as daemon:
+        sockets = Sockets(home)
+        daemon.kill()
+        daemon.wait()
+        with pytest.raises(Finding, match="the daemon is gone: started"):
+            sockets.run(b"GET /v1/status HTTP/1.1\r\n\r\n")
+        sockets.run(b"GET /v1/status HTTP/1.1\r\n\r\n")
+        sockets.check()
+        assert sockets.replacement is not None
+        sockets.replacement.kill()
+        sockets.replacement.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,6 +36,8 @@ SECRETS: dict[str, tuple[dict[str, Any], str]] = {
     "a token of a forge": ({"prompt": "ghp_hunter2hunter2hunter2hunter2 kept"}, "hunter2"),
     "a key of a cloud": ({"prompt": "AKIAHUNTERHUNTERHUNT kept"}, "HUNTER"),
     "a web token": ({"prompt": "eyJhunter2hunter.eyJhunter2hunter.hunter2 kept"}, "hunter2"),
+    "a token beside a count of tokens": ({"content": "tokens: 24\ntoken: hunter2\nname: kept"}, "hunter2"),
+    "a name that ends in tokens": ({"content": "tokens: 24\nsecretokens: hunter2\nname: kept"}, "hunter2"),
     "a private key": (
         {"content": "-----BEGIN RSA PRIVATE KEY-----\nhunter2\nhunter2=\n-----END RSA PRIVATE KEY-----\nkept"},
         "hunter2",
@@ -74,6 +77,18 @@ def test_what_looks_like_a_secret_is_not_written(name: str, field: str) -> None:
 def test_what_looks_like_no_secret_is_written_as_it_is(payload: dict[str, Any]) -> None:
     data = json.dumps(payload).encode()
     assert Redactor().redact(data) == data
+
+
+LONG = ("token", "secret-", "api_key_", "-eyJ", "eyJaaaaaaaa.", "authorization", "://a:", "-password ", "A=", "bearer ")
+
+
+@pytest.mark.parametrize("word", [*LONG, *(f"{word} .env" for word in LONG), '-token=\\"', "token='", "token  "])
+def test_a_long_text_of_hints_takes_no_time(word: str) -> None:
+    """`token`, three thousand times, took twelve seconds: of a name, each part was the start of another one."""
+    payload = json.dumps({"tool_input": {"text": word * (16_000 // len(word))}}).encode()
+    started = process_time()
+    Redactor().redact(payload)
+    assert process_time() - started < 1
 
 
 def test_a_reason_and_the_end_of_commands_have_no_secrets_either() -> None:

@@ -174,6 +174,7 @@ LINES: dict[str, list[list[str]]] = {
     "topics list": [[], ["--json"]],
     "topics join": [["build"], [], ["a b"]],
     "topics leave": [["build"]],
+    "team status": [[], ["--json"], ["extra"]],
     "identity current": [[], ["--json"], ["--session", "s1"], ["--session", "nobody"]],
     "identity save": [["half way"]],
     "identity restore": [[]],

@@ -75,6 +75,18 @@ def test_if_python_crashes_a_gate_blocks(launcher: Launcher, daemon: Daemon, *, 
         assert ("--plan-fd" in launcher.ran()["argv"]) == plan
 
 
+@pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit", "PostToolUse"])
+def test_if_python_crashes_at_another_event_somebody_says_so(launcher: Launcher, event: str) -> None:
+    for does, what in CRASHES:
+        done = launcher.run(event, env=launcher.env(DO=f"print('said', flush=True); {does}"))
+        code = done.returncode
+        if "signal" in what:
+            assert (done.stdout, done.stderr.decode(), code) == (b"said\n", UNHANDLED.format(what), 1)
+        else:
+            assert what == f"Python ended with exit code {code}", "which has said why itself"
+            assert b"fairlead cannot handle" not in done.stderr
+
+
 @pytest.mark.parametrize("code", [0, 2])
 @pytest.mark.parametrize("ignored", [False, True])
 def test_the_decision_of_python_is_returned(launcher: Launcher, code: int, *, ignored: bool) -> None:
@@ -90,9 +102,14 @@ def test_the_decision_of_python_is_returned(launcher: Launcher, code: int, *, ig
 
 
 @pytest.mark.parametrize("code", [0, 77])
-def test_other_events_are_executed_as_python(launcher: Launcher, code: int) -> None:
-    done = launcher.run("PostToolUse", env=launcher.env(DO=f"print(os.getpid()); sys.exit({code})"))
-    assert done.returncode == code
+def test_other_events_end_as_python_does(launcher: Launcher, code: int) -> None:
+    done = launcher.run("PostToolUse", env=launcher.env(DO=f"print('out'); sys.exit({code})"))
+    assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"", code)
+
+
+def test_a_long_wait_becomes_python(launcher: Launcher) -> None:
+    """No second process is kept for it."""
+    done = launcher.run("Stop", "--wake", env=launcher.env(DO="print(os.getpid())"))
     name = launcher.ran()["argv"][-1].partition(",")[0]
     assert name.partition("-")[2] == f"{int(done.stdout):x}", "the same process"
 
@@ -130,22 +147,20 @@ def test_an_unusual_name_does_not_break_the_answer(launcher: Launcher) -> None:
     assert (done.stdout, done.returncode) == (deny(reason), 2)
 
 
-@pytest.mark.parametrize(("event", "code"), [("PreToolUse", 2), ("PostToolUse", 1)])
-def test_an_answer_that_cannot_be_written_is_not_consent(
-    launcher: Launcher, daemon: Daemon, event: str, code: int
-) -> None:
+@pytest.mark.parametrize("event", ["PreToolUse", "Stop", "UserPromptSubmit", "PostToolUse"])
+def test_an_answer_that_cannot_be_written_is_not_consent(launcher: Launcher, daemon: Daemon, event: str) -> None:
     daemon.answer = answer_200(b"yes" * 100_000, b"said", 0)
     line = b"fairlead: cannot write the answer: %s\n"
     with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
         done = launcher.run(event, capture_output=False, stdout=full, stderr=subprocess.PIPE)
-    assert (done.stderr, done.returncode) == (line % b"no space left", code)
+    assert (done.stderr, done.returncode) == (line % b"no space left", 2)
     done = launcher.run(event, preexec_fn=closed(1))
-    assert (done.stderr, done.returncode) == (line % b"stdout is closed", code)
+    assert (done.stderr, done.returncode) == (line % b"stdout is closed", 2)
     reading, writing = os.pipe()
     os.close(reading)
     done = launcher.run(event, capture_output=False, stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
-    assert (done.stderr, done.returncode) == (line % b"broken pipe", code)
+    assert (done.stderr, done.returncode) == (line % b"broken pipe", 2)
 
 
 def test_an_empty_answer_needs_no_stdout(launcher: Launcher, daemon: Daemon) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +14,7 @@ from fairlead.policy.config import _memory_cache
 from fairlead.policy.config._files import LoadedPolicy, NotCached, load_policy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -87,3 +91,72 @@ def test_events_that_have_arrived_share_their_lookups_and_later_ones_do_not(
         assert cached(folder) is first
     with pytest.raises(NotCached), shared_lookups():
         cached(folder)
+
+
+def _edit(file: Path) -> None:
+    with file.open("r+") as opened:
+        opened.write("stop: {infinite: false}\n")
+
+
+def _edit_and_set_the_time_back(file: Path) -> None:
+    before = file.stat()
+    _edit(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _replace(file: Path) -> None:
+    other = file.with_name("other")
+    other.write_text("stop: {infinite: false}\n")
+    other.replace(file)
+
+
+def _point_elsewhere(file: Path) -> None:
+    other = file.parents[2] / "another-policy"
+    other.write_text("stop: {infinite: false}\n")
+    file.unlink()
+    file.symlink_to(other)
+
+
+def _rename_parent(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("away"))
+    file.parent.mkdir()
+    (file.parent / "src").mkdir()
+
+
+def _create_user_wide(file: Path) -> None:
+    home = file.parents[2] / "home"
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text("stop: {infinite: false}\n")
+
+
+def _once_it_is_cached(folder: Path) -> LoadedPolicy:
+    """Return the policy when it is cached: not before its files and folders are older than a tick of the clock."""
+    deadline = monotonic() + 10
+    while monotonic() < deadline:
+        first = load_policy(str(folder))
+        with suppress(NotCached):
+            first = cached(folder)
+            if cached(folder) is first:
+                return first
+        sleep(0.01)
+    raise AssertionError("the policy was never cached")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(_edit, _edit_and_set_the_time_back, _replace, _point_elsewhere, _rename_parent, _create_user_wide),
+        os.unlink,
+    ],
+)
+def test_a_changed_policy_is_never_taken_from_the_cache(
+    folder: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    file = tmp_path / "busy/project/.fairlead.yaml"
+    file.write_text("stop: {infinite: true}\n")
+    first = _once_it_is_cached(folder)
+    change(file)
+    try:
+        assert cached(folder) is not first
+    except NotCached:
+        assert load_policy(str(folder)) != first

@@ -1,13 +1,15 @@
-"""Regular expressions that may backtrack for exponential time are refused, others are not."""
+"""Regular expressions that may backtrack for exponential time are refused; some that are slow, too; others are not."""
 
 from __future__ import annotations
 
 import re
 import time
 
+import pytest
 from policy.cases import for_each
 
-from fairlead.policy.config._regex_safety import may_backtrack
+from fairlead.policy import PolicyError, read_policy
+from fairlead.policy.config._regex_safety import is_slow, may_backtrack
 
 UNSAFE = [
     ("(a+)+$", "a"),
@@ -69,6 +71,43 @@ def test_an_accepted_pattern_is_quick_on_texts_that_make_others_slow(pattern: st
     for _, text in UNSAFE:
         re.search(pattern, text * 60 + "!")
     assert time.process_time() - before < 1
+
+
+SLOW = [
+    "x.*x.*y",
+    "test.*unit.*test.*x",
+    r"\s*\s*secret",
+    r"\w*\d*;",
+    "(?i)a[^;]*b[^;]*c[^;]*;",
+    "x.*x.*x.*x.*y",
+    ".*.*=",
+]
+QUICK = [
+    r"corp-[0-9]+",
+    r"\w+@\w+\.\w+",
+    r"\s*secret",
+    "x[^x]*y",
+    r"(?i)key:\s*\S+",
+    r"[A-Z]{3}-\d{4,}",
+    r"acct_\w{16,}",
+    "",
+]
+
+
+@for_each("pattern", SLOW)
+def test_two_repeats_of_the_same_characters_are_slow_and_are_refused_where_nothing_can_interrupt_them(
+    pattern: str,
+) -> None:
+    started = time.process_time()
+    assert is_slow(pattern)
+    assert time.process_time() - started < 5
+    with pytest.raises(PolicyError, match="is slow on long texts: two of its repeats can match the same characters"):
+        read_policy(f"journal: {{redact: ['{pattern}']}}", "config.yaml")
+
+
+@for_each("pattern", QUICK)
+def test_other_patterns_are_not(pattern: str) -> None:
+    assert not is_slow(pattern)
 
 
 @for_each("pattern", ["(ж+[д-я])+", "([e-é]+[g-ж])+", "(\\u0416+[\\u0400-\\u0450])+"])

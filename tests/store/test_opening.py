@@ -234,7 +234,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_unchanged(file: Path)
     with pytest.raises(StoreTooNew) as refused:
         Store.open(url(file))
     assert str(refused.value) == (
-        f"{file} was written by a newer Fairlead (it has revision 9999, this version knows 0005); "
+        f"{file} was written by a newer Fairlead (it has revision 9999, this version knows 0006); "
         "upgrade Fairlead, or move the file away to start a new one"
     )
     with closing(sqlite3.connect(file)) as connection:

@@ -68,7 +68,12 @@ def fill_0005(connection: Connection) -> None:
     connection.exec_driver_sql("INSERT INTO history_costs (session, at, usd) VALUES ('s', 1, 0.5)")
 
 
-FILL = {"0001": fill_0001, "0002": fill_0002, "0003": fill_0003, "0005": fill_0005}
+def fill_0006(connection: Connection) -> None:
+    fill_0005(connection)
+    connection.exec_driver_sql("INSERT INTO team_links (host, last_sent, acknowledged, applied) VALUES ('h', 3, 2, 1)")
+
+
+FILL = {"0001": fill_0001, "0002": fill_0002, "0003": fill_0003, "0005": fill_0005, "0006": fill_0006}
 """Revision → writes `event(1)`, `commands(1)` and position 7 as that version did; from 0002 on also a message.
 A new revision adds an entry, and freezes the one before it: as plain SQL, if the tables have changed."""
 

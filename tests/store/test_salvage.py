@@ -15,11 +15,15 @@ import pytest
 from fairlead.mail import FAIRLEAD, USER, Draft, MessageService
 from fairlead.store import MailStore
 from fairlead.store import _files as files
+from fairlead.store._salvage import SALVAGED_MARK
+from fairlead.store.mail._writes import MAY_REPEAT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = 4096
+INTERIOR = 2
+"""First byte of a page of an index that has children."""
 COUNT = 300
 FLIPS = 8
 """How many bytes are changed in one round, one at a time."""
@@ -42,7 +46,9 @@ class Left(NamedTuple):
     delivered: set[int]
     """Messages whose delivery is known, too."""
     told: dict[str, set[int]]
-    """Agent → messages that it was told to be lost."""
+    """Agent → messages that it was told of."""
+    requeued: set[int]
+    """Messages whose delivery was lost, and that are delivered again."""
 
     @property
     def complete(self) -> set[int]:
@@ -73,9 +79,10 @@ def opened(file: Path) -> Left:
                     told[agent.session] = set(map(int, re.findall(r"^- (\d+), from", notice.body, re.MULTILINE)))
         found = {one.id: one for one in store.search("", 0, limit=10_000, before=0) if one.sender != FAIRLEAD.name}
         delivered = {number for number in found if store.deliveries(number)}
+        requeued = {number for number in found if any(one.why == MAY_REPEAT for _, one in store.deliveries(number))}
         assert {one.id for one in service.search(USER, "message 7 ")} <= set(found)
         service.send(USER, Draft(to=(service.ensure_agent("s3").name,), subject="it goes on"))
-        return Left(store.warnings, {number: one.body for number, one in found.items()}, delivered, told)
+        return Left(store.warnings, {number: one.body for number, one in found.items()}, delivered, told, requeued)
 
 
 def damaged(sent: Sent, folder: Path, offset: int, data: bytes) -> Path:
@@ -109,37 +116,107 @@ def test_one_byte_anywhere_loses_little_and_what_is_lost_is_told(sent: Sent, tmp
     assert untold <= FLIPS, "a message is told unless both its parts were on damaged pages"
 
 
-def test_a_damaged_index_loses_nothing(sent: Sent, tmp_path: Path) -> None:
+def indexes(sent: Sent) -> dict[str, int]:
+    """Return the root page of each index of the mail."""
     with closing(sqlite3.connect(sent.file)) as connection:
-        roots = connection.execute(
-            "SELECT name, rootpage FROM sqlite_master WHERE type = 'index' AND name LIKE 'mail_letters_%' AND sql != ''"
-        ).fetchall()
-    assert len(roots) == 5
-    for name, page in roots:
+        rows = connection.execute(
+            "SELECT name, rootpage FROM sqlite_master WHERE type = 'index' AND name LIKE '%mail_%'"
+        )
+        return dict(rows.fetchall())
+
+
+def test_a_damaged_index_loses_nothing(sent: Sent, tmp_path: Path) -> None:
+    assert len(indexes(sent)) == 12
+    for name, page in indexes(sent).items():
         left = opened(damaged(sent, tmp_path, (page - 1) * PAGE, bytes(PAGE)))
 
         assert len(left.warnings) == 1, name
         assert (left.messages, left.complete) == (sent.messages, set(sent.messages)), name
-        assert left.told == {}
+        assert (left.told, left.requeued) == ({}, set())
 
 
-@pytest.mark.parametrize("table", ["mail_messages", "mail_letters"])
-def test_sender_and_recipient_are_told_what_is_lost(sent: Sent, tmp_path: Path, table: str) -> None:
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_a_bad_byte_in_an_index_loses_nothing(sent: Sent, tmp_path: Path, seed: int) -> None:
+    choose, data = random.Random(seed), sent.file.read_bytes()  # noqa: S311 - the same places every time
+    for _ in range(FLIPS):
+        page = choose.choice(list(indexes(sent).values()))
+        while data[(page - 1) * PAGE] == INTERIOR:
+            page = int.from_bytes(data[(page - 1) * PAGE + 8 :][:4], "big")  # its last child
+        offset = (page - 1) * PAGE + choose.randrange(PAGE)
+        left = opened(damaged(sent, tmp_path, offset, bytes([data[offset] ^ choose.randrange(1, 256)])))
+
+        assert (left.messages, left.complete) == (sent.messages, set(sent.messages)), offset
+        assert (left.told, left.requeued) == ({}, set())
+
+
+def without_last_page(sent: Sent, folder: Path, table: str) -> Left:
+    """Damage the last page of a table."""
     with closing(sqlite3.connect(sent.file)) as connection:
         [(root,)] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchall()
-    data = sent.file.read_bytes()
-    first_child = int.from_bytes(data[(root - 1) * PAGE + 8 :][:4], "big")  # the last page of the table
-    left = opened(damaged(sent, tmp_path, (first_child - 1) * PAGE, bytes(PAGE)))
-
+    last = int.from_bytes(sent.file.read_bytes()[(root - 1) * PAGE + 8 :][:4], "big")
+    left = opened(damaged(sent, folder, (last - 1) * PAGE, bytes(PAGE)))
     [warning] = left.warnings
     assert re.search(r"; it was set aside as .*mail\.db\.damaged-.*, and a new one was created, with \d+ rows", warning)
+    return left
+
+
+def test_sender_and_recipient_are_told_which_messages_are_lost(sent: Sent, tmp_path: Path) -> None:
+    left = without_last_page(sent, tmp_path, "mail_messages")
+
     missing = sent.messages.keys() - left.complete
     assert 0 < len(missing) < COUNT
-    if table == "mail_messages":
-        assert left.told["s1"] == left.told["s2"] == set(sorted(missing)[:50])
-    else:
-        assert left.messages == sent.messages
-        assert left.told == {"s1": set(sorted(missing)[:50])}, "what became of them is not known"
+    assert left.told["s1"] == left.told["s2"] == set(sorted(missing)[:50])
+
+
+def test_a_message_whose_delivery_is_lost_is_shown_again_and_both_are_told(sent: Sent, tmp_path: Path) -> None:
+    left = without_last_page(sent, tmp_path, "mail_letters")
+
+    assert (left.messages, left.complete) == (sent.messages, set(sent.messages))
+    assert 0 < len(left.requeued) < COUNT
+    assert left.told == {"s1": set(sorted(left.requeued)[:50]), "s2": set(sorted(left.requeued)[:50])}
+    with closing(MailStore.open(f"sqlite:///{tmp_path}/mail.db")) as store:
+        service = MessageService(store)
+        shown = service.show(service.ensure_agent("s2"), "Stop", "e2", limit=COUNT + 9)
+    assert {message.id for message in shown if message.may_repeat} == left.requeued
+
+
+def test_what_is_known_of_a_lost_delivery_is_kept(tmp_path: Path) -> None:
+    """Of three recipients one has answered, one keeps its delivery; of a message to a topic nobody knows for whom."""
+    file = tmp_path / "mail.db"
+    with closing(MailStore.open(f"sqlite:///{file}")) as store:
+        service = MessageService(store)
+        amber, *others = (service.ensure_agent(f"s{number}") for number in range(4))
+        names = tuple(agent.name for agent in others)
+        asked = service.send(amber, Draft(to=names, subject="who?", intent="request")).message.id
+        service.send(others[0], Draft(to=(amber.name,), subject="me", reply_to=asked))
+        service.subscribe(others[0], "build")
+        topic = service.send(amber, Draft(to=("#build",), subject="done")).message.id
+    with closing(sqlite3.connect(file)) as connection:
+        kept = (asked, others[1].id)
+        connection.execute(
+            "DELETE FROM mail_letters WHERE sender = ? AND (message, recipient) != (?, ?)", (amber.id, *kept)
+        )
+        connection.execute("INSERT INTO mail_marks VALUES (?, 1)", (SALVAGED_MARK,))
+        connection.commit()
+
+    with closing(MailStore.open(f"sqlite:///{file}")) as store:
+        stages = {one.recipient: (one.stage, one.why) for _, one in store.deliveries(asked)}
+        service = MessageService(store)
+        notices = {
+            agent.session: notice.body.splitlines()[1:]
+            for agent in (amber, *others)
+            for _, notice in service.inbox(agent, limit=9)
+            if notice.sender == FAIRLEAD.name
+        }
+    state = "whether it was shown is not known; it is shown again."
+    assert stages == dict(zip(names, [("answered", ""), ("queued", ""), ("queued", MAY_REPEAT)], strict=True))
+    assert notices == {
+        "s0": [
+            f"- {asked}, from you to {names[2]}: {state}",
+            f"- {topic}, from you: it is kept, but whether it was shown is not known; `fairlead read {topic}`.",
+        ],
+        "s3": [f"- {asked}, from {amber.name} to you: {state}"],
+    }
 
 
 def test_they_are_told_once(sent: Sent, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from fairlead.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.decide._context import (
-        DOCTOR_SESSION,
         WAKE_EVENTS,
         IdleSettings,
         PolicyContext,
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
         idle_settings,
         prepare_decoders,
     )
-    from fairlead.decide._decision import GUARDED_EVENTS, Decision, decide, decide_with_hooks, read_event
+    from fairlead.decide._decision import GUARDED_EVENTS, NO_OPINION, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._integrity import warn_without_daemon
     from fairlead.decide._journal_settings import apply_journal_settings
     from fairlead.decide._own_hooks import HookCall, HooksDecision, ask_own_hooks, lists_hooks
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "DOCTOR_SESSION",
     "GUARDED_EVENTS",
+    "NO_OPINION",
     "WAKE_EVENTS",
     "Decision",
     "HookCall",
@@ -72,7 +71,6 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_context": (
-            "DOCTOR_SESSION",
             "IdleSettings",
             "WAKE_EVENTS",
             "PolicyContext",
@@ -81,7 +79,7 @@ __getattr__ = lazy_exports(
             "idle_settings",
             "prepare_decoders",
         ),
-        "_decision": ("GUARDED_EVENTS", "Decision", "decide", "decide_with_hooks", "read_event"),
+        "_decision": ("GUARDED_EVENTS", "NO_OPINION", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_integrity": ("warn_without_daemon",),
         "_journal_settings": ("apply_journal_settings",),
         "_own_hooks": ("HookCall", "HooksDecision", "ask_own_hooks", "lists_hooks"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fairlead.clients import client_or_default
 from fairlead.events import HookEvent, OtherEvent
+from fairlead.journal import DOCTOR_SESSION
+from fairlead.policy import NotCached, PolicyError, SessionCaller, load_session_policy
 from fairlead.structs import Struct
 
 TYPE_CHECKING = False
@@ -11,11 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fairlead.events import Event
-    from fairlead.policy import Layer, Notice, PolicyError, StayMode
+    from fairlead.policy import Layer, Notice, StayMode
     from fairlead.process import Process
 
-DOCTOR_SESSION = "fairlead-doctor"
-"""The session of `fairlead doctor`: it gets no mail and needs nobody's attention."""
 STAY_VARIABLE = "FAIRLEAD_STAY"
 """Says how idle agents wait where no policy file does. `fairlead hooks install` writes it into the settings."""
 DEFAULT_TURNS_PER_THREAD = 20
@@ -67,7 +67,7 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
 
     With `cached_only`, raise `NotCached` instead of reading a file.
     """
-    from fairlead.policy import PolicyError, load_policy
+    from fairlead.policy import load_policy
 
     try:
         loaded = load_policy(cwd, cached_only=cached_only)
@@ -93,8 +93,6 @@ def find_event_policy(  # noqa: PLR0913 - keyword-only
     """
     if not event.session_id or event.session_id == DOCTOR_SESSION:
         return find_policy(cwd, cached_only=cached_only)
-    from fairlead.policy import PolicyError, SessionCaller, load_session_policy
-
     begins = is_answered and event.event_name == "SessionStart" and getattr(event, "source", None) in _STARTED_BY_PERSON
     caller = SessionCaller(event.session_id, project, *process, begins=begins)
     try:
@@ -109,7 +107,7 @@ def _tell(event: Event, notices: Sequence[Notice], *, cached_only: bool) -> tupl
     """Return what the person is told now, and record that they were. Only some events show a message."""
     if event.event_name not in WARNS_THE_USER:
         return ()
-    from fairlead.policy import NotCached, mark_told
+    from fairlead.policy import mark_told
 
     if cached_only:
         raise NotCached

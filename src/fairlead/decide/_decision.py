@@ -20,6 +20,7 @@ GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards are registered for."""
 
 _NOTHING = HookOutput()
+"""The output of an event that nobody has an opinion on."""
 _CHANGES_FOLDER = r"[ \t]*(?:pwd|cd(?:[ \t]+[\w./~-]+)?)(?:[ \t]*(?:&&|;)[ \t]*pwd)?[ \t]*\n?"
 
 
@@ -42,6 +43,10 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output shows mail: the daemon must know whether it was printed."""
 
 
+NO_OPINION = Decision()
+"""The decision on nearly every event: `decide` returns this very value, so that it is found out by `is`."""
+
+
 def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event:
     """Parse the payload of a client's event. Raise `PayloadError`, or `UnknownEventError` for a name that is none."""
     return client_named(client).parse(payload, kind)
@@ -56,7 +61,7 @@ def decide(
     """
     is_broken = policy.broken is not None and event.event_name == "PreToolUse"
     if event.event_name not in GUARDED_EVENTS or is_broken:
-        return _decision(event, policy, HookOutput())
+        return _decision(event, policy, _NOTHING)
     if guards is None:
         raise TypeError(f"{event.event_name} cannot be decided without guards")
     return _decision(event, policy, guards.answer(event, cached_only=policy.cached_only, changes=changes))
@@ -68,17 +73,20 @@ def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, c
     `hooks` holds the guards of the policy too: hooks may rewrite the input, and the guards check what they made of it.
     """
     if _denies_everything(event, policy):
-        return _decision(event, policy, HookOutput())
+        return _decision(event, policy, _NOTHING)
     result = hooks.fire_sync(event, context)
     return _decision(result.event, policy, result.output)
 
 
 def _decision(event: Event, policy: PolicyContext, answer: HookOutput) -> Decision:
     output, log = _policy_problems(event, policy)
-    output = answer if output == _NOTHING else output.merge(answer)
+    output = answer if output is _NOTHING else output.merge(answer)
     acting = policy.acting
     plan = None if output.blocked else _plan(event, acting)
-    return Decision(output=output, log=log, plan=plan, notifications=_notifications(acting))
+    notifications = _notifications(acting)
+    if plan is None and notifications is None and not log and output == _NOTHING:
+        return NO_OPINION
+    return Decision(output=output, log=log, plan=plan, notifications=notifications)
 
 
 def _denies_everything(event: Event, policy: PolicyContext) -> bool:

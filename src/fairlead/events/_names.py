@@ -63,7 +63,9 @@ class HookEvent(Enum):
     @classmethod
     def find(cls, name: str) -> HookEvent | None:
         """Return the event of a name as `parse` does; `None` for an unknown name."""
-        return _BY_FOLDED.get(_fold(name)) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            return None
+        return _BY_NAME.get(name) or _BY_FOLDED.get(_fold(name))
 
     @classmethod
     def nearest(cls, name: str) -> HookEvent | None:
@@ -109,4 +111,5 @@ def _unknown(name: str) -> str:
     return f"unknown event {name!r}{f'; did you mean {near.value}?' if near else ''}"
 
 
+_BY_NAME = {event.value: event for event in HookEvent}
 _BY_FOLDED = {_fold(event.value): event for event in HookEvent}

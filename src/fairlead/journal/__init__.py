@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairlead.journal._payload import record_payload
     from fairlead.journal._reader import JournalReader, Position, journal_folder
     from fairlead.journal._records import (
+        DOCTOR_SESSION,
         MAX_REASON_LENGTH,
         Caller,
         CommandResult,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
         Route,
         Verdict,
     )
-    from fairlead.journal._redact import set_redaction
+    from fairlead.journal._redact import redact_for_others, set_redaction
     from fairlead.journal._spool import (
         MAX_SPOOL_FILES,
         count_spooled,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from fairlead.journal._writer import Journal, Recovery
 
 __all__ = [
+    "DOCTOR_SESSION",
     "MAX_REASON_LENGTH",
     "MAX_SPOOL_FILES",
     "Caller",
@@ -61,6 +63,7 @@ __all__ = [
     "read_spool",
     "record_key",
     "record_payload",
+    "redact_for_others",
     "remove_spooled",
     "set_redaction",
     "spool_folder",
@@ -76,13 +79,14 @@ __getattr__ = lazy_exports(
         ),
         "_lines": ("record_key",),
         "_payload": ("record_payload",),
-        "_redact": ("set_redaction",),
+        "_redact": ("redact_for_others", "set_redaction"),
         "_reader": (
             "Position",
             "JournalReader",
             "journal_folder",
         ),
         "_records": (
+            "DOCTOR_SESSION",
             "Caller",
             "CommandResult",
             "CommandsRecord",

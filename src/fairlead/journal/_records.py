@@ -23,6 +23,8 @@ if TYPE_CHECKING or not LIGHT:
     """
 
 
+DOCTOR_SESSION = "fairlead-doctor"
+"""The session of the events that `fairlead doctor` plays: its events are recorded, but it is no session of anybody."""
 MAX_REASON_LENGTH = 2000
 """Characters of a reason that are kept."""
 
@@ -118,6 +120,8 @@ class CostRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="cos
     """US dollars, as the client estimates them. Its counter may start again, or go on in another session."""
     began: float = 0.0
     """When the client's process started that counts; 0 if that is not known. One session may have several."""
+    pid: int = 0
+    """The client's process, as the last event of the session has it; 0 if that is not known."""
     added: float = 0.0
     """US dollars that the session has cost since its last record."""
 

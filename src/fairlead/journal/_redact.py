@@ -44,8 +44,10 @@ _ESCAPED_QUOTES = rb"\\\"(?:[^\"\\]|\\\\(?:\\\")?|\\[^\"\\])+(?=\\\")"
 _VALUE = rb"(?:" + _ESCAPED_QUOTES + rb"|'[^'\"\\]+(?=')|" + _CHARS + rb"+)"
 _NAME = (
     rb"(?:pass(?:word|wd|phrase)|pwd|secret|token(?!s)|api[_-]?key|credentials?|(?:access|auth|private|encryption"
-    rb"|signing|client|account|storage|shared)[_-]?key)[\w-]*"
+    rb"|signing|client|account|storage|shared)[_-]?key)[\w-]{0,64}"
 )
+"""The rest of a name has a bound, and so have the parts of a web token: else a text of nothing but names takes a time
+that grows with its square."""
 
 
 def _rule(hints: str, pattern: bytes) -> tuple[tuple[bytes, ...], bytes]:
@@ -66,11 +68,14 @@ _RULES = (
     _rule("xox", rb"(\b)xox[a-z]-[\w-]{10,}"),
     _rule("akia|asia|aiza", rb"(\b)(?:A[KS]IA[0-9A-Z]{16}|AIza[\w-]{30,})"),
     _rule("npm_|pypi-|hf_", rb"(\b)(?:npm_|pypi-|hf_)\w[\w-]{20,}"),
-    _rule("eyj", rb"(\b)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),
+    _rule("eyj", rb"(\b)eyJ[\w-]{8,500}\.[\w-]{8,5000}\.[\w-]*"),
     _rule("private key-----", rb"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[^\"\\-]|\\.|-(?!----END))+"),
     _rule("@", rb"(://[^\s/:@\"\\]+:)[^\s/@\"\\]+(?=@)"),
 )
-_NAMED_HINTS = (b"passw", b"passphrase", b"pwd", b"secret", b"credential", b"_key", b"-key", b"apikey", b"token")
+_NAMED_HINTS = (b"passw", b"passphrase", b"pwd", b"secret", b"credential", b"_key", b"-key", b"apikey")
+_TOKEN_HINT = b"token"
+_TOKEN = rb"token(?!s)"
+"""Of `tokens` a client reports how many were used, at every other prompt: they are no secret."""
 _NAMED = (
     rb"(?i)(" + _NAME + rb"\"\s*:\s*\")(?:[^\"\\]|\\.)+",  # a field of the JSON itself
     rb"(?i)(" + _NAME + rb"(?:\\\"|')?\s*[:=]\s*)" + _VALUE,  # a line of a file, a variable
@@ -78,7 +83,7 @@ _NAMED = (
 )
 _ENV_FILE = b".env"
 _ENV_LINE = rb"((?:[\"\s]|\\[nrt])(?:export )?[A-Z][A-Z0-9_]*=)" + _VALUE
-_HINTS = (*(hint for hints, _ in _RULES for hint in hints), *_NAMED_HINTS, _ENV_FILE)
+_HINTS = (*(hint for hints, _ in _RULES for hint in hints), *_NAMED_HINTS, _TOKEN_HINT, _ENV_FILE)
 _FEW = 3
 """Lines that a process without a daemon writes at most."""
 
@@ -142,7 +147,7 @@ def _apply_rules(line: bytes, lower: bytes) -> bytes:
     for hints, pattern in _RULES:
         if any(hint in lower for hint in hints):
             line = _replace(pattern, line)
-    if any(hint in lower for hint in _NAMED_HINTS):
+    if any(hint in lower for hint in _NAMED_HINTS) or _compiled(_TOKEN).search(lower):
         for pattern in _NAMED:
             line = _replace(pattern, line)
     return _replace(_ENV_LINE, line) if _ENV_FILE in lower else line
@@ -160,7 +165,7 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
 @cache
 def _any_hint() -> Callable[[bytes, int], object]:
     """Return a search for all hints: quicker than one for each, once it is compiled."""
-    return re.compile(b"|".join(rb"token(?!s)" if hint == b"token" else re.escape(hint) for hint in _HINTS)).search
+    return re.compile(b"|".join(_TOKEN if hint == _TOKEN_HINT else re.escape(hint) for hint in _HINTS)).search
 
 
 def _keep_start(match: re.Match[bytes]) -> bytes:
@@ -187,3 +192,9 @@ def set_redaction(payloads: Payloads, patterns: Iterable[str]) -> None:
 def redactor() -> Redactor:
     """Return the redactor that applies now."""
     return _Current.redactor
+
+
+def redact_for_others(line: bytes) -> bytes:
+    """Return a line of JSON without secrets, for another host: also if this one keeps payloads in full."""
+    current = redactor()
+    return (Redactor() if current.payloads == "full" else current).redact(line)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
     from sqlalchemy import Connection
 
-HEAD_REVISION = "0005"
+HEAD_REVISION = "0006"
 """The newest revision. It is repeated here to recognize a current database without Alembic: 11 MB and 0.2 s."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -28,6 +28,8 @@ _INDEXES = (
     *("mail_letters_by_stage", "mail_letters_urgent", "mail_letters_owed_by", "mail_letters_owed_to"),
     "mail_letters_at_event",
     *("history_sessions_by_time", "history_costs_by_time", "history_texts_by_time", "events_blocked"),
+    *("team_pending_by_message", "team_outbox_by_seq", "team_outbox_by_message"),
+    *("team_origins_by_number", "team_threads_by_thread"),
 )
 """All indexes in the order of the migrations: of two that serve a query alike, SQLite prefers one by its age."""
 _SELECT_REVISION = select(column("version_num", Text)).select_from(table(REVISION_TABLE))
@@ -63,6 +65,7 @@ def _create(connection: Connection) -> None:
     from fairlead.store.events._tables import metadata
     from fairlead.store.history._search import create_index as create_history_index
     from fairlead.store.mail._search import create_index
+    from fairlead.store.mail._team_tables import create_triggers
 
     revisions = Table(REVISION_TABLE, MetaData(), Column("version_num", String(32), nullable=False))
     revisions.append_constraint(PrimaryKeyConstraint("version_num", name=f"{REVISION_TABLE}_pkc"))
@@ -73,6 +76,7 @@ def _create(connection: Connection) -> None:
         connection.execute(CreateIndex(indexes[name]))
     create_index(connection)
     create_history_index(connection)
+    create_triggers(connection)
     revisions.create(connection)
     connection.execute(revisions.insert(), {"version_num": HEAD_REVISION})
 

@@ -31,7 +31,7 @@ _HEADER_BYTES = 100
 _FILE_PAGES, _FREE_PAGES = slice(28, 32), slice(32, 40)
 _MAX_KEY = 2**62
 _MAX_HOLES = 10_000
-_TYPES = {"TEXT": str, "INTEGER": int, "BIGINT": int, "SMALLINT": int, "BOOLEAN": int}
+_TYPES = {"TEXT": str, "INTEGER": int, "BIGINT": int, "SMALLINT": int, "BOOLEAN": int, "BLOB": bytes}
 
 _MARKS = (
     f"INSERT OR REPLACE INTO mail_marks (name, value) VALUES ('{SALVAGED_MARK}', 1)",  # noqa: S608 - ours
@@ -59,13 +59,14 @@ def salvage(damaged: Path, new: Path) -> Salvage:
     with closing(sqlite3.connect(new, isolation_level=None)) as target:
         target.execute("PRAGMA trusted_schema = OFF")
         target.execute("BEGIN IMMEDIATE")
+        triggers = _drop_triggers(target)
         with _Source(damaged, new) as source:
             for table in _tables(target):
                 reader = _TableReader(source.connection, target, table)
                 for row in reader.read():
                     rows += reader.copy(row)
                 holes += reader.holes
-        for statement in _MARKS:
+        for statement in (*_MARKS, *triggers):
             target.execute(statement)
         with suppress(sqlite3.OperationalError):  # a SQLite without FTS5 has no index
             target.execute(_REBUILD)
@@ -121,6 +122,14 @@ def _with_header_of(new: Path, damaged: Path, copy: Path) -> Path:
     with copy.open("r+b") as file:
         file.write(header)
     return copy
+
+
+def _drop_triggers(connection: sqlite3.Connection) -> list[str]:
+    """Drop the triggers, and return the statements that create them: a copied delivery must not be sent again."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in rows:
+        connection.execute(f'DROP TRIGGER "{name}"')
+    return [sql for _, sql in rows]
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:

@@ -1,15 +1,21 @@
-r"""Detects regular expressions that may backtrack for exponential time. Knows nothing of policies.
+r"""Detects regular expressions that may backtrack for exponential time, or are slow. Knows nothing of policies.
 
 A loop is safe if the next character always decides what to do in it: repeat, leave, or which alternative to take. Then
 no text can be matched in two ways, and there is nothing to backtrack to. `(a+)+` and `(\w+\s?)*` are unsafe,
 `(\w+,\s*)+` is safe. The check is conservative: it may refuse a safe loop, but never accepts one that takes exponential
 time. An expression that is only slow on long lines, such as `.*a.*b.*c`, is accepted.
+
+These are found by trying: two repeats that can match the same characters take a time that grows with the third power of
+the length. On texts made of what the expression names, that shows at a thousand characters: a tenth of a second,
+where others take a millisecond.
 """
 
 from __future__ import annotations
 
+import re
 from re import _constants as op  # type: ignore[attr-defined]  # the parser is part of `re`, but not of its stubs
 from re import _parser  # type: ignore[attr-defined]
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +35,12 @@ _CATEGORIES: dict[Any, Callable[[str], bool]] = {
     op.CATEGORY_NOT_SPACE: lambda c: not c.isspace(),
     op.CATEGORY_NOT_WORD: lambda c: not (c.isalnum() or c == "_"),
 }
+
+_LENGTHS = (60, 120, 240, 480, 1200)
+"""The shortest first: where that is slow, the longest would take minutes."""
+_MAX_SECONDS = 0.02
+_MAX_WORDS = 24
+_WORDS = (*"a0 -A/.", "a ", "a1")
 
 Item = tuple[Any, Any]
 Chars = frozenset[str]
@@ -175,3 +187,30 @@ def _distinct_words(choices: Sequence[Sequence[Item]]) -> bool:
         return False
     words = ["".join(chr(item[1]) for item in choice).lower() for choice in choices]
     return not any(a.startswith(b) for i, a in enumerate(words) for j, b in enumerate(words) if i != j)
+
+
+# -- slow ----------------------------------------------------------------------------------------------
+
+
+def is_slow(pattern: str) -> bool:
+    """Return whether the search for a valid pattern takes long on a text of a thousand characters."""
+    compiled = re.compile(pattern)
+    named = "".join(_named(_parser.parse(pattern)))
+    prefixes = [named[:end] for end in range(1, min(len(named), _MAX_WORDS) + 1)]
+    words = dict.fromkeys((*_WORDS, *named[:_MAX_WORDS], *prefixes, f"{named} "))
+    return any(_takes_long(compiled, (word * length)[:length]) for length in _LENGTHS for word in words)
+
+
+def _takes_long(compiled: re.Pattern[str], text: str) -> bool:
+    started = process_time()
+    compiled.search(text)
+    return process_time() - started > _MAX_SECONDS
+
+
+def _named(tree: Iterable[Any]) -> Iterator[str]:
+    """Yield the literal characters of a pattern, in order."""
+    for part in tree:
+        if isinstance(part, tuple) and part and part[0] is op.LITERAL:
+            yield chr(part[1])
+        elif isinstance(part, list | tuple | _parser.SubPattern):
+            yield from _named(part)

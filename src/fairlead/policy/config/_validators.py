@@ -93,6 +93,17 @@ def regex(text: str) -> str | None:
     return None
 
 
+def quick_regex(text: str) -> str | None:
+    """Check a regular expression that is searched in everything that is recorded, where nothing can interrupt it."""
+    if mistake := regex(text):
+        return mistake
+    from fairlead.policy.config._regex_safety import is_slow
+
+    if is_slow(text):
+        return "is slow on long texts: two of its repeats can match the same characters; write `[^ ]*`, not `.*`"
+    return None
+
+
 def tool_name(text: str) -> str | None:
     """Check a glob on the name of a tool."""
     return glob(text) or _tool_advice(text)
@@ -191,7 +202,7 @@ CHECKS: dict[type, dict[str, Check]] = {
     t.PromptCommand: {"pattern": regex},
     t.Notifications: {"hooks": event_name, "channels": channel},
     t.Attention: {"channels": channel, "quiet_hours": time_span},
-    t.Journal: {"redact": regex},
+    t.Journal: {"redact": quick_regex},
     t.Policy: {"hooks": hook_file},
 }
 """Type → field → the check of its texts; of a mapping, the check of its keys."""

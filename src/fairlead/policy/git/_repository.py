@@ -6,7 +6,6 @@ content for ever. What is asked about the index is cached until the index file c
 
 from __future__ import annotations
 
-import hashlib
 import os
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -312,5 +311,7 @@ def _entry(mode: str, oid: str) -> Entry | None:
 
 
 def _blob_id(content: bytes, like: str) -> str:
+    import hashlib
+
     digest = hashlib.sha256 if len(like) == 64 else hashlib.sha1  # noqa: PLR2004 - hexadecimal digits of SHA-256
     return digest(b"blob %d\0" % len(content) + content).hexdigest()

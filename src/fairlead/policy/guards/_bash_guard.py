@@ -48,6 +48,7 @@ class BashGuard:
         self._tools = tools
         self._files = files
         self._own = own
+        self._stakes = _stakes(files, own)
         self.git = git
 
     def check(self, evaluation: Evaluation, command: str) -> str | None:
@@ -72,23 +73,12 @@ class BashGuard:
         if blocked is None and self._matters(evaluation, analysis, command):
             evaluation.unknowns += analysis.unknown
             evaluation.unknowns += analysis.unknown_reads if self._files.unreadable else ()
-            evaluation.stakes += self._stakes()
+            evaluation.stakes += self._stakes
         elif blocked is not None:
             evaluation.unknowns.clear()
         if blocked is None and self._own is not None:
             blocked = self._own.commands.check(evaluation, analysis, command)
         return blocked
-
-    def _stakes(self) -> list[str]:
-        """Return the rules on files, with their first patterns."""
-        lists = {"uneditableFiles": self._files.uneditable, "unreadableFiles": self._files.unreadable}
-        stakes = []
-        for setting, entries in lists.items():
-            patterns = list(dict.fromkeys(rule.missed.rule for rule in entries.rules))
-            if patterns:
-                more = ", …" if len(patterns) > _MAX_SHOWN else ""
-                stakes.append(f"preToolUse.{setting} ({', '.join(patterns[:_MAX_SHOWN])}{more})")
-        return stakes or ([] if self._own is None else ["preToolUse.protectOwnFiles"])
 
     def _matters(self, evaluation: Evaluation, analysis: Analysis, command: str) -> bool:
         """Return whether what is not known may bypass a rule.
@@ -206,6 +196,18 @@ class BashGuard:
         if access.makes_folder or (access.mode == "create" and access.program not in _MAKES_FILES):
             return True
         return access.copy_of is not None and evaluation.paths.resolve(access.copy_of).is_folder
+
+
+def _stakes(files: FileRules, own: OwnFiles | None) -> list[str]:
+    """Return the rules on files, with their first patterns."""
+    lists = {"uneditableFiles": files.uneditable, "unreadableFiles": files.unreadable}
+    stakes = []
+    for setting, entries in lists.items():
+        patterns = list(dict.fromkeys(rule.missed.rule for rule in entries.rules))
+        if patterns:
+            more = ", …" if len(patterns) > _MAX_SHOWN else ""
+            stakes.append(f"preToolUse.{setting} ({', '.join(patterns[:_MAX_SHOWN])}{more})")
+    return stakes or ([] if own is None else ["preToolUse.protectOwnFiles"])
 
 
 def _redirected(analysis: Analysis) -> list[str]:

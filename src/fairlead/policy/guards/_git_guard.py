@@ -62,8 +62,10 @@ class GitGuard:
 
     def check_written(self, evaluation: Evaluation, target: ResolvedPath) -> None:
         """Add a question if a file is changed from which git takes commands to run."""
-        if self.files.uneditable and any("/.git/" in name and re.search(_RUN_BY_GIT, name) for name in target.names):
-            evaluation.unknowns.append(f"what git runs by {target.given} in later commands")
+        for name in target.names:
+            if "/.git/" in name and self.files.uneditable and re.search(_RUN_BY_GIT, name):
+                evaluation.unknowns.append(f"what git runs by {target.given} in later commands")
+                return
 
     # -- the files of interest -------------------------------------------------------------------------
 

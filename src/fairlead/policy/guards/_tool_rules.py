@@ -64,7 +64,7 @@ class ToolRules:
                 command.add_moved_options()
         if applicable.match_nothing((*commands, call_text)):
             evaluation.start_subject(whole)
-            evaluation.checks += [rule.missed for rule in rules]
+            evaluation.checks += applicable.missed
             return None
         denying = [rule for rule in rules if rule.action != "allow"]
         for command in commands:
@@ -87,13 +87,15 @@ class ToolRules:
 class _ApplicableRules:
     """The rules that apply to one tool and agent."""
 
-    __slots__ = ("_any", "_programs", "on_commands", "on_files", "with_files")
+    __slots__ = ("_any", "_programs", "missed", "on_commands", "on_files", "with_files")
 
     def __init__(self, rules: tuple[_Rule, ...]) -> None:
         self.on_files = tuple(rule for rule in rules if rule.command is None)
         self.with_files = tuple(rule for rule in rules if rule.command is None or rule.pattern)
         """Also those on a command and a file, which apply to tools whose command is not analysed."""
         self.on_commands = tuple(rule for rule in rules if rule.command is not None)
+        self.missed = [rule.missed for rule in self.on_commands]
+        """The checks of a command that none of them matches."""
         plain = all(rule.action != "allow" and not rule.prefix for rule in self.on_commands)
         globs = [rule.rule.command_pattern or "*" for rule in self.on_commands]
         self._any = any_glob_test(globs) if plain and globs else None
@@ -107,7 +109,13 @@ class _ApplicableRules:
     def match_nothing(self, commands: Iterable[CommandText]) -> bool:
         """Return whether certainly no rule matches: one test, which is enough for nearly every command."""
         test = self._any
-        return test is not None and not any(test(text) for command in commands for text in command.loose)
+        if test is None:
+            return False
+        for command in commands:
+            for text in command.loose:
+                if test(text):
+                    return False
+        return True
 
 
 class _Rule:

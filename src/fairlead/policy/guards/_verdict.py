@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING or not LIGHT:
     from typing import Literal  # msgspec reads the annotations
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from fairlead.policy.config._errors import Diagnostic
 
@@ -109,8 +109,10 @@ class Evaluation:
         """Return a block in which paths are resolved in another folder, relative to this one."""
         return _InFolder(self, folder)
 
-    def ask_about_policies(self, mistakes: Iterable[Diagnostic], *, reads_matter: bool) -> None:
+    def ask_about_policies(self, mistakes: Sequence[Diagnostic], *, reads_matter: bool) -> None:
         """Add a question for each broken policy in a folder that the call changes or, if that matters, reads whole."""
+        if not mistakes:
+            return
         folders = {**self.changed_folders, **(self.paths.whole_folders if reads_matter else {})}
         above = tuple(f"{folder.rstrip('/')}/" for folder in folders)
         for mistake in mistakes:
@@ -132,7 +134,7 @@ class Evaluation:
 
         `headless`: nobody can be asked, so that the client denies what should be asked.
         """
-        output = HookOutput() if blocked is None else HookOutput.deny(blocked)
+        output = _NO_OPINION if blocked is None else HookOutput.deny(blocked)
         unknowns: tuple[str, ...] = ()
         if blocked is None and self.unknowns and unparsable != "allow":
             unknowns = tuple(dict.fromkeys(self.unknowns))
@@ -163,6 +165,7 @@ class Evaluation:
         return f"{text} It may touch what {' and '.join(dict.fromkeys(self.stakes))} protects."
 
 
+_NO_OPINION = HookOutput()
 _ASKED = "A person was asked about this call, because the guards cannot tell before it runs which files it touches."
 _NOBODY_TO_ASK = "A person should be asked, but this session runs without one, so it is denied."
 _COMMAND_ADVICE = (

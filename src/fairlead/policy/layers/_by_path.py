@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _NOTHING = LoadedPolicy()
 _MAX_ENTRIES_BELOW = 2000
+_NO_FOLDERS: frozenset[str] = frozenset()
 _GLOB_CHARACTERS = frozenset("*?[")
 
 
@@ -71,6 +72,8 @@ def _folders(paths: PathResolver) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _not_above(folders: set[str], own: str) -> frozenset[str]:
+    if not folders:
+        return _NO_FOLDERS
     return frozenset([folder for folder in folders if not own.startswith(f"{folder.rstrip('/')}/")])
 
 

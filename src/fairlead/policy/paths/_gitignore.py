@@ -170,7 +170,7 @@ class PatternSet:
             for name in target.below(base):
                 if find(name):
                     return True
-        return any(pattern.matches(target) for pattern in self._loose)
+        return bool(self._loose) and any(pattern.matches(target) for pattern in self._loose)
 
     def _compile(self, *, case_insensitive: bool) -> tuple[tuple[BaseFolder, Find], ...]:
         by_base: dict[BaseFolder, list[str]] = {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select
 
-from fairlead.journal import CommandsRecord, CostRecord, EventRecord
+from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
 from fairlead.store._backend import batches, dialect_insert, insert_or_ignore
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import commands, events
@@ -46,10 +46,10 @@ class HistoryBatch:
         done = self._stored(commands, (one.id for one in records if isinstance(one, CommandsRecord)))
         self._events: dict[str, EventRecord] = {}
         for one in records:
-            if isinstance(one, EventRecord) and one.session and clean_text(one.id) not in stored:
+            if isinstance(one, EventRecord) and _is_listed(one.session) and clean_text(one.id) not in stored:
                 self._events.setdefault(one.id, one)
         self._commands = [one for one in records if isinstance(one, CommandsRecord) and clean_text(one.id) not in done]
-        self._costs = [one for one in records if isinstance(one, CostRecord)]
+        self._costs = [one for one in records if isinstance(one, CostRecord) and _is_listed(one.session)]
         self._rows: dict[str, _Row] = {}
 
     def _stored(self, table: Table, ids: Iterable[str]) -> set[str]:
@@ -102,7 +102,7 @@ class HistoryBatch:
         for batch in batches([clean_text(name) for name in ids if name not in known]):
             query = select(events.c.id, events.c.session, events.c.verdict).where(events.c.id.in_(batch))
             known.update({row.id: (row.session, row.verdict) for row in self._connection.execute(query)})
-        return [session for session, verdict in known.values() if session and verdict not in _BLOCKED]
+        return [session for session, verdict in known.values() if _is_listed(session) and verdict not in _BLOCKED]
 
     def _add_costs(self) -> list[CostRecord]:
         """Add the costs, and return those that were new."""
@@ -126,6 +126,10 @@ class HistoryBatch:
         self._connection.execute(insert(texts), rows)
         if search.has_index(self._connection):
             search.add_after(self._connection, last)
+
+
+def _is_listed(session: str) -> bool:
+    return bool(session) and session != DOCTOR_SESSION
 
 
 def _count(row: _Row, event: EventRecord, end_reason: str | None) -> None:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, func, literal, or_, select, tuple_
 
+from fairlead.journal import DOCTOR_SESSION
 from fairlead.sessions import Absence, HistoryMatch, HistoryPage, HistorySession, TimelineEntry
+from fairlead.store._trigrams import parts_of
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import events
 from fairlead.store.history import _search as search
@@ -57,7 +59,7 @@ def find_session(connection: Connection, name: str) -> list[HistorySession]:
 def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
     """Return a page of texts that have what is searched, the newest first, with the sessions that they are of."""
     text = clean_text(query.search)
-    parts = search.parts_of(text) if search.has_index(connection) else ""
+    parts = parts_of(text) if search.has_index(connection) else ""
     found, number, conditions = search.among(parts)
     statement = (
         select(texts.c.id, texts.c.session, texts.c.at, texts.c.kind, texts.c.text, sessions.c.folder)
@@ -82,7 +84,7 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
 
 def summarize(connection: Connection, since: float, now: float) -> Absence:
     """Return what happened since a time, as far as the journal tells."""
-    blocked = select(events).where(NOTABLE, events.c.at >= since)
+    blocked = select(events).where(NOTABLE, *_since(since))
     newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
     return Absence(
         since=since,
@@ -97,7 +99,12 @@ def summarize(connection: Connection, since: float, now: float) -> Absence:
 
 
 def _count_kind(connection: Connection, event: str, since: float) -> int:
-    return connection.execute(select(func.count()).where(events.c.event == event, events.c.at >= since)).scalar_one()
+    return connection.execute(select(func.count()).where(events.c.event == event, *_since(since))).scalar_one()
+
+
+def _since(time: float) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that an event happened since a time, and that `fairlead doctor` did not play it."""
+    return (events.c.at >= time, events.c.session != DOCTOR_SESSION)
 
 
 def _sessions_named(connection: Connection, names: set[str], query: HistoryQuery) -> list[HistorySession]:

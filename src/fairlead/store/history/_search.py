@@ -1,7 +1,6 @@
-"""The index for the search in the history: the three-letter parts of all texts (FTS5), as for the search in mail.
+"""The index for the search in the history.
 
-It finds the texts that have all parts of what is searched; they are then compared with the text itself. Without the
-index, and for one or two letters, every text is read. It changes in the same transaction as the texts.
+Without it, and for one or two letters, every text is read. It changes in the same transaction as the texts.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Integer, bindparam, column, literal_column, table
 from sqlalchemy.exc import OperationalError
 
+from fairlead.store import _trigrams
 from fairlead.store.history._tables import texts
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ CREATE = (
     f"CREATE VIRTUAL TABLE {TABLE} USING fts5(text, content='history_texts', content_rowid='id', "
     "tokenize='trigram', detail='none')"
 )
-_PART_LENGTH = 3
-_MAX_PARTS = 24
 
 _index = table(TABLE, column("rowid", Integer))
 _ADD = "INSERT INTO history_search (rowid, text) SELECT id, text FROM history_texts WHERE id > ?"
@@ -34,12 +32,7 @@ _REMOVE = (
 
 def create_index(connection: Connection) -> None:
     """Create the index, if this database can have one."""
-    if connection.dialect.name != "sqlite":
-        return
-    try:
-        connection.exec_driver_sql(CREATE)
-    except OperationalError:  # a SQLite without FTS5, or older than 3.34
-        return
+    _trigrams.create_index(connection, CREATE)
 
 
 def rebuild_index(connection: Connection) -> None:
@@ -53,13 +46,7 @@ def rebuild_index(connection: Connection) -> None:
 
 def has_index(connection: Connection) -> bool:
     """Return whether the database has the index, and this process can use it."""
-    if connection.dialect.name != "sqlite":
-        return False
-    try:
-        connection.exec_driver_sql(f"SELECT rowid FROM {TABLE} LIMIT 0")  # noqa: S608 - a constant
-    except OperationalError:
-        return False
-    return True
+    return _trigrams.has_index(connection, TABLE)
 
 
 def erase_deleted(connection: Connection) -> None:
@@ -78,12 +65,6 @@ def add_after(connection: Connection, number: int) -> None:
 def remove(connection: Connection, numbers: list[int]) -> None:
     """Remove texts that are about to be deleted."""
     connection.exec_driver_sql(_REMOVE, (str(numbers),))
-
-
-def parts_of(text: str) -> str:
-    """Return a query for all texts that have the parts of a text; "" if it has none."""
-    parts = dict.fromkeys(text[at : at + _PART_LENGTH] for at in range(len(text) - _PART_LENGTH + 1))
-    return " AND ".join('"' + part.replace('"', '""') + '"' for part in list(parts)[:_MAX_PARTS])
 
 
 def among(parts: str) -> tuple[FromClause, ColumnElement[int], tuple[ColumnElement[bool], ...]]:

@@ -41,6 +41,8 @@ _CODE_SUFFIXES = frozenset({"", ".*", ".py", ".py*", ".p*", ".pth", ".so", ".s*"
 _HINTS = ("fairlead", "conclaude")
 _RECORDS = ("journal", "spool", "mail.db", "fairlead.db", "sessions.json")
 """Names in the state folder that no agent may read."""
+_JUDGED_KINDS = frozenset({"other", "fetch"})
+"""Tools whose whole input is judged: it is not known which part of it names a file or a program."""
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
 
@@ -135,6 +137,8 @@ class OwnFiles:
 
     def check_input(self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]) -> str | None:
         """Return why a tool may not be called with an input, whatever its paths and commands are."""
+        if call.kind not in _JUDGED_KINDS and not _writes_startup_file(evaluation, call):
+            return None
         finding = next(self._input_findings(evaluation, call, tool_input), None)
         if finding is None:
             return None
@@ -145,10 +149,9 @@ class OwnFiles:
     def _input_findings(
         self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]
     ) -> Iterator[Finding]:
-        written = [access.path for access in call.paths if access.mode == "write"]
-        if any(is_startup_file(name) for path in written for name in evaluation.paths.resolve(path).names):
+        if _writes_startup_file(evaluation, call):
             yield from (one for text in _strings(tool_input) for one in self._startup.findings(text))
-        if call.kind in {"other", "fetch"}:
+        if call.kind in _JUDGED_KINDS:
             from fairlead.policy.guards.own._tool_inputs import judge_input
 
             yield from judge_input(evaluation.tool, tool_input, self._clients)
@@ -204,6 +207,13 @@ def _is_name_of_code(folder: str, pattern: str) -> bool:
     if not any(character in pattern for character in "*?["):
         return os.path.lexists(f"{folder}/{pattern}")
     return os.path.splitext(pattern)[1] in _CODE_SUFFIXES
+
+
+def _writes_startup_file(evaluation: Evaluation, call: ToolCall) -> bool:
+    for access in call.paths:
+        if access.mode == "write" and any(map(is_startup_file, evaluation.paths.resolve(access.path).names)):
+            return True
+    return False
 
 
 def _is_named(path: str, patterns: Sequence[str]) -> bool:

@@ -24,7 +24,12 @@ _LOADERS = r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES"
 
 def is_startup_file(path: str) -> bool:
     """Return whether a shell or a login reads a file when it starts."""
-    return path.endswith(_NAMES) or any(folder in path for folder in _FOLDERS)
+    if path.endswith(_NAMES):
+        return True
+    for folder in _FOLDERS:  # noqa: SIM110 - a generator costs more than what it does here
+        if folder in path:
+            return True
+    return False
 
 
 class StartupRules:
