@@ -33,9 +33,11 @@ faults: .venv/.dev ## the whole matrix of faults; `make test` plays a part of it
 	@tests/tools.sh
 	FAIRLEAD_FAULTS=all $(BIN)/python -m pytest tests/faults tests/daemon/test_faults.py
 
-kills: .venv/.dev ## kill daemon, launchers, checks and hooks KILLS times in each test that kills
+kills: .venv/.dev ## kill daemon, launchers, checks and hooks KILLS times in each test that kills; ROUNDS of faults of a team
 	FAIRLEAD_KILLS=$(or $(KILLS),1000) $(BIN)/python -m pytest tests/mail/test_killing.py tests/daemon/test_reading.py \
-	  tests/daemon/test_native_plans.py tests/daemon/test_leases.py -k "kill"
+	  tests/daemon/test_native_plans.py tests/daemon/test_leases.py tests/daemon/test_answers_and_leases.py \
+	  -k "kill or answers_and_leases"
+	FAIRLEAD_KILLS=$(or $(ROUNDS),100) $(BIN)/python -m pytest tests/team/test_chaos.py tests/team/test_offline_day.py
 
 soak: .venv/.dev ## a daemon under load for MINUTES: memory, descriptors, delay, sizes, nothing lost
 	cd tests && ../$(BIN)/python -m soak --minutes $(or $(MINUTES),10)

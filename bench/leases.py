@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import time
@@ -37,21 +38,28 @@ def rows(effort: Effort) -> list[Row]:
             for number in range(PATTERNS)
         ]
         daemon.leases.take(wanted, Holder("another", "", "another"))
-        context, gate = _context(folder), LeaseGate(daemon.leases)
-        assert context.changes
-        assert gate.before_reply(context) is None
-        times = effort.compare({"check": effort.looped(lambda: gate.before_reply(context))})
+        gate = LeaseGate(daemon.leases)
+        (folder / "src").mkdir()
+        (folder / "src" / "main.py").write_text("")
+        contexts = {
+            "an Edit": _context(folder, "Edit", {"file_path": str(folder / "src" / "main.py")}),
+            "a Bash call that changes three files": _context(folder, "Bash", {"command": "touch src/a src/b src/c"}),
+        }
+        for context in contexts.values():
+            assert context.changes
+            assert gate.before_reply(context) is None
+        times = effort.compare(
+            {name: effort.looped(partial(gate.before_reply, context)) for name, context in contexts.items()}
+        )
         daemon.close()
-    what = f"the check of an Edit among {PATHS} leased files and {PATTERNS} patterns"
-    return [Row("leases", what, "µs", times["check"], "", target=Target("time", 20))]
+    among = f"among {PATHS} leased files and {PATTERNS} patterns"
+    target = Target("time", 20)
+    return [Row("leases", f"the check of {name} {among}", "µs", times[name], "", target=target) for name in contexts]
 
 
-def _context(folder: Path) -> EventContext:
+def _context(folder: Path, tool: str, tool_input: dict[str, str]) -> EventContext:
     """Return an event whose call the guards have looked at."""
-    file = folder / "src" / "main.py"
-    file.parent.mkdir()
-    file.write_text("")
-    event = PreToolUse(session_id="one", cwd=str(folder), tool_name="Edit", tool_input={"file_path": str(file)})
+    event = PreToolUse(session_id="one", cwd=str(folder), tool_name=tool, tool_input=tool_input)
     request = HookRequest(event="PreToolUse", cwd=str(folder))
     context = EventContext(event, request, client_named("claude"), inline=False)
     PolicyGate().before_reply(context)

@@ -42,7 +42,7 @@ def rows(effort: Effort) -> list[Row]:
     """Return the rows about mail."""
     rounds, many = (3, FEW) if effort.is_quick else (effort.process_rounds, MANY)
     with scratch_home() as home, daemon(home) as server, Clients() as clients:
-        bench = _MailBench(home, server, clients)
+        bench = MailBench(home, server, clients)
         sent = Timing.of([bench.deliver(bench.by_request) for _ in range(rounds)])
         commanded = Timing.of([bench.deliver(bench.by_command) for _ in range(rounds)])
         theirs = _hcom(home, rounds)
@@ -54,7 +54,7 @@ def rows(effort: Effort) -> list[Row]:
     ]
 
 
-class _MailBench:
+class MailBench:
     """Waiting sessions, and a sender."""
 
     def __init__(self, home: Home, server: Daemon, clients: Clients) -> None:
@@ -64,7 +64,7 @@ class _MailBench:
         self._project = home.project()
         (self._project / ".fairlead.yaml").write_text(POLICY)
         self._session = "00000000-0000-4000-8000-000000000000"
-        self._name = self._start_session(self._session)
+        self.name = self.start_session(self._session)
 
     def deliver(self, send: Callable[[], object]) -> float:
         """Return the seconds from the start of the sender until the hook has printed the message."""
@@ -81,27 +81,27 @@ class _MailBench:
 
     def by_request(self) -> None:
         """Send with an HTTP request to the daemon."""
-        self._request("POST", "/v1/mail/send", {"to": [self._name], "subject": "Are you there?"})
+        self.request("POST", "/v1/mail/send", {"to": [self.name], "subject": "Are you there?"})
 
     def by_command(self) -> None:
         """Send with the command."""
-        command = [str(LAUNCHER.with_name("fairlead")), "send", self._name, "--subject", "Are you there?"]
+        command = [str(LAUNCHER.with_name("fairlead")), "send", self.name, "--subject", "Are you there?"]
         subprocess.run(command, env=self._place.environment(), check=True, capture_output=True)
 
     def memory_of(self, many: int) -> Timing:
         """Return the memory of the daemon while many agents wait."""
         names = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(1, many + 1)]
         for name in names:
-            self._start_session(name)
+            self.start_session(name)
         with self._waiting(names):
             memory = self._server.memory()
         return Timing(memory, memory)
 
-    def _start_session(self, session: str) -> str:
+    def start_session(self, session: str) -> str:
         """Start a session, and return its agent's name."""
         started = make_payload("SessionStart", cwd=str(self._project), session_id=session)
         self._hook("SessionStart", started).communicate()
-        listed = self._request("GET", "/v1/mail/agents?all=true")["agents"]
+        listed = self.request("GET", "/v1/mail/agents?all=true")["agents"]
         return str(next(agent["name"] for agent in listed if agent["session"] == session))
 
     @contextmanager
@@ -128,7 +128,8 @@ class _MailBench:
         hook.stdin = None
         return hook
 
-    def _request(self, method: str, path: str, body: object = None) -> Any:
+    def request(self, method: str, path: str, body: object = None) -> Any:
+        """Ask the daemon, as soon as it answers."""
         deadline = monotonic() + TIMEOUT
         while True:
             try:

@@ -46,7 +46,15 @@ def _sessions() -> dict[str, Any]:
     (session, costs), definitions = _components()
     listed = {**definitions["Session"], "properties": {**definitions["Session"]["properties"], **_ADDED}}
     listed["required"] = [*listed.get("required", ()), *_ADDED]
-    document = _object({"now": {"type": "number"}, "costs": costs, "sessions": {"type": "array", "items": session}})
+    rows = {"type": "array", "items": session}
+    host = {
+        "host": {"type": "string", "description": "Its name in the team."},
+        "age": {"type": "number", "description": "Seconds since it was heard of."},
+        "sessions": rows,
+        "left_out": {"type": "integer", "description": "Sessions of it that are not listed."},
+    }
+    hosts = {"type": "array", "items": _object(host), "description": "The other hosts of the team."}
+    document = _object({"now": {"type": "number"}, "costs": costs, "sessions": rows, "hosts": hosts})
     return {
         "$schema": _DIALECT,
         **document,

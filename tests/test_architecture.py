@@ -41,18 +41,19 @@ MAY_IMPORT = {
     "act": {"execute"},
     "mail": LIGHT | {"events", "clients"},
     "leases": LIGHT | {"policy"},
+    "team": {"errors", "lazy", "paths"},
     "store": LIGHT | {"journal", "mail", "sessions"},
     "sessions": LIGHT | {"events", "journal", "clients"},
     "daemon": LIGHT
     | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "store", "sessions", "mail"}
-    | {"leases"},
+    | {"leases", "team"},
     "tui": LIGHT | {"sessions", "clients"},
     "doctor": LIGHT | {"events", "policy", "journal", "clients", "store", "daemon", "testing"},
     "sdk": {"errors", "events", "hooks", "clients"},
     "testing": {"errors", "events", "hooks"},
     "cli": LIGHT
     | {"events", "hooks", "policy", "decide", "journal", "notify", "clients", "execute", "daemon", "doctor"}
-    | {"mail", "sessions", "store", "testing", "tui"},
+    | {"mail", "sessions", "store", "team", "testing", "tui"},
     "__main__": {"cli"},
     "__init__": {"errors", "events", "hooks"},
 }
@@ -63,6 +64,7 @@ HEAVY_MODULES = {
     "alembic",
     "claude_agent_sdk",
     "click",
+    "cryptography",
     "dataclasses",
     "email",
     "http",
@@ -70,6 +72,7 @@ HEAVY_MODULES = {
     "json",
     "logging",
     "pathlib",
+    "psycopg",
     "socket",
     "sqlalchemy",
     "starlette",

@@ -143,7 +143,7 @@ def test_the_table_of_packages_is_the_one_that_is_checked() -> None:
 
 def packages_in(cell: str) -> set[str]:
     named = set(re.findall(r"`(\w+)`", cell))
-    return named | LIGHT if cell.startswith("light, ") else named
+    return named | LIGHT if cell.startswith("light") else named
 
 
 def read(name: str) -> str:

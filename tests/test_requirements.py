@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SRC = Path(__file__).parent.parent / "src"
-EXTRAS = ("notify", "sdk")
+EXTRAS = ("notify", "sdk", "team")
 
 
 def names(*extras: str | None) -> set[str]:
@@ -51,6 +51,7 @@ def test_every_package_that_is_imported_is_declared() -> None:
         ("uvicorn>=0.35,<0.55", "uvicorn==0.35"),
         ("uvicorn>=0.35, <0.55", "uvicorn==0.35"),
         ("tree-sitter-bash>=0.25.1", "tree-sitter-bash==0.25.1"),
+        ("psycopg[binary]>=3.2.3", "psycopg[binary]==3.2.3"),
     ],
 )
 def test_the_lowest_version_is_the_lower_bound(requirement: str, lowest: str) -> None:
@@ -68,10 +69,15 @@ def test_a_requirement_without_a_lower_bound_is_an_error(requirement: str) -> No
 def test_each_requirement_is_lowered_and_none_is_pinned_twice() -> None:
     lowered = [Requirement(each) for each in requirements.lowest("dev")]
     assert len(lowered) == len({requirements.name_of(each.name) for each in lowered})
-    bounds = {each.name: each for each in map(Requirement, requirements.declared() + requirements.declared("notify"))}
+    bounds = {
+        each.name: each
+        for each in map(
+            Requirement, requirements.declared() + requirements.declared("notify") + requirements.declared("team")
+        )
+    }
     for each in lowered:
         assert each.name not in bounds or str(each.specifier).replace("==", ">=") in str(bounds[each.name].specifier)
-    assert names(None, "notify", "dev") == {requirements.name_of(each.name) for each in lowered}
+    assert names(None, "notify", "team", "dev") == {requirements.name_of(each.name) for each in lowered}
 
 
 def test_these_tests_run_on_the_versions_that_are_declared() -> None:

@@ -201,7 +201,7 @@ def complete(words: list[str], env: dict[str, str] | None = None, cwd: Path = BI
         (["un"], ["untrust", "uninstall"]),
         (["hooks", ""], ["install", "status", "uninstall", "add", "remove", "list"]),
         (["sessions", ""], ["list", "wait", "go", "mail", "interrupt", "end", "transcript", "copy"]),
-        (["sessions", "--"], ["--all", "--tree", "--line", "--json", "--help"]),
+        (["sessions", "--"], ["--all", "--tree", "--line", "--here", "--json", "--help"]),
         (["sessions", "wait", "--until", ""], ["attention", "idle", "ended"]),
         (["send", "--re"], ["--request"]),
         (["send", "--session"], ["--session"]),

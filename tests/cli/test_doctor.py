@@ -192,6 +192,25 @@ def test_hooks_of_conclaude_and_substrate_beside_ours(running: Installation) -> 
     assert report.found["install.rival"]["advice"] == advice
 
 
+def test_questions_that_the_hooks_do_not_wait_for(running: Installation) -> None:
+    """The setting alone is not enough, and neither are the hooks. Each advice mends it."""
+    assert "install.answer" not in running.doctor().found
+    (running.home.state / "config.yaml").write_text("attention: {answer: true}\n")
+    report = running.doctor()
+    assert (report.exit_code, report.level("install.answer")) == (0, "warning")
+    assert report.found["install.answer"]["advice"] == "fairlead hooks install --scope user --answer"
+
+    running.install("--scope", "user", "--answer")
+    assert running.doctor().level("install.answer") == "ok"
+
+    (running.home.state / "config.yaml").write_text("attention: {answer: false}\n")
+    report = running.doctor()
+    assert (report.exit_code, report.level("install.answer")) == (0, "warning")
+    assert report.found["install.answer"]["advice"].endswith("fairlead hooks install --scope user --no-answer")
+    running.install("--scope", "user", "--no-answer")
+    assert "install.answer" not in running.doctor().found
+
+
 # -- the client ------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.clients import Choice, client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse, StopFailure
-from fairlead.sessions import AttentionNeeded, Registry, Working
+from fairlead.sessions import AttentionNeeded, Registry, Working, bounded
 from fairlead.testing import make
 
 CLAUDE = client_named("claude")
@@ -33,17 +33,36 @@ OPTIONS = [{"label": "Red", "description": "as a brick"}, {"label": "Blue"}]
         ("AskUserQuestion", {"questions": "not a list"}, ""),
         ("Edit", {"file_path": "/p/a.py", "old_string": 3, "edits": [4]}, "/p/a.py"),
         ("WebFetch", {"url": "https://example.com", "prompt": "read it"}, "https://example.com"),
+        ("Edit", {**EDIT, "replace_all": True}, "/p/a.py\n one\n-two\n+2\n three\nreplace_all: yes"),
+        ("Bash", {"command": "make", "run_in_background": True, "x": False}, "make\nrun_in_background: yes"),
+        ("mcp__wiki__edit", {"title": "Home", "tags": ["a", 1]}, 'title: Home\ntags: ["a",1]'),
+        ("mcp__shell__run", {"command": "make", "host": "build"}, "make\nhost: build"),
     ],
 )
 def test_the_first_line_says_it_and_the_details_follow(tool: str, tool_input: dict[str, Any], question: str) -> None:
     assert CLAUDE.question_of(tool, tool_input) == question
 
 
-def test_a_large_file_is_compared_in_little_time() -> None:
-    """Only the start is compared: the comparison takes more than linear time, and little of it can be shown."""
-    old, new = "a\nb\n" * 1_000_000, "b\nc\n" * 1_000_000
-    question = CLAUDE.question_of("Edit", {"file_path": "/p/a", "old_string": old, "new_string": new})
-    assert len(question) < 100_000
+def test_a_large_change_is_shown_to_its_end_and_not_compared_line_by_line() -> None:
+    """That comparison takes more than linear time."""
+    same = "".join(f"same {n}\n" for n in range(20_000))
+    old, new = "a\nb\n" * 50_000, "b\nc\n" * 50_000
+    edit = {"file_path": "/p/a", "old_string": f"{same}{old}end\n", "new_string": f"{same}{new}end\n"}
+    lines = CLAUDE.question_of("Edit", edit).split("\n")
+    assert lines[:2] == ["/p/a", "-a"]
+    assert (lines.count("-a"), lines.count("+c"), lines[-1]) == (50_000, 50_000, "+c")
+
+
+def test_a_small_change_of_a_large_text_is_compared() -> None:
+    same = "".join(f"same {n}\n" for n in range(20_000))
+    edit = {"file_path": "/p/a", "old_string": f"{same}one\n{same}", "new_string": f"{same}two\n{same}"}
+    lines = CLAUDE.question_of("Edit", edit).split("\n")
+    assert lines == ["/p/a", " same 19998", " same 19999", "-one", "+two", " same 0", " same 1"]
+
+
+def test_what_no_model_can_write_at_once_is_cut_and_says_so() -> None:
+    question = CLAUDE.question_of("Write", {"file_path": "/p/a", "content": "a\n" * 1_000_000})
+    assert question.endswith("+a\n… and 1000000 more characters")
 
 
 def test_a_session_keeps_what_is_asked() -> None:
@@ -129,7 +148,18 @@ def test_an_answer_to_what_is_not_asked_changes_nothing() -> None:
     assert registry.revision == before
 
 
-def test_a_question_that_is_cut_says_so() -> None:
-    state = asking("x" * 5000).sessions()[0].state
-    assert isinstance(state, AttentionNeeded)
-    assert state.about.endswith("x\n… and 1000 more characters")
+def test_a_session_keeps_all_of_a_question_and_lists_have_its_beginning() -> None:
+    registry = asking("x" * 5000)
+    (session,) = registry.sessions()
+    assert session.state == AttentionNeeded("Permission for Bash", "x" * 5000)
+    cut = "x" * 4000 + "\n… and 1000 more characters"
+    listed = bounded(session)
+    assert listed.state == AttentionNeeded("Permission for Bash", cut)
+    assert [call.question for call in listed.calls.values()] == [cut]
+    changes = registry.log.since(registry.revision - 1)
+    assert [change.session for change in changes or ()] == [listed]
+
+
+def test_a_short_question_is_listed_as_it_is() -> None:
+    (session,) = asking("make").sessions()
+    assert bounded(session) is session

@@ -203,9 +203,9 @@ def end_all(home: DaemonHome) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def until(condition: Callable[[], object], what: str) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
     """Wait for a condition."""
-    deadline = monotonic() + PATIENCE
+    deadline = monotonic() + seconds
     while not condition():
         assert monotonic() < deadline, f"never came true: {what}"
         sleep(0.005)

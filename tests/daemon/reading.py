@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
-from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from daemon.daemon_home import LAUNCHER, PATIENCE, until
 from daemon.killing import forget_last_start, kill_daemon
@@ -31,15 +32,20 @@ DAEMON_LIFE = 1.0
 _MESSAGE = re.compile(r"<([a-z0-9]+:\d+)>")
 
 
+class Showing(NamedTuple):
+    """One time that a message was printed."""
+
+    was_killed: bool
+    """The hook that printed it was killed, perhaps before it could say so."""
+    says_repeat: bool
+
+
 @dataclass
 class Mail:
     """What became of the messages."""
 
     sent: set[str] = field(default_factory=set)
-    shown: Counter[str] = field(default_factory=Counter)
-    """How often a message was printed."""
-    repeats: set[str] = field(default_factory=set)
-    """Messages of a showing that says that it may be a repeat."""
+    shown: dict[str, list[Showing]] = field(default_factory=dict)
     kills: int = 0
     clients: dict[str, int] = field(default_factory=dict)
     """The process of each session. Not ours: what it asks for would be asked by an agent."""
@@ -47,18 +53,24 @@ class Mail:
 
     @property
     def lost(self) -> set[str]:
-        return {name for name in self.sent if not self.shown[name]}
+        return self.sent - self.shown.keys()
 
     @property
     def doubled(self) -> list[str]:
-        return [name for name, count in self.shown.items() if count > 1 and name not in self.repeats]
+        """Messages that were shown again, but for the one case that nobody can decide.
 
-    def hear(self, text: str) -> None:
-        names = set(_MESSAGE.findall(text))
+        The hook was killed after it had printed the message; then the next showing says that it may be a repeat.
+        """
+        return [name for name, showings in self.shown.items() if not all(map(_is_undecidable, pairwise(showings)))]
+
+    def hear(self, text: str, *, was_killed: bool) -> None:
         with self.lock:
-            self.shown.update(names)
-            if REPEAT in text:
-                self.repeats |= names
+            for name in set(_MESSAGE.findall(text)):
+                self.shown.setdefault(name, []).append(Showing(was_killed, REPEAT in text))
+
+
+def _is_undecidable(showings: tuple[Showing, Showing]) -> bool:
+    return showings[0].was_killed and showings[1].says_repeat
 
 
 def kill_while_reading(home: DaemonHome, kills: int, *, seed: int = 0) -> Mail:
@@ -149,7 +161,7 @@ def _hook(home: DaemonHome, mail: Mail, session: str, event: str, life: float) -
         except subprocess.TimeoutExpired:
             hook.kill()
             out, _ = hook.communicate()
-    mail.hear(out.decode())
+    mail.hear(out.decode(), was_killed=hook.returncode == -signal.SIGKILL)
 
 
 def _read_the_rest(home: DaemonHome, readers: tuple[str, ...], mail: Mail) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.asking import ALLOW, ask, call_of, questions, start_hook, turn_on
+from daemon.clients import client
 from daemon.daemon_home import FAIRLEAD, DaemonHome, scratch_home, until
 
 from fairlead.ipc import RequestRefused
@@ -245,6 +246,27 @@ def test_a_hook_that_the_client_ends_is_no_longer_asked_about(home: DaemonHome) 
     asking = ask(home)
     asking.is_killed(signal.SIGTERM)
     until(lambda: not questions(home), "the question is gone")
+
+
+def test_a_client_that_is_killed_asks_nothing_any_more(home: DaemonHome) -> None:
+    """Its hook lives on, and nobody would read what it prints."""
+    with client(home, "s1", CLAUDE_CODE_SESSION_ATTENDED="1") as fox:
+        fox.hook("SessionStart", source="startup")
+        hook = fox.begin("PermissionRequest", tool_name="Bash", tool_input={"command": "make"})
+        until(lambda: len(questions(home)) == 1, "the question can be answered")
+        pid = hook.pid
+        fox.kill()
+        until(lambda: questions(home) == [], "the question is gone")
+        until(lambda: not is_alive(pid), "its hook has ended")
+    assert answers(home) == []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_a_killed_daemon_leaves_the_question_to_the_client(home: DaemonHome) -> None:

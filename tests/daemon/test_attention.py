@@ -19,9 +19,7 @@ import pytest
 from daemon.daemon_home import until
 from notify.receivers import Desktop, Service, session_bus
 
-from fairlead.decide import DOCTOR_SESSION
-from fairlead.doctor.probes._run_hooks import SESSION
-from fairlead.journal import DaemonRecord
+from fairlead.journal import DOCTOR_SESSION, DaemonRecord
 from fairlead.sessions import TmuxClients
 
 if TYPE_CHECKING:
@@ -153,9 +151,8 @@ def test_a_subagents_question_is_told_once_with_its_type(home: DaemonHome, servi
 
 def test_a_session_of_the_doctors_is_no_news(home: DaemonHome, service: Service) -> None:
     settings(home, channels=f"[{channel(service)}]", grace=0)
-    assert DOCTOR_SESSION == SESSION
     with home.daemon():
-        asks(home, SESSION)
+        asks(home, DOCTOR_SESSION)
         none_left(service, home)
 
 

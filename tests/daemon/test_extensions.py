@@ -16,10 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 import fairlead
+from fairlead.daemon.events._extension import EventExtension, ExtensionRegistry
 from fairlead.ipc import request
+from fairlead.journal import DaemonRecord, EventRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from fairlead.events import Event
+    from fairlead.journal import Record
 
 TIMEOUT = 30.0
 REGISTRATION = "daemon/events/extensions/__init__.py"
@@ -171,3 +176,27 @@ def test_removing_a_registration_removes_that_capability_and_nothing_else(tree: 
     tree.edit(f'    "_{name}",\n', "")
     with tree.daemon():
         assert capabilities(tree) == set(CAPABILITIES) - {name}
+
+
+class _Listener(EventExtension):
+    """Hears of the records of some events, or of all records."""
+
+    def __init__(self, *names: str) -> None:
+        self.recorded_events = frozenset(names) or None
+        self.heard: list[object] = []
+
+    def after_record(self, record: Record, event: Event | None) -> None:
+        self.heard.append(record)
+        assert event is None
+
+
+def test_an_extension_hears_only_of_the_records_that_it_asks_for() -> None:
+    registry, some, every = ExtensionRegistry(), _Listener("UserPromptSubmit"), _Listener()
+    registry.register(some)
+    registry.register(every)
+    prompt, stop = (EventRecord(id=name, at=1.0, event=name) for name in ("UserPromptSubmit", "Stop"))
+    note = DaemonRecord(at=1.0, what="started")
+    for record in (prompt, stop, note):
+        registry.after_record(record, None)
+    assert some.heard == [prompt]
+    assert every.heard == [prompt, stop, note]

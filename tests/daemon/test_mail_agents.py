@@ -206,6 +206,15 @@ def test_a_repository_is_one_project_with_its_worktrees_and_folders(posted: Daem
         }
         here = posted.ask("GET", f"/v1/mail/agents?cwd={places['beside']}")["agents"]
         assert {row["session"] for row in here} == {"top", "below", "beside"}
+        for words, listed in (((), {"top", "below", "beside"}), (("--all",), set(places))):
+            done = subprocess.run(
+                [str(FAIRLEAD), "agents", "--json", *words],
+                cwd=places["below"],
+                env=posted.environment(),
+                capture_output=True,
+                check=True,
+            )
+            assert {row["session"] for row in json.loads(done.stdout)["agents"]} == listed, words
         with person(posted) as somebody:
             sent = somebody.mail("send", "everyone", "hello", "--session", "below")
         assert {one["name"] for one in sent["recipients"]} == {found["top"]["name"], found["beside"]["name"]}

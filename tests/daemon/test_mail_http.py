@@ -80,7 +80,8 @@ def owl(room: Room) -> str:
 
 def test_a_message_goes_its_way(room: Room, fox: str, owl: str) -> None:
     sent = room.send("s1", owl, subject="Which port?", body="For the tests.", intent="request")
-    assert sent["recipients"] == [{"name": owl, "presence": "active", "reach": "at its next prompt", "held": ""}]
+    row = {"name": owl, "presence": "active", "reach": "at its next prompt", "held": "", "host": ""}
+    assert sent["recipients"] == [row]
     assert (sent["from"], sent["new"], sent["thread"]) == (fox, True, sent["id"])
     one = sent["id"]
 

@@ -55,6 +55,16 @@ def test_a_session_is_told_with_its_state_and_how_that_is_known(live: DaemonHome
     assert row["first_prompt"] == "Mend it."
 
 
+def test_a_list_has_the_beginning_of_a_question_and_one_session_all_of_it(live: DaemonHome) -> None:
+    command = "\n".join(f"echo {number}" for number in range(2000))
+    send(live, "PermissionRequest", tool_name="Bash", tool_input={"command": command})
+    becomes(live, "s1", "attention")
+    listed = sessions(live)["s1"]["state"]["about"]
+    assert listed.startswith("echo 0\necho 1\n")
+    assert listed.endswith(f"\n… and {len(command) - 4000} more characters")
+    assert live.ask("GET", "/v1/sessions/s1")["state"]["about"] == command
+
+
 def test_a_subagent_is_a_session_of_its_own(live: DaemonHome) -> None:
     send(live, "SubagentStart", agent_id="a1", agent_type="Explore")
     until(lambda: "s1/a1" in sessions(live), "the child is there")
@@ -312,6 +322,12 @@ def test_what_doctor_plays_is_no_session(home: DaemonHome) -> None:
         send(home, "Stop")
         becomes(home, "s1", "idle")
         assert set(sessions(home)) == {"s1"}
+        listed = json.loads(home.fairlead("history", "--json").stdout)["sessions"]
+        assert [one["id"] for one in listed] == ["s1"]
+        assert json.loads(home.fairlead("history", "--search", "x", "--json").stdout)["matches"] == []
+        away = home.ask("GET", "/v1/absence")
+        assert (away["asked"], away["prompts"], away["active"]) == (0, 0, 1)
+        assert {one["session"] for one in home.ask("GET", "/v1/mail/agents?all=true")["agents"]} == {"s1"}
     with home.daemon():  # which reads the journal
         assert set(sessions(home)) == {"s1"}
 

@@ -79,6 +79,10 @@ def test_the_status_line_says_how_much_there_is(posted: DaemonHome) -> None:
         elk.mail("send", "User", "It is done.")
 
         assert posted.fairlead("sessions", "--line").stdout == "mail: 2 unread, 1 to answer | 1 idle\n"
+        assert posted.ask("GET", "/v1/mail/user") == {"unread": 2, "owes": 1, "waiting": 2}
+        with person(posted) as somebody:
+            somebody.fairlead("read", "1")
+        assert posted.ask("GET", "/v1/mail/user") == {"unread": 1, "owes": 1, "waiting": 2}, "read, but not answered"
 
 
 def test_a_person_reads_and_answers_outside_of_a_session(posted: DaemonHome) -> None:

@@ -150,6 +150,32 @@ def test_a_status_line_whose_launcher_is_gone_is_reported() -> None:
     assert "fairlead hooks install --scope project" in finding.advice
 
 
+def asked(timeout: float) -> tuple[SettingsFile, ...]:
+    """The settings of a user whose hook of questions has a timeout."""
+    hook = InstalledHook("user", "/s.json", "PermissionRequest", "fairlead-hook", timeout=timeout, is_ours=True)
+    return (SettingsFile("user", "/s.json", hooks=(hook,)),)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "seconds", "level", "advice"),
+    [
+        (60, 3580, "warning", "fairlead hooks install --scope user --answer"),
+        (3600, 3580, "ok", ""),
+        (60, 30, "ok", ""),
+        (3600, 7200, "warning", "set answerTimeout to less than 3600"),
+        (3600, 0, "warning", "fairlead hooks install --scope user --no-answer"),
+    ],
+)
+def test_a_setting_and_hooks_that_differ_about_answers(timeout: float, seconds: int, level: str, advice: str) -> None:
+    finding = findings(files=asked(timeout), policy=Policy(answer_seconds=seconds))["install.answer"]
+    assert (finding.level, finding.advice.endswith(advice)) == (level, True), finding
+
+
+def test_nothing_is_said_about_answers_where_nobody_wants_them() -> None:
+    assert "install.answer" not in findings(files=asked(60))
+    assert "install.answer" not in findings(policy=Policy(answer_seconds=3580)), "without any hooks, that is said"
+
+
 def test_protected_files_are_not_looked_at_without_a_daemon() -> None:
     without = msgspec.structs.replace(HEALTHY.daemon, starts_on_demand=False)
     checks = {

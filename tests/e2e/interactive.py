@@ -136,6 +136,12 @@ class Person:
             return told
         return {}
 
+    def starts_again(self, *words: str, ready: str = _READY) -> None:
+        """Start the client again in the same terminal, in which it has ended."""
+        self.until(lambda: self._is_dead, "the client has ended")
+        self._tmux("respawn-pane", "-k", "--", str(self.machine.client), "--permission-mode", "default", *words)
+        self.sees(ready)
+
     def is_idle(self) -> None:
         """Wait until the client says that it waits for a prompt."""
         self.until(lambda: self.status.get("status") == "idle", "the client is idle")
@@ -157,6 +163,12 @@ class Person:
             if monotonic() > deadline:
                 return False
         return True
+
+    @property
+    def _is_dead(self) -> bool:
+        """Whether the terminal was closed, also by a signal, which leaves no exit code."""
+        self._tmux("run-shell", "true")
+        return self._tmux("display-message", "-p", "#{pane_dead}") == "1"
 
     @property
     def _exit_code(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,8 @@ class Meanwhile(TypedDict):
 
     run: str
     then: str | list[ToolCall]
+    tokens: NotRequired[int]
+    """What the model has written for it, as it bills it."""
 
 
 Turn: TypeAlias = "str | list[ToolCall] | Meanwhile"
@@ -45,6 +47,9 @@ OVER = "The script is over."
 """The answer to a turn that the script does not have: a test that counts its requests will see it."""
 
 
+_TOKENS = 5
+
+
 def call(name: str, **tool_input: Any) -> ToolCall:
     """Write a tool call."""
     return {"name": name, "input": tool_input}
@@ -58,6 +63,11 @@ def bash(command: str) -> ToolCall:
 def after(command: str, turn: str | list[ToolCall]) -> Meanwhile:
     """Run a shell command beside the client, which waits for this turn and so does nothing else by then."""
     return {"run": command, "then": turn}
+
+
+def costly(turn: str, tokens: int) -> Meanwhile:
+    """Bill an answer as one of so many tokens, so that what it costs can be seen."""
+    return {"run": "true", "then": turn, "tokens": tokens}
 
 
 @dataclass(frozen=True)
@@ -132,8 +142,9 @@ class Model:
             played = self._played.get(agent, 0)
             self._played[agent] = played + 1
         turns = self._turns_of_subagent(body) if agent else self._main
-        turn = self._meanwhile(turns[played] if played < len(turns) else OVER)
-        return _message(turn, number, str(body.get("model")))
+        turn = turns[played] if played < len(turns) else OVER
+        tokens = turn.get("tokens", _TOKENS) if isinstance(turn, dict) else _TOKENS
+        return _message(self._meanwhile(turn), number, str(body.get("model")), tokens)
 
     def _turns_of_subagent(self, body: dict[str, Any]) -> Sequence[Turn]:
         if not isinstance(self._subagent, Mapping):
@@ -185,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: standard error belongs to the client."""
 
 
-def _message(turn: str | list[ToolCall], number: int, model: str) -> dict[str, Any]:
+def _message(turn: str | list[ToolCall], number: int, model: str, tokens: int) -> dict[str, Any]:
     content: list[dict[str, Any]]
     if isinstance(turn, str):
         content = [{"type": "text", "text": turn}]
@@ -199,7 +210,7 @@ def _message(turn: str | list[ToolCall], number: int, model: str) -> dict[str, A
         "content": content,
         "stop_reason": "end_turn" if isinstance(turn, str) else "tool_use",
         "stop_sequence": None,
-        "usage": {"input_tokens": 10, "output_tokens": 5},
+        "usage": {"input_tokens": 10, "output_tokens": tokens},
     }
 
 

@@ -10,6 +10,7 @@ import pytest
 from e2e.installed import with_hooks
 from e2e.interactive import Gate, at_terminal
 from e2e.model import bash, call
+from e2e.sealed import claude
 
 from fairlead.journal import CommandsRecord
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from e2e.installed import Machine
     from e2e.interactive import Person
+    from e2e.model import Turn
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -89,6 +91,9 @@ class PersonAtView:
         program = str(self._person.machine.program)
         self._tmux("-f", os.devnull, "new-session", "-d", "-s", "view", "-x", "120", "-y", "40", "--", program, "watch")
 
+    def closes(self) -> None:
+        self._tmux("kill-server")
+
     def sees(self, text: str) -> None:
         self._person.until(lambda: text in self._tmux("capture-pane", "-p", "-t", "view"), f"{text!r} is in the view")
 
@@ -127,7 +132,16 @@ def test_a_permission_is_denied_by_command(machine: Machine) -> None:
         is_warm(machine, person)
         person.prompts("Do it.")
         person.sees(PROCEED)
-        done = person.fairlead("answer", question(person)["id"], "deny", "--reason", "Not in this folder.")
+        asked = question(person)["id"]
+        watch = PersonAtView(person)
+        watch.opens()
+        watch.sees("touch granted")
+        watch.presses("n", "a")
+        watch.sees("y allow once")
+        watch.closes()
+        assert [one["id"] for one in listed(person)] == [asked], "a view that is closed has answered nothing"
+        assert PROCEED in person.screen
+        done = person.fairlead("answer", asked, "deny", "--reason", "Not in this folder.")
         assert (done.returncode, done.stdout, done.stderr) == (0, "denied: Bash: touch granted\n", "")
         person.sees("Then not.")
         room = person.room
@@ -218,14 +232,35 @@ def test_a_question_of_the_agent_is_answered_by_command(machine: Machine) -> Non
 
 
 def test_an_agent_cannot_answer_for_the_person(machine: Machine) -> None:
-    """A subagent in the background asks; the main agent, whose shell is allowed, tries to answer."""
-    with at_terminal(
-        machine,
-        "--allowedTools=Bash(fairlead:*)",
-        script=[[bash(f"{machine.program} answer zzzzz allow")], "I may not."],
-    ) as person:
+    """A session asks; another one, whose shell may run anything, tries to answer: by the command, and by a program.
+
+    The guards stop what they can read. The rest the daemon refuses, as it sees which process answers.
+    """
+    name, words = machine.folder / "question", machine.project / "words"
+    (machine.project / "try.py").write_text("import subprocess\nsubprocess.run(open('words').read().split())\n")
+    script: list[Turn] = [
+        [bash("touch granted")],
+        [bash(f"{machine.program} answer $(cat {name}) allow"), bash("python3 try.py")],
+        "I may not.",
+        "Then not.",
+    ]
+    with at_terminal(machine, script=script) as person:
         is_warm(machine, person)
-        person.prompts("Try it.")
-        person.sees("I may not.")
-        room = person.room
-    assert "running `fairlead answer zzzzz`" in room.requests()[-1].results[-1]
+        person.prompts("Do it.")
+        person.sees(PROCEED)
+        asked = question(person)["id"]
+        name.write_text(asked)
+        words.write_text(f"{machine.program} answer {asked} allow")
+
+        other = person.room.start(*claude(machine.client, "Help it.", "--allowedTools", "Bash"))
+        out, errors = other.communicate(timeout=90)
+
+        assert (other.returncode, out.strip(), errors) == (0, "I may not.", "")
+        assert [one["id"] for one in listed(person)] == [asked]
+        assert person.fairlead("answer", asked, "deny").returncode == 0
+        person.sees("Then not.")
+    by_command, by_program = next(one for one in person.room.requests() if len(one.results) > 1).results
+    assert "running `fairlead answer" in by_command
+    assert "only a person can answer, not a session of Claude Code" in by_program
+    assert not (machine.project / "granted").exists()
+    assert [record.verdict for record in answers(machine)] == ["blocked"]

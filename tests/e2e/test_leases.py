@@ -59,3 +59,33 @@ def test_a_lease_stops_the_bash_and_the_file_tools_of_another_session(client: Pa
         assert all("holds a lease on it" in result and "'splitting it'" in result for result in blocked)
         assert all("fairlead send " in result for result in blocked)
         assert any(request.holds("wanted to change") for request in requests[5:]), "the holder hears of it"
+
+
+def test_two_sessions_that_change_one_file_without_a_lease_are_both_told(client: Path) -> None:
+    with machine(client) as here:
+        done = here.fairlead("hooks", "install")
+        assert (done.exit_code, done.stderr) == (0, ""), done
+        here.policy("preToolUse: {preventRootAdditions: false}\n")
+        file = here.project / "parser.py"
+        file.write_text("one\n")
+        script: list[Turn] = [
+            [bash("echo two >> parser.py")],
+            "First.",
+            [bash("echo three >> parser.py")],
+            "Second.",
+            "I see.",
+        ]
+        with at_terminal(here, *MAY_RUN, script=script) as person:
+            person.until(here.socket.exists, "a daemon is there")
+            person.prompts("Change it.")
+            person.sees("First.")
+            person.is_idle()
+            other = person.room.start(*claude(here.client, "Change it.", *MAY_RUN))
+            out, errors = other.communicate(timeout=90)
+            assert (other.returncode, out.strip(), errors) == (0, "Second.", "")
+            person.prompts("Anything new?")
+            person.sees("I see.")
+        assert file.read_text() == "one\ntwo\nthree\n", "nobody is stopped"
+        requests = person.room.requests()
+        assert requests[3].holds("in another session, and was notified."), "the second one, at its call"
+        assert requests[4].holds("in another session; you changed it "), "the first one, at its next prompt"

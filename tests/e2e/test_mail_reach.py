@@ -176,6 +176,26 @@ def test_an_agent_is_woken_after_an_escape_in_a_woken_turn(client: Path) -> None
         assert person.room.requests()[-1].holds("two")
 
 
+@pytest.mark.parametrize("how", ["is killed", "stops"])
+def test_an_idle_agent_is_woken_although_the_daemon_is_another_one(client: Path, how: str) -> None:
+    with installed(client, "--stay", "wake") as here:
+        with at_terminal(here, script=["Woken by the next daemon."]) as person:
+            person.until(lambda: is_listening(person), "it listens")
+            first = (here.state / "run/daemon.lock").read_text()
+            if how == "stops":
+                assert person.fairlead("daemon", "stop", "--yes").returncode == 0
+            else:
+                assert person.room.run("sh", "-c", here.kill_daemon).returncode == 0
+
+            person.until(lambda: is_listening(person), "it listens at the next daemon")
+            assert (here.state / "run/daemon.lock").read_text() != first
+            sent = person.fairlead("send", agents(person)[0]["name"], "The build is broken")
+            assert "listening now" in sent.stdout, sent
+            person.sees("Woken by the next daemon.")
+        (request,) = person.room.requests()
+        assert request.holds("The build is broken")
+
+
 def test_a_subagents_command_acts_as_the_subagent(client: Path) -> None:
     with installed(client, "--skill") as here:
         run = here.prompt(

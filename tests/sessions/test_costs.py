@@ -36,6 +36,24 @@ def test_a_counter_that_starts_again_is_added() -> None:
     assert ledger.total("s") == 2.75
 
 
+def test_a_client_that_is_killed_and_continued_within_a_second_starts_again() -> None:
+    """Its second answer costs more than the first."""
+    ledger = CostLedger()
+    assert reported(ledger, "s", 0.5, at=NOW + 1, began=NOW, pid=7) == 0.5
+    assert reported(ledger, "s", 0.0, at=NOW + 2, began=NOW + 1, pid=8) == 0
+    assert reported(ledger, "s", 2.0, at=NOW + 3, began=NOW + 0.9, pid=8) == 2.0
+    assert ledger.total("s") == 2.5
+
+
+def test_a_process_whose_events_are_not_the_last_ones_is_counted_once() -> None:
+    """Two processes with the same session: which of them has sent the last event is of no matter."""
+    ledger = CostLedger()
+    reported(ledger, "s", 3.0, at=NOW, began=NOW - 100, pid=7)
+    reported(ledger, "s", 0.5, at=NOW + 1, began=NOW - 10, pid=8)
+    assert reported(ledger, "s", 3.5, at=NOW + 2, began=NOW - 100, pid=8) == 0.5
+    assert reported(ledger, "s", 3.75, at=NOW + 3, began=NOW - 100, pid=7) == 0.25
+
+
 def test_a_counter_that_the_client_restores_is_not_added_again() -> None:
     ledger = CostLedger()
     reported(ledger, "s", 2.0, at=NOW, began=NOW - 100)
@@ -92,15 +110,16 @@ class Restarts(RuleBasedStateMachine):
         self.journal: list[CostRecord] = []
         self.snapshot: tuple[bytes, int] = (b"{}", 0)
         self.clients: dict[str, list[float]] = {}
-        """Session → when its process began, its counter in cents."""
+        """Session → when its process began, its counter in cents, its pid."""
+        self.last_pid = 100
         self.spent: dict[str, int] = {}
         """Session → what it has really cost, in cents."""
         self.previous: dict[str, tuple[str, ...]] = {}
         self.delayed: list[CostRecord] = []
 
     def _report(self, session: str) -> CostRecord:
-        began, cents = self.clients[session]
-        return CostRecord(at=self.now, session=session, counter=cents / 100, began=began)
+        began, cents, pid = self.clients[session]
+        return CostRecord(at=self.now, session=session, counter=cents / 100, began=began, pid=int(pid))
 
     def _take(self, report: CostRecord) -> None:
         record = self.ledger.measure(report, self.previous.get(report.session, ()))
@@ -108,11 +127,12 @@ class Restarts(RuleBasedStateMachine):
             self.journal.append(record)
             self.ledger.apply(record)
 
-    @rule(number=st.integers(0, 3))
-    def start(self, number: int) -> None:
+    @rule(number=st.integers(0, 3), pause=st.sampled_from([1, 10]))
+    def start(self, number: int, pause: int) -> None:
         """A client starts, or is killed and continued: it counts from 0, and shows its line at once."""
-        self.now += 10
-        self.clients[f"s{number}"] = [self.now, 0]
+        self.now += pause
+        self.last_pid += 1
+        self.clients[f"s{number}"] = [self.now, 0, self.last_pid]
         self.spent.setdefault(f"s{number}", 0)
         self._take(self._report(f"s{number}"))
 
@@ -132,6 +152,8 @@ class Restarts(RuleBasedStateMachine):
         session = data.draw(st.sampled_from(sorted(self.clients)))
         self.now += 30
         self.clients[session][0] += 30
+        self.last_pid += 1
+        self.clients[session][2] = self.last_pid
         self._take(self._report(session))
 
     @precondition(lambda self: self.clients)
@@ -139,13 +161,13 @@ class Restarts(RuleBasedStateMachine):
     def clear(self, data: st.DataObject, goes_on: bool) -> None:  # noqa: FBT001 - drawn
         """The process goes on under another id, with its counter or from 0."""
         session = data.draw(st.sampled_from(sorted(self.clients)))
-        began, cents = self.clients.pop(session)
+        began, cents, pid = self.clients.pop(session)
         name = f"{session}'"
         if name in self.spent:
-            self.clients[session] = [began, cents]
+            self.clients[session] = [began, cents, pid]
             return
         self.now += 3
-        self.clients[name], self.spent[name] = [began, cents if goes_on else 0], 0
+        self.clients[name], self.spent[name] = [began, cents if goes_on else 0, pid], 0
         self.previous[name] = (session,)
         self._take(self._report(name))
 

@@ -42,6 +42,8 @@ class FakeDaemon:
         self.replies: list[tuple[int, str]] = []
         self.questions: list[dict[str, Any]] = []
         """What can be answered."""
+        self.whole: dict[str, Session] = {}
+        """Sessions with all of what they ask, by id."""
         self.bodies: list[bytes] = []
         """The bodies of the answers."""
         self._log: list[tuple[int, bytes]] = []
@@ -127,6 +129,8 @@ class FakeDaemon:
                 self._send_json(connection, self._list())
             elif parts.path == "/v1/sessions/stream":
                 self._stream(connection, int(parse_qs(parts.query)["after"][0]))
+            elif unquote(parts.path).removeprefix("/v1/sessions/") in self.whole:
+                self._send_json(connection, _encoded(self.whole[unquote(parts.path).removeprefix("/v1/sessions/")]))
             elif unquote(parts.path).removeprefix("/v1/sessions/").removesuffix("/events") in self.sessions:
                 self._send_json(connection, json.dumps({"events": EVENTS}).encode())
             else:
@@ -137,7 +141,8 @@ class FakeDaemon:
         unread = [row for row in rows if row["stage"] in ("queued", "shown")]
         owed = [row for row in rows if row["intent"] == "request" and not row["answered"]]
         if path == "/v1/mail/user":
-            return {"unread": len(unread), "owes": len(owed)}
+            waiting = [row for row in rows if row in unread or row in owed]
+            return {"unread": len(unread), "owes": len(owed), "waiting": len(waiting)}
         if path == "/v1/mail/inbox":
             return {"you": "User", "messages": rows}
         number = int(path.split("/")[4])

@@ -10,12 +10,14 @@ from tui.sample_sessions import NOW, session
 from tui.screens import lines_of, snapshot_of, until, watching
 from tui.test_snapshots import compare
 
-from fairlead.sessions import AttentionNeeded, Evidence
+from fairlead.sessions import AttentionNeeded, Evidence, bounded
 from fairlead.tui._source import SessionSource
 from fairlead.tui.model._answering import AnswerForm, OpenQuestion, Send, ShownChoice
 
 if TYPE_CHECKING:
     from tui.fake_daemon import FakeDaemon
+
+    from fairlead.sessions import Session
 
 CHANGE = "/code/webshop/src/pay.py\n def pay(invoice):\n-    return None\n+    return send(invoice)\n+\n \x1b[31m# end"
 COLOUR = ShownChoice("Which colour?", ("Red", "Blue"))
@@ -121,6 +123,56 @@ async def test_a_long_command_is_shown_to_its_end() -> None:
         await pilot.press(*["ctrl+f"] * 20)
         await pilot.pause()
         assert any("line 99" in line for line in lines_of(app))
+
+
+def asking(*numbers: int) -> Session:
+    text = "\n".join(f"+line {n} \x1b[31m" for n in numbers)
+    return session("long", title="Pay", state=AttentionNeeded("Permission for Write", text))
+
+
+async def test_all_of_a_long_question_is_in_the_detail_and_keys_scroll_it(daemon: FakeDaemon) -> None:
+    """The list has its beginning, as the daemon lists it."""
+    daemon.sessions.clear()
+    daemon.whole["long"] = asking(*range(3000))
+    daemon.put(bounded(daemon.whole["long"]))
+    async with watching(source=SessionSource(str(daemon.socket_path)), sessions=[]) as (app, pilot):
+        await until(lambda: "long" in app.sessions.sessions and not app._is_draw_pending)
+        await pilot.press("n")
+        await until(lambda: app.question.count == 3000)
+        await until(lambda: "J K scroll" in app.text_lines["name"].text)
+        await pilot.press("J")
+        await pilot.pause()
+        assert app.question.top == 1
+        await pilot.press("K", *["ctrl+f"] * 600)
+        await pilot.pause()
+        assert any("+line 2999" in line for line in lines_of(app))
+        assert not any("\x1b" in line for line in lines_of(app))
+
+
+async def test_a_question_that_begins_as_another_one_did_is_asked_for_again(daemon: FakeDaemon) -> None:
+    daemon.sessions.clear()
+    first, second = asking(*range(999), 1), asking(*range(999), 2)
+    assert bounded(first) == bounded(second)
+    daemon.whole["long"] = first
+    daemon.put(bounded(first))
+    async with watching(source=SessionSource(str(daemon.socket_path)), sessions=[]) as (app, pilot):
+        await until(lambda: "long" in app.sessions.sessions and not app._is_draw_pending)
+        await pilot.press("n")
+        await until(lambda: app.question.count == 1000 and app.question.lines[-1][0][0].startswith(" +line 1 "))
+        daemon.whole["long"] = second
+        daemon.put(bounded(second))
+        await until(lambda: app.question.lines[-1][0][0].startswith(" +line 2 "))
+
+
+async def test_the_keys_scroll_the_panel_while_it_is_open() -> None:
+    async with watching([asking(*range(100))]) as (app, pilot):
+        await pilot.press("n", "ctrl+f", "t", "ctrl+b")
+        await pilot.pause()
+        assert app.question.top > 0
+        assert "J K scroll" not in app.text_lines["name"].text
+        await pilot.press("t", "ctrl+b")
+        await pilot.pause()
+        assert app.question.top == 0
 
 
 async def test_the_answer_reaches_the_daemon(daemon: FakeDaemon) -> None:

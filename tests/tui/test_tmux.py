@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -34,7 +35,12 @@ class Tmux:
 
     def run(self, *words: str) -> str:
         env = {key: value for key, value in os.environ.items() if not key.startswith("TMUX")}
-        env |= {"FAIRLEAD_HOME": str(self.home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        env |= {
+            "FAIRLEAD_HOME": str(self.home),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "CLAUDE_CONFIG_DIR": str(self.home / "claude"),
+        }
         command = ["tmux", "-S", str(self.socket), "-f", os.devnull, *words]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
@@ -117,6 +123,59 @@ def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: FakeDaemo
     tmux.wait(lambda: "activity" in tmux.screen(watch))
     tmux.run("send-keys", "-t", watch, "q")
     tmux.wait(lambda: "watch" not in tmux.run("list-sessions", "-F", "#{session_name}"))
+
+
+def transcript(home: Path) -> Path:
+    """A conversation of many lines, in the client's folder; each of them would change the colour of the terminal."""
+    file = home / "claude/projects/webshop/t.jsonl"
+    file.parent.mkdir(parents=True)
+    said = [{"type": "text", "text": "\n".join(f"step {number} \x1b[31m" for number in range(200))}]
+    entries = [
+        {"type": "user", "message": {"role": "user", "content": "How do I pay?"}},
+        {"type": "assistant", "message": {"role": "assistant", "content": said}},
+    ]
+    file.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    return file
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(not shutil.which("less"), reason="there is no less here")
+def test_o_lends_the_terminal_to_a_pager_and_the_view_comes_back(tmux: Tmux, waiting: FakeDaemon) -> None:
+    file = transcript(tmux.home)
+    waiting.put(replace(waiting.sessions["s1"], transcript=str(file)))
+    watch = tmux.run("new-session", "-dP", "-F", "#{pane_id}", "-s", "watch", "-x", "100", "-y", "30")
+    tmux.run("send-keys", "-t", watch, f"exec env PAGER=less LESS= {sys.executable} -c '{START}' watch", "Enter")
+    tmux.wait(lambda: "Clean up" in tmux.screen(watch) and "live" in tmux.screen(watch))
+
+    tmux.run("send-keys", "-t", watch, "o")
+    tmux.wait(lambda: "How do I pay?" in tmux.screen(watch) and "step 20" in tmux.screen(watch))
+    assert "live" not in tmux.screen(watch)
+    tmux.run("send-keys", "-t", watch, "C-c")  # which the terminal sends to the view as well
+    tmux.run("send-keys", "-t", watch, "G")
+    tmux.wait(lambda: "step 199" in tmux.screen(watch) and "(END)" in tmux.screen(watch))
+    assert "\x1b[31m" not in tmux.run("capture-pane", "-ep", "-t", watch), (
+        "nothing of it reaches the terminal as a code"
+    )
+
+    waiting.put(replace(waiting.sessions["s1"], title="Cleaned meanwhile"))
+    tmux.run("send-keys", "-t", watch, "q")
+    tmux.wait(lambda: "Cleaned meanwhile" in tmux.screen(watch) and "live" in tmux.screen(watch))
+    assert "step 199" not in tmux.screen(watch)
+    tmux.run("send-keys", "-t", watch, "?")
+    tmux.wait(lambda: "open its transcript" in tmux.screen(watch))
+    tmux.run("send-keys", "-t", watch, "q", "q")
+    tmux.wait(lambda: "watch" not in tmux.run("list-sessions", "-F", "#{session_name}"))
+
+
+@pytest.mark.timeout(120)
+def test_a_pager_that_cannot_be_started_is_explained_in_the_view(tmux: Tmux, waiting: FakeDaemon) -> None:
+    file = transcript(tmux.home)
+    waiting.put(replace(waiting.sessions["s1"], transcript=str(file)))
+    watch = tmux.run("new-session", "-dP", "-F", "#{pane_id}", "-s", "watch", "-x", "100", "-y", "30")
+    tmux.run("send-keys", "-t", watch, f"exec env PAGER=/nowhere/pager {sys.executable} -c '{START}' watch", "Enter")
+    tmux.wait(lambda: "Clean up" in tmux.screen(watch) and "live" in tmux.screen(watch))
+    tmux.run("send-keys", "-t", watch, "o")
+    tmux.wait(lambda: "the pager cannot be started: /nowhere/pager: No such file" in tmux.screen(watch))
 
 
 async def test_a_pane_that_no_terminal_shows_is_selected(tmux: Tmux) -> None:

@@ -14,7 +14,7 @@ from fairlead.text import cell_width
 from fairlead.tui.model._layout import column_headings, columns, layout_row, summary
 from fairlead.tui.model._plain import plain_view
 from fairlead.tui.model._projects import Location
-from fairlead.tui.model._quota import quota_text
+from fairlead.tui.model._quota import quota_texts
 from fairlead.tui.model._rows import activity_text, display_name, make_row
 from fairlead.tui.model._totals import Totals
 from fairlead.tui.model._tree import SessionTree
@@ -273,16 +273,22 @@ def test_the_header_tells_what_the_account_has_used_and_how_fast() -> None:
     def limits(percent: float, resets: float, week: float | None = None) -> Usage:
         return Usage(five_hour_percent=percent, five_hour_resets=resets, seven_day_percent=week)
 
+    def whole(*usages: Usage) -> str:
+        return quota_texts(usages, NOW)[0]
+
     now, hour = NOW, 3600.0
-    assert quota_text([], now) == ""
-    assert quota_text([Usage(five_hour_percent=42.0)], now) == "5 h 42%"
-    assert quota_text([limits(40, now + 3 * hour, 7)], now) == "5 h 40% +20%/h · 7 d 7%"
+    assert quota_texts([], now) == []
+    assert whole(Usage(five_hour_percent=42.0)) == "5 h 42%"
+    assert whole(limits(40, now + 3 * hour, 7)) == "5 h 40% +20%/h · 7 d 7%"
     newest = [limits(90, now - hour), limits(20, now + hour), limits(30, now + hour)]
-    assert quota_text(newest, now) == "5 h 30% +8%/h", "of a window that is over nothing is left"
-    assert quota_text([limits(60, now + 3 * hour)], now) == "5 h 60% +30%/h full 15:33"
-    assert quota_text([limits(1, now + 4.9 * hour)], now) == "5 h 1%", "too early for a rate"
-    lines = plain_view([session("a", usage=limits(40, now + 3 * hour))], View(), now, 120)
-    assert lines[0].endswith("5 h 40% +20%/h")
+    assert whole(*newest) == "5 h 30% +8%/h", "of a window that is over nothing is left"
+    assert whole(limits(60, now + 3 * hour)) == "5 h 60% +30%/h full 15:33"
+    assert whole(limits(1, now + 4.9 * hour)) == "5 h 1%", "too early for a rate"
+    one = session("a", usage=limits(60, now + 3 * hour, 12))
+    headers = [plain_view([one], View(), now, cells)[0] for cells in (120, 75, 65, 50)]
+    shortened = ["5 h 60% +30%/h full 15:33 · 7 d 12%", "5 h 60% +30%/h full 15:33", "5 h 60% +30%/h", "○ 1 idle"]
+    assert [header.endswith(text) for header, text in zip(headers, shortened, strict=True)] == [True] * 4, headers
+    assert quota_texts([limits(40, now + 3 * hour, 95)], now)[1:] == ["7 d 95%", "7 d 95%"], "the one to look out for"
 
 
 def test_a_subagent_stands_alone_until_its_parent_arrives() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import click
@@ -68,7 +69,8 @@ def _help_columns() -> int:
     return max(min(current().columns(), HELP_WIDTH) - 2, _MIN_HELP_WIDTH)
 
 
+@cache
 def make_root() -> Root:
-    """Return the group of all commands."""
+    """Return the group of all commands; the same each time, because the daemon runs many commands."""
     version = click.Option(["-V", "--version"], is_flag=True, expose_value=False, help="Print the version.")
     return Root(ROOT, SECTIONS, params=[version])

@@ -81,6 +81,17 @@ _IDENTITY = (
     Entry("rename", "Take another name.", "mail.identity:rename", is_served=True),
 )
 
+_TEAM = (
+    Entry(
+        "status", "Show the team: its relay, its hosts, and what is on its way.", "team.status:status", is_served=True
+    ),
+    Entry("join", "Join a team of hosts, or found one.", "team.join:join"),
+    Entry("confirm", "Confirm that a host is a member of the team.", "team.hosts:confirm"),
+    Entry("remove", "Remove a host from the team, for good.", "team.hosts:remove"),
+    Entry("leave", "Leave the team.", "team.hosts:leave"),
+    Entry("schema", "Print the SQL of the relay's tables, for an administrator.", "team.schema:schema"),
+)
+
 SECTIONS = (
     Section(
         "Policy",
@@ -200,6 +211,27 @@ SECTIONS = (
             ),
             Entry("heartbeat", "Mark the session as alive.", "mail.heartbeat:heartbeat", is_served=True),
             Entry("tasks", "List the incomplete tasks of a session.", "mail.tasks:tasks", is_served=True),
+        ),
+    ),
+    Section(
+        "Team",
+        (
+            Entry(
+                "team",
+                "Join several hosts into one team.",
+                subcommands=_TEAM,
+                default="status",
+                about=(
+                    "Join several hosts into one team: agents on one write to agents on another. A PostgreSQL database "
+                    "relays the mail; each host works without it, and sends when it is there again. Without a command "
+                    "it shows the status."
+                ),
+                examples=(
+                    "fairlead team join postgresql://fairlead@db.example.com/team",
+                    "fairlead team status",
+                    'fairlead send amber-fox@server "Is the migration done?"',
+                ),
+            ),
         ),
     ),
     Section(

@@ -28,6 +28,7 @@ from fairlead.daemon.sessions._presence import Presence
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
 from fairlead.daemon.store._process import StoreProcess
+from fairlead.daemon.team._switch import TeamSwitch
 from fairlead.daemon.workers._pool import HookWorkers
 from fairlead.decide import prepare_decoders
 from fairlead.journal import Journal, count_spooled, journal_folder, spool_folder
@@ -66,6 +67,7 @@ class Daemon:
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
         self.leases = LeaseService(self.mail, self.tracker, self.errors)
         self.answers = AnswerService(self.tracker, self.recorder)
+        self.team = TeamSwitch(self)
         self.integrity = IntegrityMonitor()
         self.hook_workers = HookWorkers(report=self.errors.report)
         register_extensions(self)
@@ -104,6 +106,7 @@ class Daemon:
         self.hook_workers.close()
         self.endpoint.close()
         self.commands.close()
+        self.team.close()
         self.mail.close()
         self.store.close()
         self.tracker.save()
@@ -130,7 +133,7 @@ class Daemon:
     def idle_seconds(self) -> float:
         """Return for how long nobody has asked for anything."""
         is_pending = self.attention.is_pending or self.user_mail.is_pending
-        is_needed = self.mail.waiters.is_needed or self.answers.is_needed
+        is_needed = self.mail.waiters.is_needed or self.answers.is_needed or self.team.is_needed
         is_busy = self.tracker.streams or is_pending or is_needed
         return 0.0 if is_busy else self.endpoint.idle_seconds()
 
@@ -159,7 +162,11 @@ class Daemon:
 
     def metrics_text(self) -> str:
         """Return the metrics in Prometheus' text format."""
-        more = {"spool_pending": count_spooled(spool_folder()), "store_behind_bytes": self.store.bytes_behind()}
+        more: dict[str, float] = {
+            "spool_pending": count_spooled(spool_folder()),
+            "store_behind_bytes": self.store.bytes_behind(),
+        }
+        more |= self.team.gauges()
         return self.metrics.text(version=self.version, memory=self._memory(), more=more)
 
     def _memory(self) -> int:

@@ -100,6 +100,7 @@ async def _serve(
     daemon.shutdown.on_request(server.leave)
     daemon.tracker.start()
     daemon.store.start()
+    daemon.team.open()
     work = (*_background_work(daemon), _watch_idleness(daemon, unix, options.idle))
     tasks = [asyncio.create_task(one) for one in work]
     with _signals(daemon):
@@ -175,6 +176,7 @@ def _background_work(daemon: Daemon) -> Iterator[Coroutine[Any, Any, None]]:
     yield daemon.user_mail.run_forever()
     yield daemon.mail.run_forever()
     yield daemon.leases.run_forever()
+    yield daemon.team.run_forever()
     yield replace_when_changed(daemon.code, daemon.shutdown)
     yield _freeze_garbage(daemon)
 

@@ -20,6 +20,7 @@ def examine(facts: Facts) -> list[tuple[str, list[Finding]]]:
     groups: list[tuple[str, list[Finding]]] = [
         ("client", [*settings.check_client(facts.client)]),
         ("install", [*settings.check_install(facts), *settings.check_double(facts), *settings.check_rivals(facts)]),
+        ("questions", [*settings.check_answers(facts)]),
         ("status line", [*settings.check_status_line(facts)]),
         ("settings", [*settings.check_files(facts), *settings.check_gate(facts)]),
         ("programs", [*programs.check_programs(facts), *programs.check_path(facts)]),

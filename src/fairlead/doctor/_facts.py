@@ -147,6 +147,8 @@ class Policy(msgspec.Struct, frozen=True):
     """What is done about protected files that a tool has changed; `off` also without such files."""
     trust: tuple[FileTrust, ...] = ()
     """Which of the files are trusted."""
+    answer_seconds: int = 0
+    """For how long a question can be answered outside of the client; 0 if it cannot (`attention.answer`)."""
 
 
 class Run(msgspec.Struct, frozen=True):

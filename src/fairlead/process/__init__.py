@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairlead.process._run import CANCELLED, ProcessResult, run_process, start_error
     from fairlead.process._signals import ProcessNotEnded, terminate_process
     from fairlead.process._surroundings import process_folder, process_started_at, process_variables
-    from fairlead.process._tree import Ancestry, ancestry_of
+    from fairlead.process._tree import Ancestry, ancestries_of, ancestry_of
 
 __all__ = [
     "CANCELLED",
@@ -26,6 +26,7 @@ __all__ = [
     "Process",
     "ProcessNotEnded",
     "ProcessResult",
+    "ancestries_of",
     "ancestry_of",
     "command_line",
     "dead_processes",
@@ -50,6 +51,6 @@ __getattr__ = lazy_exports(
         "_run": ("CANCELLED", "ProcessResult", "run_process", "start_error"),
         "_signals": ("ProcessNotEnded", "terminate_process"),
         "_surroundings": ("process_folder", "process_started_at", "process_variables"),
-        "_tree": ("Ancestry", "ancestry_of"),
+        "_tree": ("Ancestry", "ancestries_of", "ancestry_of"),
     },
 )

@@ -21,8 +21,11 @@ _ZOMBIE_STATES = (b"Z", b"X")
 def stat_fields(pid: int) -> list[bytes]:
     """Return the fields of `/proc/<pid>/stat` from the state on (see proc(5)); empty if it cannot be read."""
     try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            stat = file.read(4096)
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)  # half of the time that `open` takes
+        try:
+            stat = os.read(file, 4096)
+        finally:
+            os.close(file)
     except OSError:
         return []
     fields = stat.rpartition(b")")[2].split()  # the program's name may contain spaces and parentheses

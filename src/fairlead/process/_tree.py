@@ -47,6 +47,18 @@ class Ancestry(msgspec.Struct, frozen=True):
     """The process has a controlling terminal."""
 
 
+def ancestries_of(*pids: int) -> list[Ancestry]:
+    """Return each process and its ancestors. An ancestor of several is looked up once."""
+    read_row, rows = _process_table(), dict[int, "Row | None"]()
+
+    def read_once(pid: int) -> Row | None:
+        if pid not in rows:
+            rows[pid] = read_row(pid)
+        return rows[pid]
+
+    return [ancestry_of(pid, read_once) for pid in pids]
+
+
 def ancestry_of(pid: int, read_row: ReadRow | None = None) -> Ancestry:
     """Return a process and its ancestors; empty if it has ended, or is not visible from here (pid 0)."""
     read_row = read_row or _process_table()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         TextKind,
         TimelineEntry,
     )
-    from fairlead.sessions._limits import MAX_PATH_LENGTH, clean
+    from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long
     from fairlead.sessions._locations import Location, find_location, project_of, unknown_location
     from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._reconcile import reconcile
@@ -79,9 +79,12 @@ __all__ = [
     "Working",
     "apply",
     "apply_record",
+    "bounded",
+    "bounded_question",
     "clean",
     "decide_notification",
     "find_location",
+    "is_long",
     "line_of",
     "project_of",
     "question_of",
@@ -122,8 +125,10 @@ __getattr__ = lazy_exports(
         ),
         "_limits": (
             "MAX_PATH_LENGTH",
-            "MAX_PATH_LENGTH",
+            "bounded",
+            "bounded_question",
             "clean",
+            "is_long",
         ),
         "_locations": ("Location", "find_location", "project_of", "unknown_location"),
         "_panes": ("TmuxClients",),

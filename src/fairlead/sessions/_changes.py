@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.sessions._limits import bounded
 from fairlead.sessions._session import Session
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ MAX_CHANGES = 2_000
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A session after one change."""
+    """A session after one change; of a long question it has the beginning."""
 
     revision: int
     """Increases by one with each change."""
@@ -41,7 +42,7 @@ class ChangeLog:
         added = []
         for session in sessions:
             self.revision += 1
-            change = Change(self.revision, session, gone)
+            change = Change(self.revision, bounded(session), gone)
             if len(self._changes) == MAX_CHANGES:
                 self._oldest = self._changes[0].revision
             self._changes.append(change)

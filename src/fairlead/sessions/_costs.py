@@ -5,7 +5,8 @@ and goes on if the client restores it, or keeps it in the next session of the sa
 report is compared with the last one of the same process, which is known by the time at which it started:
 
 - More than before: the difference was added.
-- Less than before: a report that was overtaken by a later one. Nothing was added.
+- Less than before: a report that was overtaken by a later one. Nothing was added. But if the session's events come from
+  another process since: the client was killed and continued within moments, and this is a new process.
 - Of a new process, at least as much as the session had: the counter was restored, and the difference was added.
 - Of a new process, less than that: it counts from 0, and all of it was added.
 """
@@ -62,6 +63,8 @@ class Counter(msgspec.Struct, frozen=True, gc=False):
     began: float
     """When the process started; 0 if that is not known."""
     usd: float
+    pid: int = 0
+    """Of the process that sent the session's events then; 0 if that is not known."""
 
 
 class CostEntry(msgspec.Struct, omit_defaults=True):
@@ -95,7 +98,7 @@ class CostLedger:
         """
         entry = self.entries.get(report.session)
         counters = entry.counters if entry else tuple(self._inherited(report, previous))
-        same = _counter_of(counters, report.began)
+        same = _counter_for(counters, report)
         if same is not None:
             added = report.counter - same.usd
             if report.began == 0 and added < -_SMALLEST:  # of which process it is, is not known
@@ -114,9 +117,9 @@ class CostLedger:
             entry = CostEntry(first=record.at, began=record.began or record.at)
             self._make_room(record.at)
         self.entries[record.session] = entry  # the last changed one is the last
-        same = _counter_of(entry.counters, record.began)
+        same = _counter_for(entry.counters, record)
         others = [counter for counter in entry.counters if counter is not same]
-        entry.counters = (*others, Counter(record.began, record.counter))[-_MAX_COUNTERS:]
+        entry.counters = (*others, Counter(record.began, record.counter, record.pid))[-_MAX_COUNTERS:]
         total = entry.total + record.added
         entry.total = record.counter if abs(total - record.counter) < _SMALLEST else total
         entry.folder = record.folder or entry.folder
@@ -149,7 +152,7 @@ class CostLedger:
     def _inherited(self, report: CostRecord, previous: Sequence[str]) -> Iterator[Counter]:
         """Yield the counter that the same process has had in the session before, if it goes on."""
         entry = self.entries.get(previous[-1]) if previous else None
-        counter = _counter_of(entry.counters, report.began) if entry else None
+        counter = _counter_for(entry.counters, report) if entry else None
         if counter is not None and counter.usd <= report.counter:
             yield counter
 
@@ -161,5 +164,12 @@ class CostLedger:
             del self.entries[name]
 
 
-def _counter_of(counters: Sequence[Counter], began: float) -> Counter | None:
-    return next((one for one in reversed(counters) if abs(one.began - began) <= _SAME_START), None)
+def _counter_for(counters: Sequence[Counter], report: CostRecord) -> Counter | None:
+    """Return the counter of the process that reports; `None` if it is a new one."""
+    near = [one for one in reversed(counters) if abs(one.began - report.began) <= _SAME_START]
+    for one in near:
+        if one.pid == report.pid:
+            return one
+    last = near[0] if near else None
+    is_new = last is not None and last.pid and report.pid and report.counter < last.usd - _SMALLEST
+    return None if is_new else last

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from fairlead.sessions._states import AttentionNeeded
 from fairlead.text import replace_surrogates
+
+if TYPE_CHECKING:
+    from fairlead.sessions._session import OpenCall, Session
 
 MAX_ID_LENGTH = 200
 MAX_TEXT_LENGTH = 200
 """Of a prompt, a description, a reason. The journal keeps at least as much of a usual payload."""
 MAX_PATH_LENGTH = 400
 MAX_QUESTION_LENGTH = 4000
-"""Of what the user is asked: a command, the change of a file."""
+"""Of what the user is asked (a command, the change of a file), in a list of sessions. The registry keeps all of it."""
 
 MAX_CALLS = 64
 """Open tool calls of one agent."""
@@ -26,3 +34,29 @@ MAX_PREVIOUS_IDS = 8
 def clean(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
     """Cut a text to a length and replace unpaired surrogates, so that it can be written."""
     return replace_surrogates(text[:max_length] if len(text) > max_length else text)
+
+
+def bounded(session: Session) -> Session:
+    """Return a session whose questions are cut. They are sent and stored with each change of the session."""
+    state = session.state
+    if type(state) is not AttentionNeeded:
+        return session
+    calls = {name: _bounded_call(call) for name, call in session.calls.items()}
+    if not is_long(state.about) and calls == session.calls:
+        return session
+    return replace(session, state=replace(state, about=bounded_question(state.about)), calls=calls)
+
+
+def is_long(question: str) -> bool:
+    """Return whether lists have only the beginning of a question. True of that beginning as well."""
+    return len(question) > MAX_QUESTION_LENGTH
+
+
+def bounded_question(question: str) -> str:
+    """Return a question as lists have it: cut, with a line that says so, if it is long."""
+    left = len(question) - MAX_QUESTION_LENGTH
+    return f"{question[:MAX_QUESTION_LENGTH]}\n… and {left} more characters" if left > 0 else question
+
+
+def _bounded_call(call: OpenCall) -> OpenCall:
+    return replace(call, question=bounded_question(call.question)) if is_long(call.question) else call

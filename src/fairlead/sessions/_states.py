@@ -32,7 +32,8 @@ class AttentionNeeded(msgspec.Struct, frozen=True, omit_defaults=True, gc=False,
     reason: str
     """What is needed; never blank."""
     about: str = ""
-    """What exactly is asked: the command, the file with what changes in it, the question. The first line says it."""
+    """What exactly is asked: the command, the file with what changes in it, the question. The first line says it.
+    Lists and the stream have the first 4 000 characters of it, `GET /v1/sessions/ID` has all."""
 
     def __post_init__(self) -> None:
         if not self.reason:

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
         truncate,
     )
     from fairlead.text._unicode import replace_surrogates
-    from fairlead.text._units import ago, compact_number, duration, money, start_of_day
+    from fairlead.text._units import ago, clock, compact_number, duration, money, start_of_day
     from fairlead.text._width import cell_width, fit, fit_end, table, wrap_line
 
 __all__ = [
     "ago",
     "cell_width",
+    "clock",
     "compact_number",
     "duration",
     "first_line",
@@ -56,7 +57,7 @@ __getattr__ = lazy_exports(
             "truncate",
         ),
         "_unicode": ("replace_surrogates",),
-        "_units": ("ago", "compact_number", "duration", "money", "start_of_day"),
+        "_units": ("ago", "clock", "compact_number", "duration", "money", "start_of_day"),
         "_width": ("cell_width", "fit", "fit_end", "table", "wrap_line"),
     },
 )

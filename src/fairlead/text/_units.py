@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import localtime, mktime
+from time import localtime, mktime, strftime
 
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _WITHOUT_PART = 10
@@ -22,6 +22,11 @@ def duration(seconds: float) -> str:
 def ago(at: float, now: float) -> str:
     """Return how long ago a time was: `5m07s ago`, or `now`."""
     return f"{duration(now - at)} ago" if now - at >= 1 else "now"
+
+
+def clock(at: float, now: float) -> str:
+    """Return the local time of day: `12:03`, with the date unless it is today."""
+    return strftime("%H:%M" if start_of_day(at) == start_of_day(now) else "%Y-%m-%d %H:%M", localtime(at))
 
 
 def start_of_day(at: float, days_ago: int = 0) -> float:

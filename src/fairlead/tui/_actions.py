@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fairlead.sessions import Session
     from fairlead.tui._app import WatchApp
     from fairlead.tui.model._view import View
+    from fairlead.tui.widgets._lines import TextLines
 
 PanelContent: TypeAlias = Literal["", "peek", "timeline"]
 
@@ -38,7 +39,7 @@ class Actions:
         self._shown: Session | None = None
         """The session that the panel shows, as it was then."""
         self._answers = Answers(app, self._go)
-        sessions, panel = app.list, app.panel
+        sessions = app.list
         self.handlers: dict[str, Callable[[], object]] = {
             "down": lambda: sessions.move(1),
             "up": lambda: sessions.move(-1),
@@ -58,10 +59,10 @@ class Actions:
             "copy": self._copy,
             "peek": lambda: self._toggle_panel("peek"),
             "timeline": lambda: self._toggle_panel("timeline"),
-            "panel_down": lambda: panel.scroll_lines(1),
-            "panel_up": lambda: panel.scroll_lines(-1),
-            "panel_page_down": lambda: panel.scroll_pages(1),
-            "panel_page_up": lambda: panel.scroll_pages(-1),
+            "panel_down": lambda: self._scrolled.scroll_lines(1),
+            "panel_up": lambda: self._scrolled.scroll_lines(-1),
+            "panel_page_down": lambda: self._scrolled.scroll_pages(1),
+            "panel_page_up": lambda: self._scrolled.scroll_pages(-1),
             "filter": app.edit_filter,
             "sort": self._sort,
             "reverse": self._reverse,
@@ -163,6 +164,11 @@ class Actions:
         return session.tmux, session.pane
 
     # -- the panel -------------------------------------------------------------------------------------
+
+    @property
+    def _scrolled(self) -> TextLines:
+        """What the keys scroll: the panel if it is open, or else the question."""
+        return self._app.panel.lines if self._panel else self._app.question
 
     def selection_changed(self) -> None:
         """Show the session in the panel that is selected now."""

@@ -16,20 +16,21 @@ from fairlead.text import cell_width, fit, wrap_line
 from fairlead.tui._actions import Actions
 from fairlead.tui._history import History
 from fairlead.tui._mail import MailCounted, UserMail
+from fairlead.tui._questions import WholeQuestions
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hierarchy import folder_of
 from fairlead.tui.model._keys import hints
 from fairlead.tui.model._layout import column_headings, columns, summary
 from fairlead.tui.model._projects import Location, ProjectLocator, find_location
-from fairlead.tui.model._quota import quota_text
+from fairlead.tui.model._quota import quota_texts
 from fairlead.tui.model._tree import SessionTree
 from fairlead.tui.model._view import View
 from fairlead.tui.widgets._filter import FilterInput
 from fairlead.tui.widgets._inbox import InboxScreen
 from fairlead.tui.widgets._lines import TextLine, TextLines
 from fairlead.tui.widgets._list import SessionList
-from fairlead.tui.widgets._panel import Panel
+from fairlead.tui.widgets._panel import SCROLL_HINT, Panel
 from fairlead.tui.widgets._prompt import PromptLine
 from fairlead.tui.widgets._themes import THEMES, Palette
 
@@ -103,7 +104,8 @@ class WatchApp(App[None]):
         self._is_draw_pending = False
         self._message = ""
         self._height = 0
-        self._question_height = 0
+        self._drawn_question: tuple[Sequence[str], int, int] = ((), 0, 0)
+        """The lines of the question that was drawn last, and the room for it."""
         self._locator = ProjectLocator(self._report_location, locate)
         self.text_lines = {name: TextLine(self.palette, id=name) for name in _TEXT_LINES}
         self.list = SessionList(self.palette)
@@ -113,6 +115,7 @@ class WatchApp(App[None]):
         self.body = Container(id="body")
         self.filter_input = FilterInput(self.palette, id="filter")
         self.prompt = PromptLine(self.palette, id="prompt")
+        self._questions = WholeQuestions(self)
         self.history = History(self, source.socket_path if source else "", lambda folder: locate(folder).project)
         self.actions = Actions(self)
 
@@ -228,7 +231,7 @@ class WatchApp(App[None]):
                 self.sessions.totals,
                 cells,
                 status.text if status.is_live else "offline",
-                quota_text(self.sessions.limits.values(), now),
+                quota_texts(self.sessions.limits.values(), now),
                 self.mail.waiting,
             )
         )
@@ -239,28 +242,32 @@ class WatchApp(App[None]):
         self._draw_hints()
 
     def _draw_detail(self, now: float) -> None:
-        cells, detail = self.size.width, detail_of(self.list.selected, self.sessions, now)
-        name = fit(detail.name, min(cell_width(detail.name), max(0, cells - 6)))
-        rule = "─" * max(0, cells - cell_width(name) - 4)
+        cells = self.size.width
+        detail = detail_of(self.list.selected, self.sessions, now, self._questions.text_of)
+        self._draw_question(detail.question, cells)
+        has_more = self.question.display and self.question.last_top and not self.panel.display
+        hint = f" {SCROLL_HINT}─" if has_more else "─"
+        name = fit(detail.name, min(cell_width(detail.name), max(0, cells - len(hint) - 5)))
+        rule = "─" * max(0, cells - cell_width(name) - len(hint) - 3)
         self.text_lines["name"].show(
-            [("─ ", "dim"), (name, "group"), (f" {rule}─", "dim")] if name else [("─" * cells, "dim")]
+            [("─ ", "dim"), (name, "group"), (f" {rule}{hint}", "dim")] if name else [("─" * cells, "dim")]
         )
         self.text_lines["state"].show([(fit(f" {detail.state}", cells), "plain")])
         self.text_lines["place"].show([(fit(f" {detail.place}", cells), "dim")])
-        self._draw_question(detail.question, cells)
 
     def _draw_question(self, lines: Sequence[str], cells: int) -> None:
-        """Show what the user is asked below the details, in at most a third of the screen; the wheel scrolls it."""
+        """Show what the user is asked below the details, in at most a third of the screen."""
         room = self._height // 3 if self._height >= _MIN_HEIGHT_FOR_DETAIL else 0
+        if (lines, cells, room) == self._drawn_question:
+            return
+        self._drawn_question = lines, cells, room
         pieces = [[(f" {part}", _diff_style(line))] for line in lines for part in wrap_line(line, cells - 2)]
         height = min(len(pieces), room)
         if self.question.display != bool(height):
             self.question.display = bool(height)
-        if height and height != self._question_height:
-            self._question_height = self.question.styles.height = height
-        if pieces != self.question.lines:
-            self.question.top = 0
-            self.question.show(pieces, is_new=True)
+        self.question.styles.height = height
+        self.question.top = 0
+        self.question.show(pieces, is_new=True)
 
     def _draw_hints(self) -> None:
         cells, message = self.size.width, self._message

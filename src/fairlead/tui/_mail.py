@@ -21,15 +21,10 @@ _PAGE = 100
 
 
 class MailCounted(msgspec.Struct, frozen=True):
-    """How many messages the person has not read, and not answered."""
+    """How many messages wait for the person."""
 
-    unread: int = 0
-    owes: int = 0
-
-    @property
-    def waiting(self) -> int:
-        """How many messages wait for the person, at least."""
-        return max(self.unread, self.owes)
+    waiting: int = 0
+    """Not read, or not answered."""
 
 
 class UserMail:

@@ -112,8 +112,13 @@ class SessionActions:
         try:
             refuse_below_session("read a session's transcript")
             lines = list(transcript_lines(session, main))
+            problem = ""
             with self._app.suspend():
-                show_in_pager(lines)
+                try:
+                    show_in_pager(lines)
+                except FairleadError as error:  # after one that is raised here, the view would never come back
+                    problem = str(error)
+            self._app.show_message(problem)
         except SuspendNotSupported:
             self._app.show_message("this terminal cannot be lent to a pager; fairlead sessions transcript shows it")
         except FairleadError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -135,7 +136,11 @@ def show_in_pager(lines: Iterable[str]) -> None:
     """Show lines in the user's pager, and return when it is closed. Raises `NotPossible` if there is none."""
     command = shlex.split(os.environ.get("PAGER", "")) or [next(filter(shutil.which, ("less", "more")), "")]
     text = "".join(f"{line}\n" for line in lines).encode(errors="replace")
+    # Ctrl-C is for the pager, but the terminal sends it to both. SIG_IGN would be inherited.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         subprocess.run(command, input=text, check=False)  # noqa: S603 - the user's own pager
     except OSError as error:
         raise NotPossible(f"the pager cannot be started: {command[0] or 'none'}: {error.strerror}") from None
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, RequestRefused, open_stream, request
-from fairlead.sessions import Costs, Session
+from fairlead.sessions import AttentionNeeded, Costs, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,6 +130,12 @@ class SessionSource:
         async with open_stream(self.socket_path, path) as response:
             body = await response.read()
         return msgspec.json.decode(body, type=_Timeline).events
+
+    async def question(self, session_id: str) -> str:
+        """Return all of what a session asks the user; "" if it asks nothing. Raise as `open_stream`."""
+        async with open_stream(self.socket_path, f"/v1/sessions/{quote(session_id, safe='')}") as response:
+            state = _session_decoder.decode(await response.read()).state
+        return state.about if isinstance(state, AttentionNeeded) else ""
 
     async def _fetch(self, deliver: Callable[[Update], None]) -> None:
         async with open_stream(self.socket_path, "/v1/sessions") as response:

@@ -18,6 +18,7 @@ from fairlead.cli.support.durations import parse_duration
 from fairlead.cli.support.invocation import current
 from fairlead.cli.support.param_types import Number, Text
 from fairlead.cli.support.screen import print_line, print_lines
+from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 from fairlead.ipc import RequestRefused
 from fairlead.sessions import HistoryPage, SessionHistory
@@ -83,7 +84,7 @@ def to_path(options: Options, now: float, cwd: str) -> str:
 
 def _ask(path: str) -> Any:
     try:
-        return current().request("GET", path)
+        return request_daemon("GET", path)
     except RequestRefused as error:
         if error.status in _REFUSED:
             raise UsageError(f"history: {error.text}") from None

@@ -16,6 +16,7 @@ from fairlead.cli.support.invocation import current
 from fairlead.cli.support.mail_client import user_mail
 from fairlead.cli.support.param_types import Duration, OneOf
 from fairlead.cli.support.screen import print_line, print_lines
+from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
 from fairlead.sessions import AttentionNeeded, Costs, Session, Working
@@ -37,6 +38,16 @@ _MAX_QUESTION = 60
 
 
 # -- text ----------------------------------------------------------------------------------------------
+
+
+class HostSessions(msgspec.Struct, frozen=True):
+    """The sessions that run on another host of the team."""
+
+    host: str
+    age: float
+    """Seconds since that host told them."""
+    sessions: tuple[Session, ...] = ()
+    left_out: int = 0
 
 
 def state_name(session: Session) -> str:
@@ -96,6 +107,23 @@ def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
             yield f"{'':<31}{activity}{'  ' if activity else ''}[{source}]"
 
 
+def hosts_to_text(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
+    """Yield the sessions of other hosts, each below its name and how old the news of it are."""
+    for host in hosts:
+        yield ""
+        yield f"{one_line(host.host)}, as of {duration(host.age)} ago:"
+        yield from (f"  {line}" for line in to_text(running(host.sessions), now))
+        if host.left_out:
+            yield f"  and {host.left_out} more"
+
+
+def hosts_to_line(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
+    """Yield what a status bar shows of each other host; nothing of one where no session runs."""
+    for host in hosts:
+        if line := to_line(host.sessions, now):
+            yield f"{one_line(host.host)}: {line}"
+
+
 def to_tree(
     sessions: Sequence[Session], *, show_ended: bool, now: float, columns: int, costs: Costs | None = None
 ) -> Iterable[str]:
@@ -107,6 +135,10 @@ def to_tree(
 
 def to_document(sessions: Iterable[Session], now: float, costs: object = None) -> dict[str, object]:
     """Return what `--json` prints."""
+    return {"now": now, **({"costs": costs} if costs else {}), "sessions": _rows(sessions, now)}
+
+
+def _rows(sessions: Iterable[Session], now: float) -> list[dict[str, object]]:
     rows = [
         {
             **msgspec.to_builtins(session),
@@ -120,7 +152,7 @@ def to_document(sessions: Iterable[Session], now: float, costs: object = None) -
     ]
     for row in rows:
         row.pop("memory", None)
-    return {"now": now, **({"costs": costs} if costs else {}), "sessions": rows}
+    return rows
 
 
 # -- waiting -------------------------------------------------------------------------------------------
@@ -204,22 +236,18 @@ def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
 
 
 def request_sessions() -> Any:
-    """Return the daemon's document of all sessions. A daemon is started if there is none, unless that is forbidden."""
-    try:
-        return current().request("GET", "/v1/sessions")
-    except DaemonUnavailable:
-        from fairlead.cli.support.start_daemon import ensure_daemon
-        from fairlead.daemon import NO_DAEMON_VARIABLE
-
-        if current().environ.get(NO_DAEMON_VARIABLE):
-            raise
-        ensure_daemon()
-    return current().request("GET", "/v1/sessions")
+    """Return the daemon's document of all sessions."""
+    return request_daemon("GET", "/v1/sessions")
 
 
 def _to_costs(document: dict[str, Any]) -> Costs | None:
     """Return the costs of today; `None` from a daemon of an earlier version."""
     return msgspec.convert(document["costs"], Costs) if "costs" in document else None
+
+
+def _to_hosts(document: dict[str, Any]) -> tuple[HostSessions, ...]:
+    """Return the sessions of other hosts; none from a daemon of an earlier version."""
+    return msgspec.convert(document.get("hosts", ()), tuple[HostSessions, ...])
 
 
 def _to_sessions(rows: object) -> list[Session]:
@@ -238,31 +266,37 @@ def _to_sessions(rows: object) -> list[Session]:
 @click.option("--all", "show_all", is_flag=True, help="Also list sessions that have ended.")
 @click.option("--tree", is_flag=True, help="By project and worktree, subagents below their session, as `watch` does.")
 @click.option("--line", is_flag=True, help="One short line for a status bar; empty if nothing runs.")
+@click.option("--here", is_flag=True, help="Only the sessions of this host, not those of your team.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_sessions(*, show_all: bool, tree: bool, line: bool, as_json: bool) -> int:
+def list_sessions(*, show_all: bool, tree: bool, line: bool, here: bool, as_json: bool) -> int:
     """List the sessions and their subagents.
 
-    Those that need you come first.
+    Those that need you come first. In a team, those of each other host follow, with how old the news of it are.
     """
     if line:
         try:
             document = current().request("GET", "/v1/sessions")
             text = to_line(_to_sessions(document["sessions"]), time(), _to_costs(document) or Costs())
-            print_line(" | ".join(filter(None, (user_mail(), text))))
+            there = hosts_to_line(() if here else _to_hosts(document), time())
+            print_line(" | ".join(filter(None, (user_mail(), text, *there))))
         except DaemonUnavailable:
             print_line("")
         return 0
     document = request_sessions()
     known = _to_sessions(document["sessions"])
+    hosts = () if here else _to_hosts(document)
     sessions = known if show_all else running(known)
     if as_json:
-        print_line(json.dumps(to_document(sessions, document["now"], document.get("costs"))))
+        elsewhere = [{**msgspec.to_builtins(one), "sessions": _rows(one.sessions, document["now"])} for one in hosts]
+        print_line(json.dumps({**to_document(sessions, document["now"], document.get("costs")), "hosts": elsewhere}))
     elif tree:
         columns = current().columns(_COLUMNS_WITHOUT_TERMINAL)
         costs = _to_costs(document)
         print_lines(to_tree(known, show_ended=show_all, now=time(), columns=columns, costs=costs))
     else:
         print_lines(to_text(sessions, document["now"]))
+    if not as_json:
+        print_lines(hosts_to_text(hosts, document["now"]))
     return 0
 
 

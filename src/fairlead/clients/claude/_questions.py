@@ -13,14 +13,17 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 from fairlead.clients._tool_calls import Choice
-from fairlead.clients.claude._tools import path_of, summary_of
-from fairlead.events import HookOutput
+from fairlead.clients.claude._tools import TOOL_KINDS, path_of, summary_of
+from fairlead.events import HookOutput, encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_MAX_DIFF_INPUT = 20_000
-"""Characters of a text that is compared: comparing takes more than linear time, and only the start is shown."""
+_MAX_COMPARED = 40_000
+"""Characters that are compared line by line, which takes more than linear time; of more, only what both texts begin and
+end with is left out."""
+_MAX_SHOWN = 1_000_000
+"""Characters of a text that are shown: more than a model can write at once."""
 _CONTEXT_LINES = 2
 _ASKING = "AskUserQuestion"
 _WITH_INPUT = frozenset({_ASKING, "ExitPlanMode"})
@@ -34,7 +37,17 @@ def question_of(tool: str, tool_input: Mapping[str, Any]) -> str:
     if isinstance(plan := tool_input.get("plan"), str):
         return plan.strip()
     changes = list(_changes(tool_input))
-    return "\n".join([path_of(tool_input), *changes]) if changes else summary_of(tool_input)
+    summary = "\n".join([path_of(tool_input), *changes]) if changes else summary_of(tool_input)
+    return "\n".join(filter(None, (summary, *_rest(tool, tool_input, summary))))
+
+
+def _rest(tool: str, tool_input: Mapping[str, Any], summary: str) -> Iterator[str]:
+    """Yield what else is asked: options that are switched on, and all of the input of a tool that is not known."""
+    for key, value in tool_input.items():
+        if value is True:
+            yield f"{key}: yes"
+        elif tool not in TOOL_KINDS and value != summary:
+            yield f"{key}: {value if isinstance(value, str) else encode_json(value).decode()}"
 
 
 def _questions(questions: object) -> Iterator[str]:
@@ -56,13 +69,32 @@ def _changes(tool_input: Mapping[str, Any]) -> Iterator[str]:
             continue
         old, new = edit.get("old_string") or "", edit.get("new_string") or edit.get("content") or edit.get("new_source")
         if isinstance(old, str) and isinstance(new or "", str) and (old or new):
-            yield from _diff(old[:_MAX_DIFF_INPUT], (new or "")[:_MAX_DIFF_INPUT])
+            yield from _diff(old[:_MAX_SHOWN], (new or "")[:_MAX_SHOWN])
+            left = max(0, len(old) - _MAX_SHOWN) + max(0, len(new or "") - _MAX_SHOWN)
+            if left:
+                yield f"… and {left} more characters"
 
 
 def _diff(old: str, new: str) -> Iterator[str]:
-    lines = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=_CONTEXT_LINES))
+    before, after = _differing(old.splitlines(), new.splitlines(), _CONTEXT_LINES)
+    if sum(map(len, before)) + sum(map(len, after)) > _MAX_COMPARED:
+        before, after = _differing(before, after, 0)
+        yield from (f"-{line}" for line in before)
+        yield from (f"+{line}" for line in after)
+        return
+    lines = list(unified_diff(before, after, lineterm="", n=_CONTEXT_LINES))
     for line in lines[3:]:  # without the names of the files, and where the first lines are
         yield "..." if line.startswith("@@") else line
+
+
+def _differing(old: list[str], new: list[str], context: int) -> tuple[list[str], list[str]]:
+    """Return two lists of lines without those that both begin and end with, except the nearest `context` ones."""
+    pairs = list(zip(old, new, strict=False))
+    start = next((at for at, (one, other) in enumerate(pairs) if one != other), len(pairs))
+    rest = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
+    end = next((at for at, (one, other) in enumerate(rest) if one != other), min(len(old), len(new)) - start)
+    start, end = max(0, start - context), max(0, end - context)
+    return old[start : len(old) - end], new[start : len(new) - end]
 
 
 # -- answers -------------------------------------------------------------------------------------------

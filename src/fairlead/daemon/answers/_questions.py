@@ -14,7 +14,7 @@ import msgspec
 from fairlead.clients import Choice, client_or_default
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput, SessionEnd, ToolEvent
-from fairlead.sessions import clean
+from fairlead.sessions import clean, question_of
 from fairlead.text import one_line
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Decision = Literal["allow", "deny"]
 
-MAX_TEXT = 100_000
-"""Characters of a question that are kept: all of nearly every command, file and plan."""
 MAX_REASON = 2000
 """Characters of a reason, and of an answer to a question."""
 DENIED = "The user denied this request."
@@ -98,8 +96,6 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
 def question_about(event: PermissionRequest, *, event_id: str, project: str, asked: float, seconds: float) -> Question:
     """Return the question of an event, with an id of its own."""
     client = client_or_default(event.client)
-    text = client.question_of(event.tool_name, event.tool_input)
-    left = len(text) - MAX_TEXT
     return Question(
         id=_new_id(),
         event=event_id,
@@ -108,7 +104,7 @@ def question_about(event: PermissionRequest, *, event_id: str, project: str, ask
         agent_type=event.agent_type or "",
         client=event.client,
         tool=clean(event.tool_name),
-        text=clean(text, MAX_TEXT) + (f"\n… and {left} more characters" if left > 0 else ""),
+        text=question_of(event),
         choices=client.choices_of(event.tool_name, event.tool_input),
         cwd=event.cwd or "",
         project=project,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _COMMAND_LINE = "fairlead.cli.served"
 """Loaded with the first command, and by name: the command line imports the daemon, not the other way round."""
+_JSON = {"content-type": "application/json"}
 _THREADS = 4
 _TOKEN_PREFIX = "command-"  # noqa: S105 - no secret
 _TOKEN_LIFETIME = 30.0
@@ -67,6 +68,8 @@ class CommandService:
         self._waiting: dict[str, _Waiting] = {}
         self.app: Application | None = None
         """Our own routes, once they are there."""
+        self.answer_in_thread: Callable[[str, str, bytes, int], tuple[int, bytes] | None] = lambda *_: None
+        """Returns the status and the JSON of a request of a process; `None` if only the routes can answer it."""
 
     def close(self) -> None:
         """Wait for the commands in progress."""
@@ -109,6 +112,9 @@ class CommandService:
         loop = asyncio.get_running_loop()
 
         def ask(asked: DaemonRequest, timeout: float) -> Response:
+            at_once = self.answer_in_thread(asked.method, asked.path, asked.body, peer)
+            if at_once is not None:
+                return Response(at_once[0], _JSON, at_once[1])
             answer = asyncio.run_coroutine_threadsafe(self._ask(asked, peer, asyncio.Event()), loop)
             try:
                 return answer.result(timeout)

@@ -10,14 +10,14 @@ observer     only hears what was recorded: sessions, metrics
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from fairlead.decide import find_event_policy
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
+from fairlead.journal import EventRecord
 from fairlead.policy import Notifications, Plan
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class EventContext:
         "_policy",
         "changes",
         "client",
+        "cwd",
         "event",
         "guards",
         "has_waited",
@@ -80,6 +81,8 @@ class EventContext:
         self.event = event
         self.request = request
         self.client = client
+        self.cwd = event.cwd or request.cwd
+        """The agent's working directory."""
         self.inline = inline
         """Whether the event loop waits: then nothing may block, and a policy that is not cached raises `NotCached`."""
         self.payload = payload
@@ -98,15 +101,10 @@ class EventContext:
         """The project whose protected files were just found unchanged."""
 
     @property
-    def cwd(self) -> str:
-        """The agent's working directory."""
-        return self.event.cwd or self.request.cwd
-
-    @property
     def policy(self) -> PolicyContext:
         """The policy that applies to the event. Raises `NotThisDaemon` if its folder is relative to the caller's."""
         if self._policy is None:
-            if not os.path.isabs(self.cwd):
+            if not self.cwd.startswith("/"):
                 raise NotThisDaemon("the working directory is relative to the caller's")
             project, caller = self.request.env.get(self.client.variables.project_dir, ""), self.request.caller
             process = caller.pid, caller.start
@@ -152,6 +150,8 @@ class EventExtension:
     kind: Kind = "observer"
     events: frozenset[str] | None = None
     """The events for which `before_reply` is called; `None` means all."""
+    recorded_events: frozenset[str] | None = None
+    """The events for which `after_record` is called; `None` means all, and records that are of no event."""
 
     def may_block(self, context: EventContext) -> bool:
         """Return whether `before_reply` may wait for a disk or a lock. Must not wait itself: the event loop asks."""
@@ -170,13 +170,20 @@ class EventExtension:
         """Handle that the reply to an event was not delivered, or that another process has answered it."""
 
 
+class Subscribers(NamedTuple):
+    """The extensions that an event concerns, by the method that is called."""
+
+    may_block: tuple[EventExtension, ...]
+    before_reply: tuple[EventExtension, ...]
+    after_record: tuple[EventExtension, ...]
+
+
 class ExtensionRegistry:
     """The extensions in their order, and which of them implement what."""
 
     def __init__(self) -> None:
         self._extensions: list[EventExtension] = []
-        self._by_event: dict[str, tuple[EventExtension, ...]] = {}
-        self._after_record: tuple[EventExtension, ...] = ()
+        self._by_event: dict[str, Subscribers] = {}
         self._undo: tuple[EventExtension, ...] = ()
 
     def register(self, extension: EventExtension) -> None:
@@ -184,29 +191,39 @@ class ExtensionRegistry:
         self._extensions.append(extension)
         self._extensions.sort(key=lambda one: _ORDER.index(one.kind))
         self._by_event.clear()
-        self._after_record = self._implementing("after_record")
         self._undo = self._implementing("undo")
 
-    def reacting_to(self, event_name: str) -> tuple[EventExtension, ...]:
-        """Return the extensions whose `before_reply` is called for an event."""
+    def subscribers(self, event_name: str) -> Subscribers:
+        """Return the extensions that want an event; of a record that is of no event, the name is empty."""
         found = self._by_event.get(event_name)
         if found is None:
-            found = tuple(
-                one for one in self._implementing("before_reply") if one.events is None or event_name in one.events
-            )
+            found = self._find_subscribers(event_name)
             if len(self._by_event) < _MAX_NAMES:
                 self._by_event[event_name] = found
         return found
 
     def after_record(self, record: Record, event: Event | None) -> None:
         """Pass a record to every extension that wants it."""
-        for extension in self._after_record:
+        for extension in self.subscribers(record.event if isinstance(record, EventRecord) else "").after_record:
             extension.after_record(record, event)
 
     def undo(self, event_id: str) -> None:
         """Undo an event in every extension that has something to undo."""
         for extension in self._undo:
             extension.undo(event_id)
+
+    def _find_subscribers(self, event_name: str) -> Subscribers:
+        reacting = [one for one in self._implementing("before_reply") if one.events is None or event_name in one.events]
+        blocking = self._implementing("may_block")
+        return Subscribers(
+            tuple(one for one in reacting if one in blocking),
+            tuple(reacting),
+            tuple(
+                one
+                for one in self._implementing("after_record")
+                if one.recorded_events is None or event_name in one.recorded_events
+            ),
+        )
 
     def _implementing(self, method: str) -> tuple[EventExtension, ...]:
         base = getattr(EventExtension, method)

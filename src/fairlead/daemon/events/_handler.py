@@ -167,13 +167,13 @@ class EventHandler:
 
     def _react(self, context: EventContext) -> Reaction | None:
         """Ask the extensions in their order. Once one has blocked the event, no contributor is asked."""
-        extensions = self._extensions.reacting_to(context.event.event_name)
+        subscribers = self._extensions.subscribers(context.event.event_name)
         if context.inline:
-            for extension in extensions:
+            for extension in subscribers.may_block:
                 if extension.may_block(context):
                     raise NotCached
         merged: Reaction | None = None
-        for extension in extensions:
+        for extension in subscribers.before_reply:
             if merged is not None and merged.output.blocked and extension.kind == "contributor":
                 continue
             reaction = extension.before_reply(context)

@@ -159,6 +159,8 @@ class ResumedHttpProtocol(HttpToolsProtocol):
 class HookConnection:
     """One accepted connection."""
 
+    __slots__ = ("_connection", "_data", "_is_closed", "_listener", "_may_close", "_on_data", "_request")
+
     def __init__(self, listener: UnixListener, connection: SocketType) -> None:
         self._listener = listener
         self._connection = connection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,11 @@ class RunningCall:
         self.process = request.caller.pid, request.caller.start
         self.project = project
         """The project whose files are looked at when it ends; `None` for a tool whose files are known."""
+        above = _at_or_above(self.cwd)
+        self.folders = above.union(project.folders) if project else above
+        """The folders that it concerns: it runs in or below them, or under a policy for them."""
         self._event, self._client = event, client
+        self._summary = ""
         self.beside: list[str] = []
         """Other calls that ran at some time since it began."""
         self.is_checked = False
@@ -46,16 +50,12 @@ class RunningCall:
         """The id of the background task that it has become."""
         self.has_ended = False
 
-    @cached_property
+    @property
     def summary(self) -> str:
         """The call in a few words."""
-        return describe_call(self._event, self._client)
-
-    @cached_property
-    def folders(self) -> frozenset[str]:
-        """The folders that it concerns: it runs in or below them, or under a policy for them."""
-        above = _at_or_above(self.cwd)
-        return above.union(self.project.folders) if self.project else above
+        if not self._summary:
+            self._summary = describe_call(self._event, self._client)
+        return self._summary
 
     def concerns(self, folders: Iterable[str]) -> bool:
         """Return whether it ran in or below one of some folders, or under a policy for one of them."""
@@ -78,10 +78,12 @@ class RunningCalls:
     def begin(self, call: RunningCall, folders: Iterable[str]) -> list[RunningCall]:
         """Add a call and return those that run beside it below the folders."""
         with self._lock:
-            self._drop_stale(call, folders)
-            others = list(self._concerned(folders).values())
+            if self._stale:
+                self._drop_stale(call)
+            others = self._living(folders, call.session)
             left = [one for one in self._left if one.concerns(folders) and not one.has_ended]
-            call.beside += [one.summary for one in (*others, *left)][:_MAX_BESIDE]
+            if others or left:
+                call.beside += [one.summary for one in (*others, *left)[:_MAX_BESIDE]]
             for one in others:
                 one.beside[_MAX_BESIDE - 1 :] = [call.summary]
             if len(self._running) >= _MAX_CALLS:
@@ -149,23 +151,21 @@ class RunningCalls:
                 is_over = call.task == ended if running is None else call.task not in running
                 call.has_ended = call.has_ended or (call.session == session and is_over)
 
-    def _drop_stale(self, new: RunningCall, folders: Iterable[str]) -> None:
-        """End calls that a newer one of the same agent shows to be over, and those of clients that are gone."""
+    def _drop_stale(self, new: RunningCall) -> None:
+        """End calls that a newer one of the same agent shows to be over."""
         agent = new.session, new.agent_id
-        over = [call for call in self._stale.values() if (call.session, call.agent_id) == agent]
-        over += [
-            call
-            for call in self._concerned(folders).values()
-            if call.session != new.session and not self._liveness.is_alive(call.process)
-        ]
-        self._give_up(over)
+        self._give_up([call for call in self._stale.values() if (call.session, call.agent_id) == agent])
 
-    def _concerned(self, folders: Iterable[str]) -> dict[str, RunningCall]:
-        """Return the running calls that concern one of some folders."""
+    def _living(self, folders: Iterable[str], session: str) -> list[RunningCall]:
+        """Return the running calls that concern one of some folders; end those of other clients that are gone."""
         concerned: dict[str, RunningCall] = {}
         for folder in folders:
             concerned.update(self._by_folder.get(folder, ()))
-        return concerned
+        is_alive = self._liveness.is_alive
+        gone = [call for call in concerned.values() if call.session != session and not is_alive(call.process)]
+        if gone:
+            self._give_up(gone)
+        return [call for call in concerned.values() if call not in gone]
 
     def _remove(self, key: str) -> RunningCall | None:
         call = self._running.pop(key, None)

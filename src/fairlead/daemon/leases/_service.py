@@ -157,12 +157,12 @@ class LeaseService:
         """Return whether two ids are of one session, which may have had both."""
         if session == other:
             return True
-        found = self._tracker.get(other) if other else None
+        found = self._tracker.current(other) if other else None
         return found is not None and session in {found.id, *found.previous}
 
     def has_ended(self, session: str) -> bool:
         """Return whether a session has ended."""
-        found = self._tracker.get(session)
+        found = self._tracker.current(session)
         return found is not None and found.ended is not None
 
     def notify(self, lease: Lease, by_session: str, subject: str, text: str) -> None:

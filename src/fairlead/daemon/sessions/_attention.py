@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
+from fairlead.journal import DOCTOR_SESSION
 from fairlead.notify import NO_DESKTOP, WaitingSession, attention_note, has_desktop, send
 from fairlead.paths import state_folder
 from fairlead.policy import Attention, is_within_hours, load_user_wide

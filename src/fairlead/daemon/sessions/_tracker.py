@@ -17,14 +17,13 @@ import msgspec
 
 from fairlead.clients import Usage, client_or_default
 from fairlead.daemon.events._extension import EventExtension
+from fairlead.daemon.sessions._public import public
 from fairlead.daemon.sessions._saved_state import SavedState, read_saved_state, write_saved_state
-from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
-from fairlead.journal import CostRecord, EventRecord, Position
+from fairlead.journal import DOCTOR_SESSION, CostRecord, EventRecord, Position
 from fairlead.sessions import (
     CostLedger,
     Registry,
-    SessionMemory,
     SnapshotError,
     apply_record,
     restore,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from fairlead.process import Process
     from fairlead.sessions import Change, Session
 
-_NO_MEMORY = SessionMemory()
 _MAX_REPLAYED = 20_000
 """Records that are applied at the start if no snapshot tells where to begin."""
 _REPLAYED_AT_ONCE = 64 * 1024
@@ -76,7 +74,7 @@ class SessionTracker(EventExtension):
         self._replay_from: Position | None = None
         self._replay_to: Position | None = None
         """Where the journal ended at the start, while what is before it is still being applied."""
-        self._replayed = asyncio.Event()
+        self.all_replayed = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_closing = False
         self._is_scheduled = False
@@ -121,7 +119,7 @@ class SessionTracker(EventExtension):
     async def replayed(self) -> None:
         """Wait until all sessions of the last daemon are known, but not for ever."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._replayed.wait(), _MAX_WAIT)
+            await asyncio.wait_for(self.all_replayed.wait(), _MAX_WAIT)
 
     def _unseen(self) -> Iterator[list[EventRecord | CostRecord]]:
         """Yield the records between the last state and the start of this daemon, in small lists."""
@@ -149,7 +147,7 @@ class SessionTracker(EventExtension):
 
     def _finish_replay(self) -> None:
         self._replay_to = None
-        self._replayed.set()
+        self.all_replayed.set()
         self.apply_queued()
         reports, self._unmeasured = self._unmeasured, []
         for report, previous in reports:
@@ -234,6 +232,7 @@ class SessionTracker(EventExtension):
                 folder=known.project or known.cwd or session.cwd,
                 counter=usage.cost_usd,
                 began=began,
+                pid=known.pid,
             )
             self._add_cost(report, known.previous)
             total = self.costs.total(known.id)
@@ -296,10 +295,14 @@ class SessionTracker(EventExtension):
         """Yield all subagents, with their internal state."""
         return (session for session in self._registry.by_id.values() if session.parent)
 
-    def get(self, session_id: str) -> Session | None:
-        """Return a session by its id."""
+    def get(self, session_id: str, *, is_whole: bool = False) -> Session | None:
+        """Return a session by its id; `is_whole` with all of what it asks, however long."""
         session = self._registry.get(session_id)
-        return None if session is None else public(session)
+        return session and public(session, is_whole=is_whole)
+
+    def current(self, session_id: str) -> Session | None:
+        """Return what `get` does, with its internal state: nothing is copied to look at a field or two."""
+        return self._registry.get(session_id)
 
     def known(self, session_id: str) -> Session | None:
         """Return the session with exactly this id, even if its process went on under another."""
@@ -387,11 +390,6 @@ class SessionTracker(EventExtension):
 def _has_shell(session: Session) -> bool:
     client = client_or_default(session.client)
     return any(client.kind_of(call.tool) == "shell" for call in session.calls.values())
-
-
-def public(session: Session) -> Session:
-    """Return a session without its internal state."""
-    return msgspec.structs.replace(session, memory=_NO_MEMORY)
 
 
 def _first_revision() -> int:

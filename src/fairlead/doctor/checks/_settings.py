@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.clients import client_named, format_version
 from fairlead.doctor._findings import ok, skipped, warning, wrong
+from fairlead.text import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from fairlead.clients import InstalledHook, InstallStatus
     from fairlead.doctor._facts import Client, Facts
     from fairlead.doctor._findings import Finding
+
+
+_ASKED = "PermissionRequest"
 
 
 def check_client(client: Client) -> Iterator[Finding]:
@@ -112,6 +116,34 @@ def check_rivals(facts: Facts) -> Iterator[Finding]:
             "install.rival",
             f"{name} has hooks in {file}, which decide the same events a second time",
             by_hand if scope == "managed" else advice,
+        )
+
+
+def check_answers(facts: Facts) -> Iterator[Finding]:
+    """Yield whether the hooks of questions wait for as long as the policy lets a person answer."""
+    usual, seconds = client_named(facts.client.name).installer.EVENTS[_ASKED].timeout, facts.policy.answer_seconds
+    hooks = [hook for hook in _hooks(facts) if hook.is_ours and hook.event == _ASKED and hook.timeout]
+    short = next((hook for hook in hooks if hook.timeout and hook.timeout < seconds), None)
+    waiting = next((hook for hook in hooks if hook.timeout and hook.timeout > usual), None)
+    if short is not None:
+        mend = f"fairlead hooks install --scope {short.scope} --answer"
+        if short is waiting or short.scope == "managed":
+            mend = f"set answerTimeout to less than {short.timeout:g}"
+        yield warning(
+            "install.answer",
+            f"attention.answer lets you answer questions for {duration(seconds)}, but the client ends the hook in "
+            f"{short.file} after {duration(short.timeout or 0)}; then only the client can be answered",
+            mend,
+        )
+    elif seconds and hooks:
+        yield ok("install.answer", f"questions can be answered outside of the client for {duration(seconds)}")
+    elif waiting is not None:
+        yield warning(
+            "install.answer",
+            f"the hook in {waiting.file} may wait for your answer to a question, but attention.answer is off, so "
+            "questions can be answered in the client alone",
+            "set `attention: {answer: true}` in the user-wide policy, or: "
+            f"fairlead hooks install --scope {waiting.scope} --no-answer",
         )
 
 

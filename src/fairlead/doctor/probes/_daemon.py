@@ -119,7 +119,7 @@ def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]
     listeners = _listeners(socket)
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
-            if process.stat().st_uid != os.getuid() or not _is_daemon(process):
+            if process.stat().st_uid != os.getuid() or not _is_daemon(process) or _is_forked(process):
                 continue
             theirs = _environment_of(process)
             different = tuple(name for name in FOLDER_VARIABLES if theirs.get(name, "") != environ.get(name, ""))
@@ -127,6 +127,14 @@ def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]
             listens = bool(_sockets(process) & listeners)
             if is_split or listens:
                 yield OtherDaemon(int(process.name), listens, different)
+
+
+def _is_forked(process: Path) -> bool:
+    """Return whether a process is the copy of a daemon that is about to become another program."""
+    parent = (process / "stat").read_bytes().rpartition(b")")[2].split()[1].decode()
+    with suppress(OSError):
+        return _is_daemon(process.parent / parent)
+    return False
 
 
 def _is_daemon(process: Path) -> bool:

@@ -14,6 +14,7 @@ from fairlead.policy import (
     find_policy_files,
     has_decided_events,
     load_policy,
+    load_user_wide,
     merge_layers,
     plan_commands,
     trust_states,
@@ -39,10 +40,21 @@ def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
         loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
         return Policy(files, errors or tuple(map(_place, error.mistakes)), is_unusable=True), ()
-    trust = trust_states(cwd)
-    return Policy(
-        files, errors, hints, loaded.warnings, integrity=_integrity(loaded.layers), trust=trust
-    ), loaded.layers
+    policy = Policy(
+        files,
+        errors,
+        hints,
+        loaded.warnings,
+        integrity=_integrity(loaded.layers),
+        trust=trust_states(cwd),
+        answer_seconds=_answer_seconds(),
+    )
+    return policy, loaded.layers
+
+
+def _answer_seconds() -> int:
+    settings = load_user_wide().attention  # it can be read: it is one of the layers
+    return settings.answer_timeout if settings.answer else 0
 
 
 def _integrity(layers: tuple[Layer, ...]) -> str:

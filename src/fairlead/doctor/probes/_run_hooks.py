@@ -25,7 +25,7 @@ from fairlead.doctor._facts import SLOW_SECONDS, HookRuns, Route, Run
 from fairlead.doctor.probes._daemon import status_of
 from fairlead.doctor.probes._policy import has_side_effects
 from fairlead.errors import FairleadError
-from fairlead.journal import EventRecord, JournalReader, journal_folder
+from fairlead.journal import DOCTOR_SESSION, EventRecord, JournalReader, journal_folder
 from fairlead.paths import socket_file
 from fairlead.testing import make_payload
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from fairlead.clients import InstalledHook
     from fairlead.journal import Position
     from fairlead.policy import Layer
-
-SESSION = "fairlead-doctor"
 
 _MAX_SECONDS = 15.0
 _MAX_SECONDS_FOR_ALL = 45.0
@@ -80,7 +78,7 @@ def run_hooks(hooks: Iterable[InstalledHook], context: RunContext) -> HookRuns:
 
 def sample_payload(event: str, cwd: str, transcript: str, client: str = DEFAULT_CLIENT) -> dict[str, Any]:
     """Return a recorded payload, with a session, a folder and a call that have no effect."""
-    here = {"session_id": SESSION, "cwd": cwd, "transcript_path": transcript}
+    here = {"session_id": DOCTOR_SESSION, "cwd": cwd, "transcript_path": transcript}
     more = client_named(client).installer.harmless_payload(event)
     try:
         return make_payload(event, **here, **more)
@@ -144,7 +142,7 @@ class _HookRunner:
     def _environment(self, route: Route) -> dict[str, str]:
         """Return what the client sets, without what belongs to a session that may be running here."""
         env = {name: value for name, value in self._context.environ.items() if name not in _NOT_THIS_SESSION}
-        env = client_named(self._context.client).installer.hook_environment(env, SESSION, self._context.cwd)
+        env = client_named(self._context.client).installer.hook_environment(env, DOCTOR_SESSION, self._context.cwd)
         return env | ({"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if route == "apart" else {})
 
     # -- the daemon meanwhile ----------------------------------------------------------------------------
@@ -158,7 +156,7 @@ class _HookRunner:
     def _was_answered_by_daemon(self, before: Position | None) -> bool:
         """Return whether the daemon handled the event: it writes the event to the journal before it answers."""
         return before is not None and any(
-            isinstance(record, EventRecord) and record.session == SESSION and record.route == "daemon"
+            isinstance(record, EventRecord) and record.session == DOCTOR_SESSION and record.route == "daemon"
             for _, record in self._journal.read(before)
         )
 

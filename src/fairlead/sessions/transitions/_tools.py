@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
-from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_QUESTION_LENGTH, clean
+from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
 from fairlead.sessions._session import Agent, OpenCall, Session
 from fairlead.sessions._states import THINKING, AttentionNeeded, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
+from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from fairlead.events import (
@@ -42,10 +43,8 @@ def path_of(event: ToolEvent) -> str:
 
 
 def question_of(event: ToolEvent) -> str:
-    """Return what the user is asked about a tool call: the command, the change of a file, the question."""
-    question = client_or_default(event.client).question_of(event.tool_name, event.tool_input)
-    left = len(question) - MAX_QUESTION_LENGTH
-    return clean(question, MAX_QUESTION_LENGTH) + (f"\n… and {left} more characters" if left > 0 else "")
+    """Return all of what the user is asked about a tool call: the command, the change of a file, the question."""
+    return replace_surrogates(client_or_default(event.client).question_of(event.tool_name, event.tool_input))
 
 
 def makes_agent(event: ToolEvent) -> bool:
@@ -238,7 +237,7 @@ def _listed(event: PostToolBatch) -> tuple[str, ...]:
 def elicitation(session: Session, event: Elicitation, _at: float) -> Changes:
     """An MCP server asks the user, during a call of one of its tools if one is open."""
     prefix = client_or_default(event.client).mcp_prefix(event.mcp_server_name or "")
-    question = clean(event.message or "", MAX_QUESTION_LENGTH)
+    question = replace_surrogates(event.message or "")
     for call_id, call in reversed(session.calls.items()):
         if call.tool.startswith(prefix):
             asked = replace(call, asked=MCP_INPUT, question=question)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.sessions import AttentionNeeded
 from fairlead.text import compact_number, duration, one_line, printable_lines
 from fairlead.tui.model._rows import (
     LABELS,
@@ -17,7 +17,7 @@ from fairlead.tui.model._rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from fairlead.sessions import Session
     from fairlead.tui.model._tree import SessionTree
@@ -40,8 +40,8 @@ class Detail(NamedTuple):
     """The lines of a command, a change or a question that the user is asked about, if it has more than one."""
 
 
-def detail_of(line: Line | None, tree: SessionTree, now: float) -> Detail:
-    """Return everything that is known of a line."""
+def detail_of(line: Line | None, tree: SessionTree, now: float, question_of: Callable[[Session], str]) -> Detail:
+    """Return everything that is known of a line; `question_of` returns what a session asks the user."""
     if line is None or line.kind in ("note", "heading"):
         return Detail()
     session = tree.sessions.get(line.id)
@@ -49,13 +49,12 @@ def detail_of(line: Line | None, tree: SessionTree, now: float) -> Detail:
         totals = tree.data(line).totals
         return Detail(one_line(short_path(line.id)), totals_text(totals) if totals else "")
     state, place = " · ".join(_state(session, now)), " · ".join(_place(session, tree))
-    return Detail(display_name(session), state, place, _question(session))
+    return Detail(display_name(session), state, place, _lines_of(question_of(session) if session.ended is None else ""))
 
 
-def _question(session: Session) -> tuple[str, ...]:
-    if session.ended is not None or not isinstance(session.state, AttentionNeeded) or not session.state.about:
-        return ()
-    lines = [line.expandtabs(_TAB) for line in printable_lines(session.state.about)]
+@lru_cache(maxsize=2)  # it is asked for twice a second
+def _lines_of(question: str) -> tuple[str, ...]:
+    lines = [line.expandtabs(_TAB) for line in printable_lines(question)]
     return tuple(lines) if len(lines) > 1 or len(lines[0]) > _LONG else ()
 
 

@@ -48,7 +48,7 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key(("I",), "interrupt", "interrupt it"),
         Key(("X",), "end", "end it; asks twice"),
     ),
-    "Panel (opened by p and t)": (
+    "Panel (p, t), or what is asked": (
         Key(("J", "shift+down"), "panel_down", "a line down"),
         Key(("K", "shift+up"), "panel_up", "a line up"),
         Key(("ctrl+f",), "panel_page_down", "a page down"),

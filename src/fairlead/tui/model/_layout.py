@@ -12,6 +12,8 @@ from fairlead.text import cell_width, fit
 from fairlead.tui.model._rows import LABELS, SYMBOLS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairlead.tui.model._rows import Row
     from fairlead.tui.model._totals import Totals
     from fairlead.tui.model._view import Sort, View
@@ -237,10 +239,10 @@ def _right(text: str, cells: int) -> str:
     return fit(text, cells) if cell_width(text) > cells else " " * (cells - cell_width(text)) + text
 
 
-def summary(totals: Totals, cells: int, connection: str, quota: str = "", mail: int = 0) -> list[StyledText]:
+def summary(totals: Totals, cells: int, connection: str, quota: Sequence[str] = (), mail: int = 0) -> list[StyledText]:
     """Return the totals of all sessions in one line, with the state of the connection at its end if there is room.
 
-    `quota` is what the account has used of its limits; it is left out first.
+    `quota` is what the account has used of its limits, the longest text first; it is shortened and left out first.
     """
     need = "1 needs you" if totals.waiting == 1 else f"{totals.waiting} need you"
     at_most = "≤ " if totals.older else ""
@@ -258,8 +260,8 @@ def summary(totals: Totals, cells: int, connection: str, quota: str = "", mail: 
         (f"●{totals.working} ", "working" if totals.working else "dim"),
         (f"○{totals.idle} ", "plain"),
     ]
-    longest: list[StyledText] = [*long, (f"   {quota}" if quota else "", "plain")]
-    pieces = next((one for one in (longest, long) if sum(cell_width(text) for text, _ in one) + 2 <= cells), short)
+    longer: list[list[StyledText]] = [[*long, (f"   {text}", "plain")] for text in quota]
+    pieces = next((one for one in (*longer, long) if sum(cell_width(text) for text, _ in one) + 2 <= cells), short)
     rest = max(0, cells - sum(cell_width(text) for text, _ in pieces))
     end = fit(connection, min(cell_width(connection), max(0, rest - 2)))
     return [*pieces, (_right(f"{end} " if end else "", rest), "dim")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fairlead.text import one_line
 from fairlead.tui.model._layout import column_headings, columns, layout_row, summary
 from fairlead.tui.model._projects import find_location
-from fairlead.tui.model._quota import quota_text
+from fairlead.tui.model._quota import quota_texts
 from fairlead.tui.model._rows import activity_text, display_name, evidence_text, make_row
 from fairlead.tui.model._tree import SessionTree
 from fairlead.tui.model._view import View
@@ -30,7 +30,7 @@ def plain_view(
     cols = columns(cells, has_usage=tree.has_usage)
     lines = tree.lines(view, now)
     rows = ["".join(text for text, _ in layout_row(make_row(tree.data(line), now), cols)) for line in lines]
-    quota = quota_text(tree.limits.values(), now)
+    quota = quota_texts(tree.limits.values(), now)
     first = "".join(text for text, _ in summary(tree.totals, cells, "", quota))
     return [line.rstrip() for line in (first, "", column_headings(cols, view), *rows)]
 

@@ -24,13 +24,23 @@ class Quota(NamedTuple):
     """When the window ends, in Unix time; 0 if it is not known."""
 
 
-def quota_text(usages: Iterable[Usage], now: float) -> str:
-    """Return what is used of the limits, at which rate, and when they are reached if that goes on; "" if unknown."""
+def quota_texts(usages: Iterable[Usage], now: float) -> list[str]:
+    """Return what is used of the limits, at which rate, and when they are reached if that goes on.
+
+    The whole text comes first, then shorter ones, for lines without room: the limit of which most is used, with its
+    rate. Empty if nothing is known.
+    """
     listed = list(usages)
     five_hours = _newest(((u.five_hour_percent, u.five_hour_resets) for u in listed), now)
     seven_days = _newest(((u.seven_day_percent, u.seven_day_resets) for u in listed), now)
-    parts = (_text("5 h", five_hours, 5 * _HOUR, _HOUR, now), _text("7 d", seven_days, 7 * _DAY, _DAY, now))
-    return " · ".join(part for part in parts if part)
+    windows = (("5 h", five_hours, 5 * _HOUR, _HOUR), ("7 d", seven_days, 7 * _DAY, _DAY))
+    known = [
+        (quota.percent, list(_parts(name, quota, window, unit, now))) for name, quota, window, unit in windows if quota
+    ]
+    if not known:
+        return []
+    most = max(known, key=lambda one: one[0])[1]
+    return [" · ".join(" ".join(parts) for _, parts in known), " ".join(most), " ".join(most[:2])]
 
 
 def _newest(reports: Iterable[tuple[float | None, float | None]], now: float) -> Quota | None:
@@ -38,10 +48,6 @@ def _newest(reports: Iterable[tuple[float | None, float | None]], now: float) ->
     known = [Quota(percent, resets or 0.0) for percent, resets in reports if percent is not None]
     current = [one for one in known if not one.resets or one.resets > now]
     return max(current, key=lambda one: (one.resets, one.percent), default=None)
-
-
-def _text(name: str, quota: Quota | None, window: float, unit: float, now: float) -> str:
-    return " ".join(_parts(name, quota, window, unit, now)) if quota is not None else ""
 
 
 def _parts(name: str, quota: Quota, window: float, unit: float, now: float) -> Iterator[str]:

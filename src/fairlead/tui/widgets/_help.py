@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _COLUMN_WIDTH = 37
 _KEYS_WIDTH = 13
-_FIRST_COLUMN = ("Move", "Fold", "Panel (opened by p and t)")
+_FIRST_COLUMN = ("Move", "Fold", "Panel (p, t), or what is asked")
 """The groups of the first column; the others are in the second."""
 
 _SCROLL = {

@@ -92,6 +92,14 @@ class ScrollingLines(Widget):
             self.top = top
             self.draw_changes()
 
+    def scroll_lines(self, by: int) -> None:
+        """Scroll down or up by some lines."""
+        self.scroll_to_line(self.top + by)
+
+    def scroll_pages(self, by: int) -> None:
+        """Scroll down or up by almost the visible height."""
+        self.scroll_lines(by * max(1, self.size.height - 2))
+
     def draw_changes(self) -> None:
         """Draw the rows of the screen that look different now."""
         width, height = size = self.size  # slow to read

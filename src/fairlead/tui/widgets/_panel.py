@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fairlead.tui.model._layout import StyledText
     from fairlead.tui.widgets._themes import Palette
 
-_SCROLL_HINT = "J K scroll "
+SCROLL_HINT = "J K scroll "
+"""Shown where there is more than fits; see the table of keys."""
 
 
 class Panel(Vertical):
@@ -32,32 +33,24 @@ class Panel(Vertical):
     def __init__(self, palette: Palette) -> None:
         super().__init__()
         self._title_line = TextLine(palette, id="title")
-        self._lines = TextLines(palette)
+        self.lines = TextLines(palette)
         self._title_text = self._message = ""
 
     def compose(self) -> ComposeResult:
         """Put the title above the lines."""
         yield self._title_line
-        yield self._lines
+        yield self.lines
 
     def show(self, title: str, lines: Sequence[Sequence[StyledText]]) -> None:
         """Show lines under a title. With another title they are new, and shown from their end."""
         is_new, self._title_text, self._message = title != self._title_text, title, ""
-        self._lines.show(lines, is_new=is_new)
+        self.lines.show(lines, is_new=is_new)
         self._draw_title()
 
     def show_message(self, title: str, message: str) -> None:
         """Show a message in place of lines, wrapped."""
-        self.show(title, [[(f" {line}", "needs")] for line in wrap(message, max(10, self._lines.cells - 1))])
+        self.show(title, [[(f" {line}", "needs")] for line in wrap(message, max(10, self.lines.cells - 1))])
         self._message = message
-
-    def scroll_lines(self, by: int) -> None:
-        """Scroll down or up by some lines."""
-        self._lines.scroll_to_line(self._lines.top + by)
-
-    def scroll_pages(self, by: int) -> None:
-        """Scroll down or up by almost the visible height."""
-        self.scroll_lines(by * max(1, self._lines.size.height - 2))
 
     def on_resize(self, _event: Resize) -> None:
         """Fit the title and the message into the new size."""
@@ -67,10 +60,10 @@ class Panel(Vertical):
 
     def _draw_title(self) -> None:
         cells = self._title_line.size.width
-        hint = _SCROLL_HINT if self._lines.last_top and cells > cell_width(_SCROLL_HINT) + 20 else ""
+        hint = SCROLL_HINT if self.lines.last_top and cells > cell_width(SCROLL_HINT) + 20 else ""
         self._title_line.show([(fit(f" {self._title_text}", cells - cell_width(hint)), "group"), (hint, "dim")])
 
     @property
     def text(self) -> str:
         """The text of the lines."""
-        return "\n".join("".join(piece for piece, _ in line) for line in self._lines.lines)
+        return "\n".join("".join(piece for piece, _ in line) for line in self.lines.lines)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension, Reaction
-from fairlead.decide import DOCTOR_SESSION
 from fairlead.errors import FairleadError
 from fairlead.events import PermissionRequest
-from fairlead.journal import EventRecord
+from fairlead.journal import DOCTOR_SESSION, EventRecord
 from fairlead.policy import Attention, load_user_wide
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from fairlead.clients import client_or_default
 from fairlead.daemon.events._extension import EventExtension, Reaction
 from fairlead.daemon.integrity._monitor import IntegrityMonitor
 from fairlead.daemon.integrity._report import report
-from fairlead.decide import DOCTOR_SESSION
 from fairlead.events import (
     HookOutput,
     PostToolBatch,
@@ -22,7 +21,7 @@ from fairlead.events import (
     ToolEvent,
     UserPromptSubmit,
 )
-from fairlead.journal import EventRecord
+from fairlead.journal import DOCTOR_SESSION, EventRecord
 
 if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
@@ -47,6 +46,9 @@ class IntegrityCheck(EventExtension):
 
     kind = "contributor"
     events = frozenset({"SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"})
+    recorded_events = frozenset(
+        {"PreToolUse", "UserPromptSubmit", "PostToolBatch", "SubagentStop", "Stop", "SessionEnd"}
+    )
 
     def __init__(self, monitor: IntegrityMonitor, errors: ErrorLog) -> None:
         self._monitor = monitor
@@ -78,10 +80,10 @@ class IntegrityCheck(EventExtension):
         if not isinstance(record, EventRecord) or event is None:
             return
         calls = self._monitor.calls
-        if isinstance(event, ToolEvent):
-            if record.verdict in _NOT_RUN and isinstance(event, PreToolUse):
+        if isinstance(event, PreToolUse):
+            if record.verdict in _NOT_RUN:
                 calls.blocked(record.id)
-            elif record.verdict == "asked" and isinstance(event, PreToolUse):
+            elif record.verdict == "asked":
                 calls.approved(record.id)
         elif isinstance(event, UserPromptSubmit):
             calls.prompted(event.session_id)

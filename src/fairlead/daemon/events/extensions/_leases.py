@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension, Reaction
 from fairlead.daemon.leases._text import attempt_notice, conflict_text, edited_after_you, edited_too
-from fairlead.decide import DOCTOR_SESSION
 from fairlead.events import HookOutput, SubagentStop
+from fairlead.journal import DOCTOR_SESSION
 from fairlead.leases import Editor, RecentEdits
 from fairlead.policy import NotCached, merge_layers
 
@@ -44,6 +44,7 @@ class LeaseGate(EventExtension):
 
     kind = "gate"
     events = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit"})
+    recorded_events = frozenset({"SubagentStop"})
 
     def __init__(self, leases: LeaseService) -> None:
         self._leases = leases

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.clients import Task, client_or_default
 from fairlead.daemon.events._extension import EventExtension, Reaction
-from fairlead.decide import DOCTOR_SESSION
 from fairlead.events import (
     HookOutput,
     PreCompact,
@@ -25,7 +24,7 @@ from fairlead.events import (
     ToolEvent,
     UserPromptSubmit,
 )
-from fairlead.journal import CommandsRecord, EventRecord
+from fairlead.journal import DOCTOR_SESSION, CommandsRecord, EventRecord
 from fairlead.mail import STAGES, MailError, render
 from fairlead.text import printable_block
 

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension, Reaction
-from fairlead.decide import Decision, decide
+from fairlead.decide import GUARDED_EVENTS, NO_OPINION, decide
 from fairlead.policy import Guards
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fairlead.decide import PolicyContext
 
 _MAX_GUARDS = 256
-_NO_OPINION = Decision()
 
 
 def create(daemon: Daemon) -> PolicyGate:
@@ -38,9 +37,10 @@ class PolicyGate(EventExtension):
 
     def before_reply(self, context: EventContext) -> Reaction | None:
         """Ask the guards, then plan the policy's commands."""
-        context.guards = self._guards(context)
+        if context.event.event_name in GUARDED_EVENTS:
+            context.guards = self._guards(context)
         decision = decide(context.event, context.policy, context.guards, context.changes)
-        if decision == _NO_OPINION:
+        if decision is NO_OPINION:
             return None
         return Reaction(
             output=decision.output, log=decision.log, plan=decision.plan, notifications=decision.notifications

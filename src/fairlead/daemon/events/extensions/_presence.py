@@ -24,6 +24,8 @@ def create(daemon: Daemon) -> PromptPresence:
 class PromptPresence(EventExtension):
     """Notes the time of prompts."""
 
+    recorded_events = frozenset({"UserPromptSubmit"})
+
     def __init__(self, presence: Presence) -> None:
         self._presence = presence
 

@@ -21,6 +21,8 @@ def create(daemon: Daemon) -> ShellCallObserver:
 class ShellCallObserver(EventExtension):
     """Passes events on to the list of shell calls, before they are answered: the call begins after that."""
 
+    recorded_events = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionEnd", "SubagentStop"})
+
     def __init__(self, calls: ShellCalls) -> None:
         self._calls = calls
 

@@ -1,0 +1,40 @@
+"""Calls from a thread of what belongs to the event loop."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeVar
+
+from fairlead.ipc import DaemonNotResponding
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    T = TypeVar("T")
+
+_TIMEOUT = 2.0
+"""Seconds. A loop that has ended answers no more, and a thread that waits for it holds up the shutdown."""
+
+
+def call_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., T], *args: object) -> T:
+    """Call a function in the event loop, and return its result. Raises `DaemonNotResponding` if the loop has ended.
+
+    A coroutine would need a task, and a second turn of the loop.
+    """
+    done: Future[T] = Future()
+
+    def call() -> None:
+        try:
+            done.set_result(work(*args))
+        except BaseException as error:  # noqa: BLE001 - raised in the thread
+            done.set_exception(error)
+
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:  # it is closed
+        raise DaemonNotResponding("the daemon shuts down") from None
+    try:
+        return done.result(_TIMEOUT)
+    except TimeoutError:
+        raise DaemonNotResponding(f"the daemon is busy for more than {_TIMEOUT:g} s, or shuts down") from None

@@ -1,0 +1,19 @@
+"""Sessions as they are shown to people and programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from fairlead.sessions import SessionMemory, bounded
+
+if TYPE_CHECKING:
+    from fairlead.sessions import Session
+
+_NO_MEMORY = SessionMemory()
+
+
+def public(session: Session, *, is_whole: bool = False) -> Session:
+    """Return a session without its internal state; `is_whole` with all of what it asks, however long."""
+    return replace(session if is_whole else bounded(session), memory=_NO_MEMORY)
