@@ -275,10 +275,12 @@ def assert_printed(printed: str, shown: str) -> None:
 # -- shipping ------------------------------------------------------------------------------------------
 
 
-def test_the_real_client_honours_the_settings_that_the_readme_shows(client: Path, tmp_path: Path) -> None:  # noqa: F811
-    shown = {block.info or block.language: block.text for block in blocks(ROOT / "README.md")}
-    (tmp_path / "guards.py").write_text(shown["file=guards.py"])
-    settings = shown["json"].replace("/path/to/guards.py", str(tmp_path / "guards.py"))
+def test_the_real_client_honours_the_settings_that_the_page_shows(client: Path, tmp_path: Path) -> None:  # noqa: F811
+    guards = {block.info: block.text for block in blocks(ROOT / "README.md")}["file=guards.py"]
+    (tmp_path / "guards.py").write_text(guards)
+    page = ROOT / "docs/howto/claude-code.md"
+    shown = next(block.text for block in blocks(page) if block.language == "json")
+    settings = shown.replace("/path/to/guards.py", str(tmp_path / "guards.py"))
     settings = settings.replace("/path/to/fairlead", str(Path(sys.executable).with_name("fairlead")))
 
     done = sealed.run(
