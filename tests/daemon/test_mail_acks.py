@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import subprocess
 import sys
 from contextlib import closing
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from daemon.daemon_home import LAUNCHER, until
+from daemon.reading import Mail
 from daemon.talk import connect, request
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ SENDS = """
 import random, sys, time
 from fairlead.ipc import request
 for number in range(int(sys.argv[2])):
-    request("POST", "/v1/mail/send", {"to": [sys.argv[1]], "subject": f"<{number}>"})
+    request("POST", "/v1/mail/send", {"to": [sys.argv[1]], "subject": f"<fox:{number}>"})
     time.sleep(random.random() / 50)
 """
 
@@ -144,16 +144,17 @@ def test_hooks_that_are_killed_at_any_moment_lose_and_double_nothing(
     many, chance = 80, random.Random(1)  # noqa: S311 - a game of chance
     posted.policy("mail: {stay: always, maxTurnsPerThread: 0, maxTurnsPerHour: 0}\n")
     sender = fox.start([sys.executable, "-c", SENDS, owl.name, str(many)], b"")
-    told: list[int] = []
-    while len(told) < many:
-        hook = begin(posted, owl, hook_event_name="Stop")
-        if chance.random() < 0.5:
+    mail = Mail({f"fox:{number}" for number in range(many)})
+    while mail.lost:
+        hook, was_killed = begin(posted, owl, hook_event_name="Stop"), chance.random() < 0.5
+        if was_killed:
             sleep(chance.random() / 50)  # not for something to happen, but to be anywhere in between
             hook.kill()
-        told += map(int, re.findall(rb"<([0-9]+)>", hook.communicate(timeout=30)[0]))
+        mail.hear(hook.communicate(timeout=30)[0].decode(errors="replace"), was_killed=was_killed)
 
     assert sender.end().exit_code == 0
-    assert sorted(told) == list(range(many)), "each once"
+    assert mail.shown.keys() == mail.sent
+    assert mail.doubled == []
 
 
 def begin(home: DaemonHome, agent: Client, **fields: str) -> subprocess.Popen[bytes]:
