@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from contextlib import closing
@@ -25,29 +27,24 @@ if TYPE_CHECKING:
 REPEAT = "may be a repeat"
 
 
-def dead_pid() -> int:
-    """A process that was, as a launcher's is that was killed."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    return process.pid
-
-
 def receipts(home: DaemonHome) -> list[Path]:
     return sorted((home.state / "run/receipts").glob("*"))
 
 
-def show_to_killed_launcher(home: DaemonHome, agent: Client, event_id: str) -> Path:
-    """Have mail sent to a launcher that is killed together with the daemon. Returns the receipt's file."""
+def show_to_killed_launcher(home: DaemonHome, agent: Client) -> Path:
+    """Have mail sent to a launcher that is killed just after the daemon. Returns the receipt's file."""
     payload = home.payload(session_id=agent.session, hook_event_name="UserPromptSubmit", prompt="hi")
-    headers = {"fairlead_acks": "2", "fairlead_pid": str(agent.process.pid), "fairlead_id": event_id}
-    with closing(connect(home.socket)) as connection:
+    daemon = home.ask("GET", "/v1/status")["pid"]
+    with subprocess.Popen(["sleep", "infinity"]) as launcher, closing(connect(home.socket)) as connection:
+        event_id = f"0000000000000001-{launcher.pid:x}"
+        headers = {"fairlead_acks": "2", "fairlead_pid": str(agent.process.pid), "fairlead_id": event_id}
         connection.sendall(request("POST", "/v1/events/UserPromptSubmit", payload, **headers))
         told, body = answer(connection)
         assert told["fairlead-ack"] == event_id
         assert b"hello" in body
-        daemon = home.ask("GET", "/v1/status")["pid"]
-        subprocess.run(["kill", "-9", str(daemon)], check=True)
+        os.kill(daemon, signal.SIGKILL)
         until(lambda: home.status() is None, "it is dead")
+        launcher.kill()  # not before: the daemon would take the mail back
     [file] = receipts(home)
     return file
 
@@ -61,7 +58,7 @@ def test_the_next_daemon_knows_what_was_printed(home: DaemonHome, printed: str) 
     with client(home, "11111111-1111-4111-8111-111111111111") as owl:
         owl.hook("SessionStart", source="startup")
         home.ask("POST", "/v1/mail/send", body={"to": [owl.name], "subject": "hello"})
-        file = show_to_killed_launcher(home, owl, f"0000000000000001-{dead_pid():x}")
+        file = show_to_killed_launcher(home, owl)
         first.wait(30)
         if printed == "perhaps":
             file.rename(f"{file}.printing")

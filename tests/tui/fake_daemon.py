@@ -108,33 +108,36 @@ class FakeDaemon:
 
     def _answer(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
-            asked = connection.recv(65536).decode()
-            head, _, body = asked.partition("\r\n\r\n")
-            target = head.split()[1]
-            self.requests.append(target)
-            parts = urlsplit(target)
-            if self.status != 200:
-                connection.sendall(b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % self.status)
-            elif parts.path in self.documents:
-                self._send_json(connection, self.documents[parts.path])
-            elif parts.path == "/v1/answers":
-                document = {"enabled": bool(self.questions), "questions": self.questions}
-                self._send_json(connection, json.dumps(document).encode())
-            elif parts.path.startswith("/v1/answers/"):
-                self.bodies.append(body.encode())
-                self._send_json(connection, b"{}")
-            elif parts.path.startswith("/v1/mail/"):
-                self._send_json(connection, json.dumps(self._mail(parts.path, asked)).encode())
-            elif parts.path == "/v1/sessions":
-                self._send_json(connection, self._list())
-            elif parts.path == "/v1/sessions/stream":
-                self._stream(connection, int(parse_qs(parts.query)["after"][0]))
-            elif unquote(parts.path).removeprefix("/v1/sessions/") in self.whole:
-                self._send_json(connection, _encoded(self.whole[unquote(parts.path).removeprefix("/v1/sessions/")]))
-            elif unquote(parts.path).removeprefix("/v1/sessions/").removesuffix("/events") in self.sessions:
-                self._send_json(connection, json.dumps({"events": EVENTS}).encode())
-            else:
-                self._send_json(connection, b'{"events": []}')
+            if asked := connection.recv(65536).decode():  # nothing: a view that was closed before it had asked
+                self._reply(connection, asked)
+
+    def _reply(self, connection: socket.socket, asked: str) -> None:
+        head, _, body = asked.partition("\r\n\r\n")
+        target = head.split()[1]
+        self.requests.append(target)
+        parts = urlsplit(target)
+        if self.status != 200:
+            connection.sendall(b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % self.status)
+        elif parts.path in self.documents:
+            self._send_json(connection, self.documents[parts.path])
+        elif parts.path == "/v1/answers":
+            document = {"enabled": bool(self.questions), "questions": self.questions}
+            self._send_json(connection, json.dumps(document).encode())
+        elif parts.path.startswith("/v1/answers/"):
+            self.bodies.append(body.encode())
+            self._send_json(connection, b"{}")
+        elif parts.path.startswith("/v1/mail/"):
+            self._send_json(connection, json.dumps(self._mail(parts.path, asked)).encode())
+        elif parts.path == "/v1/sessions":
+            self._send_json(connection, self._list())
+        elif parts.path == "/v1/sessions/stream":
+            self._stream(connection, int(parse_qs(parts.query)["after"][0]))
+        elif unquote(parts.path).removeprefix("/v1/sessions/") in self.whole:
+            self._send_json(connection, _encoded(self.whole[unquote(parts.path).removeprefix("/v1/sessions/")]))
+        elif unquote(parts.path).removeprefix("/v1/sessions/").removesuffix("/events") in self.sessions:
+            self._send_json(connection, json.dumps({"events": EVENTS}).encode())
+        else:
+            self._send_json(connection, b'{"events": []}')
 
     def _mail(self, path: str, asked: str) -> dict[str, Any]:
         rows = sorted(self.mail.values(), key=lambda row: -row["id"])
