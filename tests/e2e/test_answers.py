@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -75,32 +74,6 @@ def is_warm(machine: Machine, person: Person) -> None:
     person.until(machine.socket.exists, "a daemon is there")
 
 
-class PersonAtView:
-    """The same person at a second terminal, with the view."""
-
-    def __init__(self, person: Person) -> None:
-        self._person = person
-
-    def _tmux(self, *words: str) -> str:
-        machine = self._person.machine
-        done = self._person.room.run("tmux", "-S", machine.folder / "view.sock", *words)
-        assert done.returncode == 0, done
-        return done.stdout
-
-    def opens(self) -> None:
-        program = str(self._person.machine.program)
-        self._tmux("-f", os.devnull, "new-session", "-d", "-s", "view", "-x", "120", "-y", "40", "--", program, "watch")
-
-    def closes(self) -> None:
-        self._tmux("kill-server")
-
-    def sees(self, text: str) -> None:
-        self._person.until(lambda: text in self._tmux("capture-pane", "-p", "-t", "view"), f"{text!r} is in the view")
-
-    def presses(self, *keys: str) -> None:
-        self._tmux("send-keys", "-t", "view", *keys)
-
-
 def test_a_permission_is_allowed_in_watch(machine: Machine) -> None:
     with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
         is_warm(machine, person)
@@ -109,8 +82,7 @@ def test_a_permission_is_allowed_in_watch(machine: Machine) -> None:
         asked = question(person)
         assert (asked["tool"], asked["text"]) == ("Bash", "touch granted")
 
-        watch = PersonAtView(person)
-        watch.opens()
+        watch = person.watches()
         watch.sees("touch granted")
         watch.presses("n", "a")
         watch.sees("y allow once")
@@ -133,8 +105,7 @@ def test_a_permission_is_denied_by_command(machine: Machine) -> None:
         person.prompts("Do it.")
         person.sees(PROCEED)
         asked = question(person)["id"]
-        watch = PersonAtView(person)
-        watch.opens()
+        watch = person.watches()
         watch.sees("touch granted")
         watch.presses("n", "a")
         watch.sees("y allow once")

@@ -12,7 +12,6 @@ import pytest
 from e2e.installed import ERRAND, machine
 from e2e.interactive import at_terminal
 from e2e.model import after, bash
-from e2e.sealed import claude
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +19,10 @@ if TYPE_CHECKING:
 
     from e2e.installed import Machine
     from e2e.interactive import Person
-    from e2e.model import Meanwhile, Turn
+    from e2e.model import Meanwhile
 
 pytestmark = pytest.mark.timeout(240)
 
-MAY_RUN = ("--allowedTools", "Bash")
 STOPS = 12
 """More than the client lets a hook block in a row by itself."""
 
@@ -54,34 +52,6 @@ def waiting(person: Person) -> int:
     """How many hooks wait for mail."""
     told: dict[str, Any] = json.loads(person.fairlead("daemon", "status", "--json").stdout or "{}")
     return int(told.get("waiting", 0))
-
-
-def test_two_sessions_of_a_project_write_to_each_other_and_answer(client: Path) -> None:
-    with installed(client) as here:
-        ask = mail(here, "send", "alpha", "--subject", "Which port?", "--request")
-        wait = mail(here, "poll", "--wait", "60s")
-        script: list[Turn] = [
-            [bash(mail(here, "identity", "rename", "alpha"))],
-            "I am alpha.",
-            [bash(f"{ask} && {wait}")],
-            [bash(mail(here, "reply", "1", "It is 8443."))],
-            "Over.",
-            "Over.",
-        ]
-        with at_terminal(here, *MAY_RUN, script=script) as person:
-            person.prompts("Who are you?")
-            person.sees("I am alpha.")
-            person.is_idle()
-            other = person.room.start(*claude(here.client, "Ask alpha."))
-            person.until(lambda: agents(person)["alpha"]["unread"] == 1, "the question has come")
-            person.prompts("Anything new?")
-            out, errors = other.communicate(timeout=60)
-            person.is_idle()
-        assert (other.returncode, out.strip(), errors) == (0, "Over.", "")
-        requests = person.room.requests()
-        assert any("New message from" in text and "Which port?" in text for text in requests[3].said("system"))
-        answers = [result for request in requests for result in request.results if "It is 8443." in result]
-        assert answers, "the one who asked has read the answer"
 
 
 def test_a_persistent_agent_stays_and_takes_mail_that_comes_while_it_waits(client: Path) -> None:

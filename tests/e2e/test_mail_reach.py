@@ -50,29 +50,44 @@ def is_listening(person: Person) -> bool:
 
 
 def test_two_agents_in_the_default_mode_write_to_each_other_without_a_question(client: Path) -> None:
-    with installed(client, "--skill") as here:
-        script: list[Turn] = [
+    """One waits in its call for the answer; the other is idle, and woken; each asks, and each answers."""
+    script: dict[str, list[Turn]] = {
+        "You are alpha.": [
             [bash("fairlead identity rename alpha")],
             "I am alpha.",
-            [bash('fairlead send alpha --request "Which port? It\'s for the tests." && fairlead poll --wait 60s')],
-            [bash('fairlead reply 1 "It is 8443."')],
-            "Over.",
-            "Over.",
-        ]
-        with at_terminal(here, script=script) as person:
-            person.prompts("Who are you?")
-            person.sees("I am alpha.")
-            person.is_idle()
-            asked = person.room.start(str(here.client), "-p", "Ask alpha.", "--permission-mode", "default")
-            person.until(lambda: any(agent["unread"] for agent in agents(person)), "the question has come")
-            person.prompts("Anything new?")
-            out, errors = asked.communicate(timeout=60)
-            person.is_idle()
-            assert "Do you want to proceed" not in person.screen
-        assert (asked.returncode, out.strip(), errors) == (0, "Over.", "")
-        results = [result for request in person.room.requests() for result in request.results]
-        assert any("It is 8443." in result for result in results), "the one who asked has read the answer"
-        assert not any("requires approval" in result for result in results)
+            [bash('fairlead send beta --request "Which host?" && fairlead reply 1 "It is 8443."')],
+            *["Alpha is through."] * 5,
+        ],
+        "You are beta.": [
+            [bash("fairlead identity rename beta && fairlead send alpha --request \"It's for the tests: which port?\"")],
+            [bash("fairlead poll --wait 60s")],
+            [bash('fairlead reply 2 "It is localhost."')],
+            *["Beta is through."] * 5,
+        ],
+    }
+    with installed(client, "--skill", "--stay", "wake") as here:
+        with at_terminal(here, script=script) as alpha:
+            beta = alpha.starts_another()
+            alpha.prompts("You are alpha.")
+            alpha.sees("I am alpha.")
+            alpha.is_idle()
+
+            beta.prompts("You are beta. Ask alpha.")
+
+            alpha.until(lambda: hears(alpha, "alpha", "It is localhost."), "alpha has its answer")
+            beta.until(lambda: hears(beta, "beta", "It is 8443."), "beta has its answer")
+            for person in (alpha, beta):
+                person.is_idle()
+            alpha.until(lambda: [agent["reach"] for agent in agents(alpha)] == ["now", "now"], "both listen again")
+        requests = alpha.room.requests()
+        to_alpha = [request for request in requests if request.holds("You are alpha.")]
+        assert [request.holds("which port?") for request in to_alpha[:3]] == [False, False, True], "it was idle, and woken"
+        assert not any("approval" in result for request in requests for result in request.results)
+
+
+def hears(person: Person, name: str, text: str) -> bool:
+    """Whether the agent that was given a name has read a text."""
+    return any(request.holds(f"You are {name}.") and request.holds(text) for request in person.room.requests())
 
 
 def test_only_the_mail_commands_are_allowed(client: Path) -> None:
