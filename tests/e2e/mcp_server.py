@@ -1,4 +1,4 @@
-"""An MCP server on stdio with one tool, `ask`, which asks the user for a colour and returns what came of it.
+"""An MCP server on stdio with one tool, `ask`, which asks the user for a consent and returns what came of it.
 
 A program of its own, of the standard library alone: the client starts it.
 """
@@ -9,14 +9,7 @@ import json
 import sys
 from typing import Any
 
-FORM = {
-    "message": "Which colour?",
-    "requestedSchema": {
-        "type": "object",
-        "properties": {"colour": {"type": "string", "enum": ["red", "blue"]}},
-        "required": ["colour"],
-    },
-}
+FORM = {"message": "May I paint it?", "requestedSchema": {"type": "object", "properties": {}}}
 
 
 def main() -> None:
@@ -26,8 +19,12 @@ def main() -> None:
         message = json.loads(line)
         method = message.get("method")
         if method == "initialize":
-            _result(message["id"], protocolVersion=message["params"]["protocolVersion"], capabilities={"tools": {}},
-                    serverInfo={"name": "form", "version": "1"})
+            _result(
+                message["id"],
+                protocolVersion=message["params"]["protocolVersion"],
+                capabilities={"tools": {}},
+                serverInfo={"name": "form", "version": "1"},
+            )
         elif method == "tools/list":
             tool = {"name": "ask", "description": "Asks.", "inputSchema": {"type": "object", "properties": {}}}
             _result(message["id"], tools=[tool])

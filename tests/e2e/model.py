@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDict, final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ class ToolCall(TypedDict):
     input: dict[str, Any]
 
 
+@final
 class Meanwhile(TypedDict):
     """An answer, and what is done beside the client while it waits for that answer."""
 
@@ -36,6 +37,7 @@ class Meanwhile(TypedDict):
     """What the model has written for it, as it bills it."""
 
 
+@final
 class Quoting(TypedDict):
     """An answer with something in it that the request holds, and that is known only then."""
 
@@ -128,7 +130,7 @@ class Model:
     """The scripted model. As a context manager it serves; `url` says where."""
 
     def __init__(self, script: Script, subagent: Subagents, log: Path) -> None:
-        """Take the turns of the main agents, those that every subagent plays from the start, and a file for requests."""
+        """Take the turns of the main agents, those that every subagent plays, and the file that requests go to."""
         self._log = log
         self._count = 0
         self.answered: list[float] = []

@@ -59,15 +59,17 @@ def test_two_sessions_that_change_one_file_are_told_and_a_lease_stops_the_other(
             asks(first, "Change the parser.", "First is through.")
             assert leased.read_text() == "five\n"
 
-        to_first, to_second = (
-            [request for request in first.room.requests() if request.holds(name)] for name in script
-        )
+        to_first, to_second = ([request for request in first.room.requests() if request.holds(name)] for name in script)
         assert [request.holds("in another session, and was notified.") for request in to_second[:2]] == [False, True]
         assert [request.holds("in another session; you changed it ") for request in to_first[1:3]] == [False, True]
         blocked = to_second[3].results[-2:]
-        assert all("leases: block" in result and "holds a lease on it" in result for result in blocked), "Bash and Write"
+        assert all("leases: block" in result and "holds a lease on it" in result for result in blocked), (
+            "Bash and Write"
+        )
         assert all("'splitting it'" in result and "fairlead send " in result for result in blocked)
-        assert [request.holds("wanted to change") for request in to_first[3:5]] == [False, True], "the holder hears of it"
+        assert [request.holds("wanted to change") for request in to_first[3:5]] == [False, True], (
+            "the holder hears of it"
+        )
 
 
 def asks(person: Person, prompt: str, answer: str) -> None:

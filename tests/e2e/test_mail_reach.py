@@ -59,7 +59,7 @@ def test_two_agents_in_the_default_mode_write_to_each_other_without_a_question(c
             *["Alpha is through."] * 5,
         ],
         "You are beta.": [
-            [bash("fairlead identity rename beta && fairlead send alpha --request \"It's for the tests: which port?\"")],
+            [bash('fairlead identity rename beta && fairlead send alpha --request "It\'s for the tests: which port?"')],
             [bash("fairlead poll --wait 60s")],
             [bash('fairlead reply 2 "It is localhost."')],
             *["Beta is through."] * 5,
@@ -81,7 +81,9 @@ def test_two_agents_in_the_default_mode_write_to_each_other_without_a_question(c
             alpha.until(lambda: [agent["reach"] for agent in agents(alpha)] == ["now", "now"], "both listen again")
         requests = alpha.room.requests()
         to_alpha = [request for request in requests if request.holds("You are alpha.")]
-        assert [request.holds("which port?") for request in to_alpha[:3]] == [False, False, True], "it was idle, and woken"
+        assert [request.holds("which port?") for request in to_alpha[:3]] == [False, False, True], (
+            "it was idle, and woken"
+        )
         assert not any("approval" in result for request in requests for result in request.results)
 
 

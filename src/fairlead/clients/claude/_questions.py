@@ -112,10 +112,14 @@ def choices_of(tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
 def _choice(question: object) -> Choice | None:
     if not isinstance(question, dict) or not isinstance(text := question.get("question"), str):
         return None
-    options = question.get("options")
-    labels = [one.get("label") for one in options if isinstance(one, dict)] if isinstance(options, list) else []
-    texts = tuple(label for label in labels if isinstance(label, str))
-    return Choice(text, texts, question.get("multiSelect") is True)
+    given = question.get("options")
+    options = [
+        (label, about if isinstance(about := option.get("description"), str) else "")
+        for option in (given if isinstance(given, list) else ())
+        if isinstance(option, dict) and isinstance(label := option.get("label"), str)
+    ]
+    labels, descriptions = (tuple(option[part] for option in options) for part in (0, 1))
+    return Choice(text, labels, question.get("multiSelect") is True, descriptions)
 
 
 def approval(tool: str, tool_input: Mapping[str, Any], answers: Sequence[str]) -> HookOutput:
