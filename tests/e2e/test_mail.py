@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.installed import ERRAND, machine
+from e2e.installed import machine
 from e2e.interactive import at_terminal
-from e2e.model import after, bash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
     from e2e.installed import Machine
     from e2e.interactive import Person
-    from e2e.model import Meanwhile
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -34,18 +31,6 @@ def installed(client: Path, *words: str) -> Iterator[Machine]:
         done = made.fairlead("hooks", "install", *words)
         assert (done.exit_code, done.stderr) == (0, ""), done
         yield made
-
-
-def mail(here: Machine, *words: str) -> str:
-    """Write a command of Fairlead's as the agent types it."""
-    return shlex.join([str(here.program), *words])
-
-
-def beside(here: Machine, then: str, *commands: str) -> Meanwhile:
-    """Answer, after somebody else has run commands of Fairlead's."""
-    env = {**here.environment, "HOME": str(here.folder / "home")}
-    words = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
-    return after("; ".join(f"env {words} {command}" for command in commands), then)
 
 
 def waiting(person: Person) -> int:
@@ -104,32 +89,6 @@ def agents(person: Person) -> dict[str, dict[str, Any]]:
 def the_only_agent(person: Person) -> str:
     (name,) = agents(person)
     return name
-
-
-def test_a_subagent_gets_its_own_mail_and_not_its_parents(client: Path) -> None:
-    with installed(client) as here:
-        to_both = (
-            mail(here, "send", "alpha/general-purpose-1", "--subject", "For the errand"),
-            mail(here, "send", "alpha", "--subject", "For the parent"),
-        )
-        run = here.prompt(
-            [
-                here.when_warm([bash(mail(here, "identity", "rename", "alpha"))]),
-                [ERRAND],
-                "Done.",
-                "Seen.",
-            ],
-            subagent=[beside(here, "None.", *to_both), "None, really."],
-        )
-    assert (run.exit_code, run.stdout.strip()) == (0, "Seen.")
-    assert run.asked == ["main", "main", "subagent", "subagent", "main", "main"]
-    first, second = run.requests[2:4]
-    assert not first.holds("For the errand")
-    assert second.holds("For the errand")
-    assert not second.holds("For the parent")
-    assert not run.requests[4].holds("For the parent"), "before its stop"
-    assert run.requests[5].holds("For the parent")
-    assert not run.requests[5].holds("For the errand")
 
 
 def test_an_idle_session_is_woken_and_its_prompt_is_free_meanwhile(client: Path) -> None:

@@ -4,8 +4,8 @@ Seen in 2.1.325, at a terminal: the client shows its own dialog while a hook of 
 first answer. If the user answers in the dialog, the hook runs on, and its output is ignored. Escape in the
 dialog, and the hook's timeout, end the hook with SIGTERM; no output, a killed hook or a timeout leave the dialog as it
 is. Tools that ask the user (`_WITH_INPUT`) are allowed only by an answer with `updatedInput`: without one the dialog
-stays. A plan is read from its file, and is empty if there is none. An Elicitation hook is no such case: its answer counts,
-but until it ends the client shows no form, and Escape does not end it.
+stays. A plan is read from its file, and is empty if there is none. An Elicitation hook is no such case: its answer
+counts, but until it ends the client shows no form, and Escape does not end it.
 """
 
 from __future__ import annotations
