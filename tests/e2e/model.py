@@ -45,7 +45,14 @@ class Quoting(TypedDict):
     then: list[ToolCall]
 
 
-Turn: TypeAlias = "str | list[ToolCall] | Meanwhile | Quoting"
+@final
+class Refusal(TypedDict):
+    """An error of the service in place of an answer."""
+
+    refuse: str
+
+
+Turn: TypeAlias = "str | list[ToolCall] | Meanwhile | Quoting | Refusal"
 """One answer: a text, which ends the turn, or tool calls, whose results are then awaited."""
 
 Script: TypeAlias = Sequence[Turn] | Mapping[str, Sequence[Turn]]
@@ -173,10 +180,12 @@ class Model:
             played = self._played.get(player, 0)
             self._played[player] = played + 1
         turn = turns[played] if played < len(turns) else OVER
+        if isinstance(turn, dict) and "refuse" in turn:
+            return {"type": "error", "error": {"type": "invalid_request_error", "message": turn["refuse"]}}
         tokens = turn["tokens"] if isinstance(turn, dict) and "tokens" in turn else _TOKENS
         return _message(self._resolved(turn, body), number, str(body.get("model")), tokens)
 
-    def _resolved(self, turn: Turn, body: dict[str, Any]) -> str | list[ToolCall]:
+    def _resolved(self, turn: str | list[ToolCall] | Meanwhile | Quoting, body: dict[str, Any]) -> str | list[ToolCall]:
         """Give the answer of a turn, after what it asks for was done."""
         if not isinstance(turn, dict):
             return turn
@@ -221,6 +230,8 @@ class _Handler(BaseHTTPRequestHandler):
         message = self.model.answer(self.path.partition("?")[0], agent, json.loads(raw), at)
         if message is None:
             self._send(404, "application/json", b'{"type":"error","error":{"type":"not_found_error","message":""}}')
+        elif message["type"] == "error":
+            self._send(400, "application/json", json.dumps(message).encode())
         else:
             stream = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message))
             self._send(200, "text/event-stream", stream.encode())
