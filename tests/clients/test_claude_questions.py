@@ -89,7 +89,10 @@ def test_the_choices_of_a_question_can_be_answered_by_its_text() -> None:
         {"question": "Which fruits?", "multiSelect": True, "options": [{"label": "Apple"}, 3, {"label": 4}]},
     ]
     choices = CLAUDE.choices_of("AskUserQuestion", {"questions": questions})
-    assert choices == (Choice("Which colour?", ("Red", "Blue")), Choice("Which fruits?", ("Apple",), several=True))
+    assert choices == (
+        Choice("Which colour?", ("Red", "Blue"), descriptions=("as a brick", "")),
+        Choice("Which fruits?", ("Apple",), several=True, descriptions=("",)),
+    )
     output = CLAUDE.approval("AskUserQuestion", {"questions": questions}, ["Blue", "Apple"])
     assert output.permission == "allow"
     assert output.updated_input == {

@@ -48,6 +48,22 @@ def test_an_agent_goes_on_after_clear_although_the_daemon_is_replaced_meanwhile(
             assert somebody.mail("send", name, "hello")["recipients"][0]["name"] == name
 
 
+def test_an_agent_goes_on_after_clear_although_no_daemon_was_there(home: DaemonHome) -> None:
+    daemon = home.start()
+    until(home.has_mail, "there is mail")
+    with client(home, "first") as elk:
+        name = elk.mail("identity")["agent"]["name"]
+        daemon.kill()
+        daemon.wait(30)
+        for before, after in (("first", "second"), ("second", "third")):
+            elk.event("SessionEnd", before, reason="clear")
+            elk.event("SessionStart", after, source="clear")
+        with home.daemon():
+            until(home.has_mail, "there is mail")
+            until(lambda: "third" in agents(home), "its last session is known")
+            assert {session: row["name"] for session, row in agents(home).items()} == {"third": name}
+
+
 def test_a_session_that_makes_way_for_a_resumed_one_has_ended(posted: DaemonHome) -> None:
     with client(posted, "a") as elk:
         elk.event("SessionEnd", "a", reason="resume")

@@ -40,16 +40,19 @@ def exchange(fox: Client, owl: Client, policy: str) -> dict[str, Any]:
 def test_after_some_turns_without_a_person_mail_waits_for_one_and_says_so(
     posted: DaemonHome, fox: Client, owl: Client, setting: str
 ) -> None:
-    exchange(fox, owl, f"mail: {{{setting}: {LIMIT}}}\n")
+    first = exchange(fox, owl, f"mail: {{{setting}: {LIMIT}}}\n")
 
     assert owl.row()["held"].startswith(f"{LIMIT} automatic turns")
     assert f"waits for you after {LIMIT} automatic turns" in fox.fairlead("agents").stdout
     assert "until the user writes to you" in owl.fairlead("status").stdout
     told = fox.hook("Stop").answer["reason"]
     assert f'From: Fairlead (low) - "Your mail to {owl.name} waits for a person: {LIMIT} automatic turns' in told
-    assert "reads it once the user has written to it" in fox.fairlead("send", owl.name, "More").stdout
+    waits = "reads it once the user has written to it"
+    assert waits in fox.fairlead("reply", str(first["id"]), "More").stdout
+    assert (waits in fox.fairlead("send", owl.name, "Other").stdout) == (setting == "maxTurnsPerHour")
     with person(posted) as user:
         inbox = user.mail("inbox")["messages"]
+        assert user.mail("send", owl.name, "Go on.")["recipients"][0]["held"] == "", "it is what the mail waits for"
     assert [row["subject"][:40] for row in inbox] == [f"Mail for {owl.name} waits for you: {LIMIT} autom"[:40]]
     assert fox.hook("Stop").stdout == "", "it is said once"
 
@@ -141,12 +144,26 @@ def test_2000_queued_messages_are_summed_up_at_one_event_and_stay_unread(posted:
         assert lines[0] == "You have 2000 unread messages:"
         assert lines[15] == f'- From: {sender} - "Message 14"'
         assert lines[16] == (
-            f"… and 1985 more, which are not shown one by one: 1985 from {sender}; 1 ask for an answer: fairlead "
+            f"… and 1985 more, which are not shown one by one: 1985 from {sender}; 1 asks for an answer: fairlead "
             "status. To read them: fairlead inbox"
         )
         assert len(first) < 10_000
         assert second.stdout == ""
         assert (owl.row()["queued"], owl.row()["unread"], owl.row()["owes"]) == (0, 2000, 1)
+
+
+def test_urgent_messages_are_summed_up_too_during_a_turn(posted: DaemonHome) -> None:
+    with client(posted, "s-urgent") as owl:
+        owl.hook("SessionStart", source="startup")
+        for number in range(40):
+            body = {"to": [owl.name], "subject": f"Message {number}", "priority": "urgent" if number else "normal"}
+            sender = posted.ask("POST", "/v1/mail/send", body=body)["from"]
+
+        first, second = (context(owl.hook("PostToolUse", tool_name="Bash", tool_input={})) for _ in range(2))
+
+        assert f"… and 25 more, which are not shown one by one: 25 from {sender}. " in first
+        assert second == ""
+        assert (owl.row()["queued"], owl.row()["unread"]) == (0, 40)
 
 
 # -- subjects, subagents, summaries --------------------------------------------------------------------------

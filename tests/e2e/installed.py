@@ -127,6 +127,11 @@ class Machine:
         """Write the project's policy."""
         (self.project / ".fairlead.yaml").write_text(dedent(text))
 
+    def attention(self, **settings: object) -> None:
+        """Write the user-wide policy."""
+        self.state.mkdir(exist_ok=True)
+        (self.state / "config.yaml").write_text(json.dumps({"attention": settings}))
+
     # -- what the script is made of --------------------------------------------------------------------
 
     def write(self, name: str, text: str = "x\n") -> ToolCall:
@@ -200,6 +205,16 @@ def with_hooks(client: Path, **env: str) -> Iterator[Machine]:
     with machine(client, **env) as made:
         done = made.fairlead("hooks", "install")
         assert (done.exit_code, done.stderr) == (0, ""), done
+        yield made
+
+
+@contextmanager
+def with_answers(client: Path) -> Iterator[Machine]:
+    """Set up a machine on which questions can be answered from anywhere."""
+    with with_hooks(client) as made:
+        done = made.fairlead("hooks", "install", "--answer")
+        assert (done.exit_code, done.stderr) == (0, ""), done
+        made.attention(answer=True)
         yield made
 
 

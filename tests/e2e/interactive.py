@@ -10,6 +10,8 @@
         person.answers("Proceed?", "Enter")  # when it is asked; pressed until the client has heard
         person.presses("Escape")          # any key by tmux's name of it
         person.fairlead("sessions")       # a command beside the client, in the same room
+        view = person.watches()           # a second terminal, with `fairlead watch`
+        other = person.starts_another()   # another one, with a second client
         person.leaves()                   # /exit, and waits until the client has ended
 
 Whatever is waited for is looked at again and again until it is so; if it never is, the last screen is shown. The
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from e2e.installed import Machine
-    from e2e.model import Meanwhile, Subagents, ToolCall, Turn
+    from e2e.model import Meanwhile, Script, Subagents, ToolCall
     from e2e.room import Room
 
 PATIENCE = 40.0
@@ -73,13 +75,13 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Person:
-    """Who sits before the client. Each method comes back when what it says is so."""
+class Terminal:
+    """A terminal and who sits before it. Each method comes back when what it says is so."""
 
     machine: Machine
     room: Room
-
-    # -- the screen and the keys -----------------------------------------------------------------------
+    pane: str
+    """By tmux's name of it."""
 
     @property
     def screen(self) -> str:
@@ -104,6 +106,30 @@ class Person:
         """Press keys, by the names that tmux has for them: Enter, Escape, Down, C-c."""
         self._tmux("send-keys", *keys)
 
+    def closes(self) -> None:
+        """Close the terminal."""
+        self._tmux("kill-pane")
+
+    def until(self, holds: Callable[[], object], what: str) -> None:
+        """Wait until something holds."""
+        _until(holds, what, lambda: self.screen)
+
+    def _tmux(self, command: str, *words: str) -> str:
+        """Run a command of tmux's about this terminal."""
+        return _tmux(self.machine, self.room, command, "-t", self.pane, *words)
+
+    def _opens(self, program: Path, *words: str) -> str:
+        """Start a program in a terminal of its own, and name that."""
+        named = ("-P", "-F", "#{pane_id}")
+        return _tmux(self.machine, self.room, "new-window", "-d", *named, "--", str(program), *words)
+
+
+@dataclass(frozen=True)
+class Person(Terminal):
+    """Who sits before the client."""
+
+    # -- the keys --------------------------------------------------------------------------------------
+
     def prompts(self, text: str) -> None:
         """Type a prompt, or a command of the client, and send it."""
         self.types(text)
@@ -127,20 +153,24 @@ class Person:
     @property
     def status(self) -> dict[str, Any]:
         """What the client itself says of its session, in its file; nothing if it does not run."""
-        files = (self.machine.folder / "home/.claude/sessions").glob("*.json")
-        for file in files:
-            try:
-                told: dict[str, Any] = json.loads(file.read_text())
-            except (OSError, ValueError):  # it is just being written, or was just removed
-                continue
-            return told
-        return {}
+        pid = self._tmux("display-message", "-p", "#{pane_pid}")
+        try:
+            told: dict[str, Any] = json.loads((self.machine.folder / f"home/.claude/sessions/{pid}.json").read_text())
+        except (OSError, ValueError):  # it is just being written, or was just removed
+            return {}
+        return told
 
     def starts_again(self, *words: str, ready: str = _READY) -> None:
         """Start the client again in the same terminal, in which it has ended."""
         self.until(lambda: self._is_dead, "the client has ended")
-        self._tmux("respawn-pane", "-k", "--", str(self.machine.client), "--permission-mode", "default", *words)
+        self._tmux("respawn-pane", "-k", "--", str(self.machine.client), *_in_default_mode(words))
         self.sees(ready)
+
+    def starts_another(self, *words: str, ready: str = _READY) -> Person:
+        """Start a second client, in a terminal of its own; it waits for a prompt."""
+        other = Person(self.machine, self.room, self._opens(self.machine.client, *_in_default_mode(words)))
+        other.sees(ready)
+        return other
 
     def is_idle(self) -> None:
         """Wait until the client says that it waits for a prompt."""
@@ -167,17 +197,20 @@ class Person:
     @property
     def _is_dead(self) -> bool:
         """Whether the terminal was closed, also by a signal, which leaves no exit code."""
-        self._tmux("run-shell", "true")
-        return self._tmux("display-message", "-p", "#{pane_dead}") == "1"
+        return self._after_another("#{pane_dead}") == "1"
 
     @property
     def _exit_code(self) -> str:
-        """As tmux has it: known a moment after the terminal was closed.
+        """As tmux has it: known a moment after the terminal was closed."""
+        return self._after_another("#{pane_dead_status}")
+
+    def _after_another(self, name: str) -> str:
+        """Ask tmux for what it knows of the client, after another process has ended.
 
         Now and then tmux misses the signal that tells it so. With the next process that ends it sees both.
         """
         self._tmux("run-shell", "true")
-        return self._tmux("display-message", "-p", "#{pane_dead_status}")
+        return self._tmux("display-message", "-p", name)
 
     # -- beside it -------------------------------------------------------------------------------------
 
@@ -191,19 +224,14 @@ class Person:
         assert (done.returncode, done.stderr) == (0, ""), done
         return {row["id"]: row for row in json.loads(done.stdout)["sessions"]}
 
-    def until(self, holds: Callable[[], object], what: str) -> None:
-        """Wait until something holds."""
-        _until(holds, what, lambda: self.screen)
-
-    def _tmux(self, *words: str) -> str:
-        done = self.room.run("tmux", "-S", self.machine.folder / "tmux.sock", *words)
-        assert done.returncode == 0, done
-        return done.stdout.rstrip("\n")
+    def watches(self) -> Terminal:
+        """Open the view in another terminal."""
+        return Terminal(self.machine, self.room, self._opens(self.machine.program, "watch"))
 
 
 @contextmanager
 def at_terminal(
-    machine: Machine, *words: str, script: Sequence[Turn] = (), subagent: Subagents = (), ready: str = _READY
+    machine: Machine, *words: str, script: Script = (), subagent: Subagents = (), ready: str = _READY
 ) -> Iterator[Person]:
     """Start the client in a terminal, in the project, with these words on its command line; it waits for a prompt.
 
@@ -212,16 +240,25 @@ def at_terminal(
     if shutil.which("tmux") is None:
         unavailable("there is no tmux for a terminal")
     with room(machine.folder, script=script, subagent=subagent, env=machine.environment) as place:
-        person = Person(machine, place)
-        tmux = ["tmux", "-S", str(machine.folder / "tmux.sock"), "-f", os.devnull]
-        mode = [] if "--permission-mode" in words else ["--permission-mode", "default"]
-        begun = place.run(
-            *(*tmux, "start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"),
-            *("new-session", "-d", "-x", _WIDE, "-y", _HIGH, "--", str(machine.client), *mode, *words),
+        window = ("-x", _WIDE, "-y", _HIGH, "-P", "-F", "#{pane_id}")
+        pane = _tmux(
+            *(machine, place, "-f", os.devnull, "start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"),
+            *("new-session", "-d", *window, "--", str(machine.client), *_in_default_mode(words)),
         )
-        assert begun.returncode == 0, begun
+        person = Person(machine, place, pane)
         person.sees(ready)
         yield person
+
+
+def _in_default_mode(words: Sequence[str]) -> list[str]:
+    """Make a client ask for permission as it does by default, unless the words say otherwise."""
+    return [*([] if "--permission-mode" in words else ["--permission-mode", "default"]), *words]
+
+
+def _tmux(machine: Machine, place: Room, *words: str) -> str:
+    done = place.run("tmux", "-S", machine.folder / "tmux.sock", *words)
+    assert done.returncode == 0, done
+    return done.stdout.rstrip("\n")
 
 
 def _until(holds: Callable[[], object], what: str, screen: Callable[[], str] = str) -> None:

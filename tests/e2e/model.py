@@ -1,4 +1,4 @@
-"""A scripted stand-in for the Messages API, on loopback. It streams, and it keeps what it was asked.
+"""A scripted stand-in for the Messages API, on loopback. It streams, and it writes down what it was asked.
 
 It knows the service's protocol and nothing of hooks or of how the client is run.
 """
@@ -6,16 +6,18 @@ It knows the service's protocol and nothing of hooks or of how the client is run
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, Self, TypeAlias, TypedDict, final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 class ToolCall(TypedDict):
@@ -25,6 +27,7 @@ class ToolCall(TypedDict):
     input: dict[str, Any]
 
 
+@final
 class Meanwhile(TypedDict):
     """An answer, and what is done beside the client while it waits for that answer."""
 
@@ -34,8 +37,26 @@ class Meanwhile(TypedDict):
     """What the model has written for it, as it bills it."""
 
 
-Turn: TypeAlias = "str | list[ToolCall] | Meanwhile"
+@final
+class Quoting(TypedDict):
+    """An answer with something in it that the request holds, and that is known only then."""
+
+    find: str
+    then: list[ToolCall]
+
+
+@final
+class Refusal(TypedDict):
+    """An error of the service in place of an answer."""
+
+    refuse: str
+
+
+Turn: TypeAlias = "str | list[ToolCall] | Meanwhile | Quoting | Refusal"
 """One answer: a text, which ends the turn, or tool calls, whose results are then awaited."""
+
+Script: TypeAlias = Sequence[Turn] | Mapping[str, Sequence[Turn]]
+"""What the main agents play, all of them one after the other; or each its own, by what its first prompt holds."""
 
 Subagents: TypeAlias = Sequence[Turn] | Mapping[str, Sequence[Turn]]
 """What each subagent plays from the start: all of them the same, or by what their prompts hold."""
@@ -47,6 +68,7 @@ OVER = "The script is over."
 """The answer to a turn that the script does not have: a test that counts its requests will see it."""
 
 
+FOUND = "<found>"
 _TOKENS = 5
 
 
@@ -63,6 +85,11 @@ def bash(command: str) -> ToolCall:
 def after(command: str, turn: str | list[ToolCall]) -> Meanwhile:
     """Run a shell command beside the client, which waits for this turn and so does nothing else by then."""
     return {"run": command, "then": turn}
+
+
+def quoting(find: str, turn: list[ToolCall]) -> Quoting:
+    """Put what an expression finds in the request where the inputs of the calls say `FOUND`."""
+    return {"find": find, "then": turn}
 
 
 def costly(turn: str, tokens: int) -> Meanwhile:
@@ -100,12 +127,19 @@ class Request:
         return messages
 
 
+def read_requests(log: Path) -> list[Request]:
+    """Read what the model was asked until now, in order."""
+    lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+    return [Request(**json.loads(line)) for line in lines if line.endswith("\n")]  # the last may be half written
+
+
 class Model:
     """The scripted model. As a context manager it serves; `url` says where."""
 
-    def __init__(self, script: Sequence[Turn], subagent: Subagents = ()) -> None:
-        """Take the turns of the main agent, and those that every subagent plays from the start."""
-        self.requests: list[Request] = []
+    def __init__(self, script: Script, subagent: Subagents, log: Path) -> None:
+        """Take the turns of the main agents, those that every subagent plays, and the file that requests go to."""
+        self._log = log
+        self._count = 0
         self.answered: list[float] = []
         """When each answer had been sent, in order."""
         self.troubles: list[str] = []
@@ -135,30 +169,50 @@ class Model:
         if path != "/v1/messages" or not body.get("tools"):
             who = "other"
         with self._lock:
-            self.requests.append(Request(who, path, body, at))
+            with self._log.open("a") as log:
+                log.write(json.dumps(asdict(Request(who, path, body, at))) + "\n")
+            self._count += 1
             if who == "other":
                 return None
-            number = len(self.requests)
-            played = self._played.get(agent, 0)
-            self._played[agent] = played + 1
-        turns = self._turns_of_subagent(body) if agent else self._main
+            number = self._count
+            part, turns = _part(self._subagent if agent else self._main, body)
+            player = agent or part
+            played = self._played.get(player, 0)
+            self._played[player] = played + 1
         turn = turns[played] if played < len(turns) else OVER
-        tokens = turn.get("tokens", _TOKENS) if isinstance(turn, dict) else _TOKENS
-        return _message(self._meanwhile(turn), number, str(body.get("model")), tokens)
+        if isinstance(turn, dict) and "refuse" in turn:
+            return {"type": "error", "error": {"type": "invalid_request_error", "message": turn["refuse"]}}
+        tokens = turn["tokens"] if isinstance(turn, dict) and "tokens" in turn else _TOKENS
+        return _message(self._resolved(turn, body), number, str(body.get("model")), tokens)
 
-    def _turns_of_subagent(self, body: dict[str, Any]) -> Sequence[Turn]:
-        if not isinstance(self._subagent, Mapping):
-            return self._subagent
-        prompt = "".join(block.get("text", "") for block in _blocks(body["messages"][0]))
-        return next((turns for about, turns in self._subagent.items() if about in prompt), ())
-
-    def _meanwhile(self, turn: Turn) -> str | list[ToolCall]:
+    def _resolved(self, turn: str | list[ToolCall] | Meanwhile | Quoting, body: dict[str, Any]) -> str | list[ToolCall]:
+        """Give the answer of a turn, after what it asks for was done."""
         if not isinstance(turn, dict):
             return turn
+        if "find" in turn:
+            found = next((match for text in _strings(body) if (match := re.search(turn["find"], text))), None)
+            if found is None:
+                self.troubles.append(f"{turn['find']} is not in the request")
+            return _replaced(turn["then"], FOUND, found.group() if found else "")
         done = subprocess.run(["/bin/sh", "-ec", turn["run"]], check=False, capture_output=True, text=True)
         if done.returncode:
             self.troubles.append(f"{turn['run']}: exit {done.returncode}: {done.stdout}{done.stderr}")
         return turn["then"]
+
+
+def _replaced(calls: list[ToolCall], old: str, new: str) -> list[ToolCall]:
+    return [
+        call(one["name"], **{key: new if value == old else value for key, value in one["input"].items()})
+        for one in calls
+    ]
+
+
+def _part(script: Script | Subagents, body: dict[str, Any]) -> tuple[str, Sequence[Turn]]:
+    """Find what an agent plays by its first prompt, and by which words of that."""
+    if not isinstance(script, Mapping):
+        return "", script
+    prompt = "".join(block.get("text", "") for block in _blocks(body["messages"][0]))
+    return next(((about, turns) for about, turns in script.items() if about in prompt), ("", ()))
 
 
 # -- the protocol --------------------------------------------------------------------------------------
@@ -176,6 +230,8 @@ class _Handler(BaseHTTPRequestHandler):
         message = self.model.answer(self.path.partition("?")[0], agent, json.loads(raw), at)
         if message is None:
             self._send(404, "application/json", b'{"type":"error","error":{"type":"not_found_error","message":""}}')
+        elif message["type"] == "error":
+            self._send(400, "application/json", json.dumps(message).encode())
         else:
             stream = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message))
             self._send(200, "text/event-stream", stream.encode())

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from e2e.model import Request
-from e2e.sealed import TIMEOUT, Job, NotSealed, sealing
+from e2e.model import read_requests
+from e2e.sealed import REQUESTS, TIMEOUT, Job, NotSealed, sealing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from e2e.model import Subagents, Turn
+    from e2e.model import Request, Script, Subagents
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Room:
         return subprocess.Popen(self._in_here(argv), env=self.env, stdout=pipe, stderr=pipe, text=True)
 
     def requests(self) -> list[Request]:
-        """What the model was asked; known when the room has been left."""
-        return [Request(**request) for request in json.loads((self.folder / "result.json").read_text())["requests"]]
+        """What the model was asked until now."""
+        return read_requests(self.folder / REQUESTS)
 
     def _in_here(self, argv: Sequence[str | Path]) -> list[str | Path]:
         spaces = f"/proc/{self.keeper}/ns"
@@ -55,10 +55,10 @@ class Room:
 
 @contextmanager
 def room(
-    folder: Path, *, script: Sequence[Turn] = (), subagent: Subagents = (), env: Mapping[str, str] | None = None
+    folder: Path, *, script: Script = (), subagent: Subagents = (), env: Mapping[str, str] | None = None
 ) -> Iterator[Room]:
     """Open a room whose model answers by a script. Whatever still runs in it at the end is killed."""
-    job = Job([], str(folder.resolve()), list(script), subagent, env=dict(env or {}))
+    job = Job([], str(folder.resolve()), script, subagent, env=dict(env or {}))
     with (folder / "room.err").open("w+") as errors:
         pipe = subprocess.PIPE
         with subprocess.Popen(sealing(job), stdin=pipe, stdout=pipe, stderr=errors, text=True) as keeper:

@@ -15,20 +15,22 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from e2e.model import Model, Request
+from e2e.model import Model, read_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from e2e.model import Subagents, Turn, Who
+    from e2e.model import Request, Script, Subagents, Who
 
 TIMEOUT = 45.0
 """Seconds: under pytest's own, so that a run that hangs is reported with what it printed."""
+
+REQUESTS = "requests.jsonl"
+"""What the model was asked, in the folder of the run."""
 
 _API_KEY = "none-is-needed"
 _ENVIRONMENT = {
@@ -82,7 +84,7 @@ class Job:
     argv: list[str]
     """The program; none if the namespaces are to stay until the inner process's stdin ends."""
     folder: str
-    script: list[Turn]
+    script: Script
     subagent: Subagents
     settings: dict[str, Any] | None = None
     timeout: float = TIMEOUT
@@ -104,7 +106,7 @@ def run(  # noqa: PLR0913 - one parameter for each thing a run can differ in
     argv: Sequence[str | Path],
     *,
     folder: Path,
-    script: Sequence[Turn] = (),
+    script: Script = (),
     subagent: Subagents = (),
     settings: Mapping[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
@@ -118,8 +120,8 @@ def run(  # noqa: PLR0913 - one parameter for each thing a run can differ in
     job = Job(
         argv=[str(part) for part in argv],
         folder=str(folder.resolve()),
-        script=list(script),
-        subagent=dict(subagent) if isinstance(subagent, Mapping) else list(subagent),
+        script=script,
+        subagent=subagent,
         settings=None if settings is None else dict(settings),
         timeout=timeout,
         env=dict(env or {}),
@@ -173,7 +175,7 @@ def _read_result(folder: Path) -> Run:
         exit_code=result["exit_code"],
         stdout=(folder / "stdout").read_text(errors="replace"),
         stderr=(folder / "stderr").read_text(errors="replace"),
-        requests=[Request(**request) for request in result["requests"]],
+        requests=read_requests(folder / REQUESTS),
         pid=result["pid"],
         start=result["start"],
         answered=result["answered"],
@@ -189,9 +191,11 @@ def inside(file: str) -> None:
     _refuse_any_network(job.outer_network)
     _raise_loopback()
     _furnish(job)
-    with Model(job.script, job.subagent) as model:
+    log = Path(job.folder, REQUESTS)
+    log.unlink(missing_ok=True)
+    with Model(job.script, job.subagent, log) as model:
         result = _run(job, model.url) if job.argv else _stay(job, model.url)
-        result |= {"requests": [asdict(request) for request in model.requests], "answered": model.answered}
+        result |= {"answered": model.answered}
     if model.troubles:
         raise SystemExit("\n".join(["the script's own commands failed:", *model.troubles]))
     Path(job.folder, "result.json").write_text(json.dumps(result))

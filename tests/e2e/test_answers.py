@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.installed import with_hooks
+from e2e.installed import with_answers
 from e2e.interactive import Gate, at_terminal
-from e2e.model import bash, call
-from e2e.sealed import claude
+from e2e.model import bash
 
 from fairlead.journal import CommandsRecord
 
@@ -25,33 +23,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(240)
 
 PROCEED = "Do you want to proceed?"
-ASK = call(
-    "AskUserQuestion",
-    questions=[
-        {
-            "question": "Which colour?",
-            "header": "Colour",
-            "multiSelect": False,
-            "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
-        }
-    ],
-)
 
 
 @pytest.fixture
 def machine(client: Path) -> Iterator[Machine]:
-    """A machine on which questions can be answered from anywhere."""
-    with with_hooks(client) as made:
-        done = made.fairlead("hooks", "install", "--answer")
-        assert (done.exit_code, done.stderr) == (0, ""), done
+    with with_answers(client) as made:
         assert made.hook("PermissionRequest")["timeout"] == 3600
-        settings(made)
         yield made
-
-
-def settings(machine: Machine, **more: object) -> None:
-    machine.state.mkdir(exist_ok=True)
-    (machine.state / "config.yaml").write_text(json.dumps({"attention": {"answer": True, **more}}))
 
 
 def question(person: Person) -> dict[str, Any]:
@@ -75,32 +53,6 @@ def is_warm(machine: Machine, person: Person) -> None:
     person.until(machine.socket.exists, "a daemon is there")
 
 
-class PersonAtView:
-    """The same person at a second terminal, with the view."""
-
-    def __init__(self, person: Person) -> None:
-        self._person = person
-
-    def _tmux(self, *words: str) -> str:
-        machine = self._person.machine
-        done = self._person.room.run("tmux", "-S", machine.folder / "view.sock", *words)
-        assert done.returncode == 0, done
-        return done.stdout
-
-    def opens(self) -> None:
-        program = str(self._person.machine.program)
-        self._tmux("-f", os.devnull, "new-session", "-d", "-s", "view", "-x", "120", "-y", "40", "--", program, "watch")
-
-    def closes(self) -> None:
-        self._tmux("kill-server")
-
-    def sees(self, text: str) -> None:
-        self._person.until(lambda: text in self._tmux("capture-pane", "-p", "-t", "view"), f"{text!r} is in the view")
-
-    def presses(self, *keys: str) -> None:
-        self._tmux("send-keys", "-t", "view", *keys)
-
-
 def test_a_permission_is_allowed_in_watch(machine: Machine) -> None:
     with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
         is_warm(machine, person)
@@ -109,8 +61,7 @@ def test_a_permission_is_allowed_in_watch(machine: Machine) -> None:
         asked = question(person)
         assert (asked["tool"], asked["text"]) == ("Bash", "touch granted")
 
-        watch = PersonAtView(person)
-        watch.opens()
+        watch = person.watches()
         watch.sees("touch granted")
         watch.presses("n", "a")
         watch.sees("y allow once")
@@ -133,8 +84,7 @@ def test_a_permission_is_denied_by_command(machine: Machine) -> None:
         person.prompts("Do it.")
         person.sees(PROCEED)
         asked = question(person)["id"]
-        watch = PersonAtView(person)
-        watch.opens()
+        watch = person.watches()
         watch.sees("touch granted")
         watch.presses("n", "a")
         watch.sees("y allow once")
@@ -151,7 +101,7 @@ def test_a_permission_is_denied_by_command(machine: Machine) -> None:
 
 
 def test_when_the_time_is_up_the_client_still_asks(machine: Machine) -> None:
-    settings(machine, answerTimeout=1)
+    machine.attention(answer=True, answerTimeout=1)
     with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
         is_warm(machine, person)
         person.prompts("Do it.")
@@ -219,18 +169,6 @@ def test_a_killed_daemon_leaves_the_question_in_the_client(machine: Machine) -> 
     assert (machine.project / "granted").exists()
 
 
-def test_a_question_of_the_agent_is_answered_by_command(machine: Machine) -> None:
-    with at_terminal(machine, script=[[ASK], "Blue it is."]) as person:
-        is_warm(machine, person)
-        person.prompts("Paint it.")
-        person.sees("Which colour?")
-        done = person.fairlead("answer", question(person)["id"], "allow", "--choose", "blue")
-        assert (done.returncode, done.stderr) == (0, "")
-        person.sees("Blue it is.")
-        room = person.room
-    assert '"Which colour?"="Blue"' in room.requests()[-1].results[-1]
-
-
 def test_an_agent_cannot_answer_for_the_person(machine: Machine) -> None:
     """A session asks; another one, whose shell may run anything, tries to answer: by the command, and by a program.
 
@@ -238,13 +176,12 @@ def test_an_agent_cannot_answer_for_the_person(machine: Machine) -> None:
     """
     name, words = machine.folder / "question", machine.project / "words"
     (machine.project / "try.py").write_text("import subprocess\nsubprocess.run(open('words').read().split())\n")
-    script: list[Turn] = [
-        [bash("touch granted")],
-        [bash(f"{machine.program} answer $(cat {name}) allow"), bash("python3 try.py")],
-        "I may not.",
-        "Then not.",
-    ]
+    script: dict[str, list[Turn]] = {
+        "Do it.": [[bash("touch granted")], "Then not."],
+        "Help it.": [[bash(f"{machine.program} answer $(cat {name}) allow"), bash("python3 try.py")], "I may not."],
+    }
     with at_terminal(machine, script=script) as person:
+        helper = person.starts_another("--allowedTools", "Bash")
         is_warm(machine, person)
         person.prompts("Do it.")
         person.sees(PROCEED)
@@ -252,10 +189,9 @@ def test_an_agent_cannot_answer_for_the_person(machine: Machine) -> None:
         name.write_text(asked)
         words.write_text(f"{machine.program} answer {asked} allow")
 
-        other = person.room.start(*claude(machine.client, "Help it.", "--allowedTools", "Bash"))
-        out, errors = other.communicate(timeout=90)
+        helper.prompts("Help it.")
+        helper.sees("I may not.")
 
-        assert (other.returncode, out.strip(), errors) == (0, "I may not.", "")
         assert [one["id"] for one in listed(person)] == [asked]
         assert person.fairlead("answer", asked, "deny").returncode == 0
         person.sees("Then not.")

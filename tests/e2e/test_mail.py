@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.installed import ERRAND, machine
+from e2e.installed import machine
 from e2e.interactive import at_terminal
-from e2e.model import after, bash
-from e2e.sealed import claude
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +17,9 @@ if TYPE_CHECKING:
 
     from e2e.installed import Machine
     from e2e.interactive import Person
-    from e2e.model import Meanwhile, Turn
 
 pytestmark = pytest.mark.timeout(240)
 
-MAY_RUN = ("--allowedTools", "Bash")
 STOPS = 12
 """More than the client lets a hook block in a row by itself."""
 
@@ -38,50 +33,10 @@ def installed(client: Path, *words: str) -> Iterator[Machine]:
         yield made
 
 
-def mail(here: Machine, *words: str) -> str:
-    """Write a command of Fairlead's as the agent types it."""
-    return shlex.join([str(here.program), *words])
-
-
-def beside(here: Machine, then: str, *commands: str) -> Meanwhile:
-    """Answer, after somebody else has run commands of Fairlead's."""
-    env = {**here.environment, "HOME": str(here.folder / "home")}
-    words = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
-    return after("; ".join(f"env {words} {command}" for command in commands), then)
-
-
 def waiting(person: Person) -> int:
     """How many hooks wait for mail."""
     told: dict[str, Any] = json.loads(person.fairlead("daemon", "status", "--json").stdout or "{}")
     return int(told.get("waiting", 0))
-
-
-def test_two_sessions_of_a_project_write_to_each_other_and_answer(client: Path) -> None:
-    with installed(client) as here:
-        ask = mail(here, "send", "alpha", "--subject", "Which port?", "--request")
-        wait = mail(here, "poll", "--wait", "60s")
-        script: list[Turn] = [
-            [bash(mail(here, "identity", "rename", "alpha"))],
-            "I am alpha.",
-            [bash(f"{ask} && {wait}")],
-            [bash(mail(here, "reply", "1", "It is 8443."))],
-            "Over.",
-            "Over.",
-        ]
-        with at_terminal(here, *MAY_RUN, script=script) as person:
-            person.prompts("Who are you?")
-            person.sees("I am alpha.")
-            person.is_idle()
-            other = person.room.start(*claude(here.client, "Ask alpha."))
-            person.until(lambda: agents(person)["alpha"]["unread"] == 1, "the question has come")
-            person.prompts("Anything new?")
-            out, errors = other.communicate(timeout=60)
-            person.is_idle()
-        assert (other.returncode, out.strip(), errors) == (0, "Over.", "")
-        requests = person.room.requests()
-        assert any("New message from" in text and "Which port?" in text for text in requests[3].said("system"))
-        answers = [result for request in requests for result in request.results if "It is 8443." in result]
-        assert answers, "the one who asked has read the answer"
 
 
 def test_a_persistent_agent_stays_and_takes_mail_that_comes_while_it_waits(client: Path) -> None:
@@ -134,32 +89,6 @@ def agents(person: Person) -> dict[str, dict[str, Any]]:
 def the_only_agent(person: Person) -> str:
     (name,) = agents(person)
     return name
-
-
-def test_a_subagent_gets_its_own_mail_and_not_its_parents(client: Path) -> None:
-    with installed(client) as here:
-        to_both = (
-            mail(here, "send", "alpha/general-purpose-1", "--subject", "For the errand"),
-            mail(here, "send", "alpha", "--subject", "For the parent"),
-        )
-        run = here.prompt(
-            [
-                here.when_warm([bash(mail(here, "identity", "rename", "alpha"))]),
-                [ERRAND],
-                "Done.",
-                "Seen.",
-            ],
-            subagent=[beside(here, "None.", *to_both), "None, really."],
-        )
-    assert (run.exit_code, run.stdout.strip()) == (0, "Seen.")
-    assert run.asked == ["main", "main", "subagent", "subagent", "main", "main"]
-    first, second = run.requests[2:4]
-    assert not first.holds("For the errand")
-    assert second.holds("For the errand")
-    assert not second.holds("For the parent")
-    assert not run.requests[4].holds("For the parent"), "before its stop"
-    assert run.requests[5].holds("For the parent")
-    assert not run.requests[5].holds("For the errand")
 
 
 def test_an_idle_session_is_woken_and_its_prompt_is_free_meanwhile(client: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import replace
+from time import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from e2e.installed import Machine
     from e2e.interactive import Person
-    from e2e.model import Turn
+    from e2e.model import Request, Turn
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -50,29 +51,46 @@ def is_listening(person: Person) -> bool:
 
 
 def test_two_agents_in_the_default_mode_write_to_each_other_without_a_question(client: Path) -> None:
-    with installed(client, "--skill") as here:
-        script: list[Turn] = [
+    """One waits in its call for the answer; the other is idle, and woken; each asks, and each answers."""
+    script: dict[str, list[Turn]] = {
+        "You are alpha.": [
             [bash("fairlead identity rename alpha")],
             "I am alpha.",
-            [bash('fairlead send alpha --request "Which port? It\'s for the tests." && fairlead poll --wait 60s')],
-            [bash('fairlead reply 1 "It is 8443."')],
-            "Over.",
-            "Over.",
-        ]
-        with at_terminal(here, script=script) as person:
-            person.prompts("Who are you?")
-            person.sees("I am alpha.")
-            person.is_idle()
-            asked = person.room.start(str(here.client), "-p", "Ask alpha.", "--permission-mode", "default")
-            person.until(lambda: any(agent["unread"] for agent in agents(person)), "the question has come")
-            person.prompts("Anything new?")
-            out, errors = asked.communicate(timeout=60)
-            person.is_idle()
-            assert "Do you want to proceed" not in person.screen
-        assert (asked.returncode, out.strip(), errors) == (0, "Over.", "")
-        results = [result for request in person.room.requests() for result in request.results]
-        assert any("It is 8443." in result for result in results), "the one who asked has read the answer"
-        assert not any("requires approval" in result for result in results)
+            [bash('fairlead send beta --request "Which host?" && fairlead reply 1 "It is 8443."')],
+            *["Alpha is through."] * 5,
+        ],
+        "You are beta.": [
+            [bash('fairlead identity rename beta && fairlead send alpha --request "It\'s for the tests: which port?"')],
+            [bash("fairlead poll --wait 60s")],
+            [bash('fairlead reply 2 "It is localhost."')],
+            *["Beta is through."] * 5,
+        ],
+    }
+    with installed(client, "--skill", "--stay", "wake") as here:
+        with at_terminal(here, script=script) as alpha:
+            beta = alpha.starts_another()
+            alpha.prompts("You are alpha.")
+            alpha.sees("I am alpha.")
+            alpha.is_idle()
+
+            beta.prompts("You are beta. Ask alpha.")
+
+            alpha.until(lambda: hears(alpha, "alpha", "It is localhost."), "alpha has its answer")
+            beta.until(lambda: hears(beta, "beta", "It is 8443."), "beta has its answer")
+            for person in (alpha, beta):
+                person.is_idle()
+            alpha.until(lambda: [agent["reach"] for agent in agents(alpha)] == ["now", "now"], "both listen again")
+        requests = alpha.room.requests()
+        to_alpha = [request for request in requests if request.holds("You are alpha.")]
+        assert [request.holds("which port?") for request in to_alpha[:3]] == [False, False, True], (
+            "it was idle, and woken"
+        )
+        assert not any("approval" in result for request in requests for result in request.results)
+
+
+def hears(person: Person, name: str, text: str) -> bool:
+    """Whether the agent that was given a name has read a text."""
+    return any(request.holds(f"You are {name}.") and request.holds(text) for request in person.room.requests())
 
 
 def test_only_the_mail_commands_are_allowed(client: Path) -> None:
@@ -104,8 +122,9 @@ def test_only_the_mail_commands_are_allowed(client: Path) -> None:
 
 
 def test_an_idle_agent_is_woken_from_its_start_and_after_clear(client: Path) -> None:
+    script = ["Woken at the start.", "Woken after clear.", "Woken once more."]
     with installed(client, "--stay", "wake") as here:
-        with at_terminal(here, script=["Woken at the start.", "Woken after clear."]) as person:
+        with at_terminal(here, script=script) as person:
             person.until(lambda: is_listening(person), "it listens before its first prompt")
             name = agents(person)[0]["name"]
             sent = person.fairlead("send", name, "The build is broken")
@@ -121,10 +140,22 @@ def test_an_idle_agent_is_woken_from_its_start_and_after_clear(client: Path) -> 
             person.fairlead("send", name, "The build is green")
             person.sees("Woken after clear.")
             person.is_idle()
-        first, second = person.room.requests()
+            before = agents(person)[0]["session"]
+
+            person.types("/clear")
+            assert person.room.run("sh", "-c", here.kill_daemon).returncode == 0
+            person.presses("Enter")
+
+            person.until(lambda: session(person) not in (before, None) and is_listening(person), "it listens there too")
+            assert agents(person)[0]["name"] == name
+            person.fairlead("send", name, "The build is blue")
+            person.sees("Woken once more.")
+            person.is_idle()
+        first, second, third = person.room.requests()
         assert first.holds("The build is broken")
         assert second.holds("The build is green")
         assert not second.holds("The build is broken")
+        assert third.holds("The build is blue")
 
 
 def test_the_oldest_client_wakes_an_agent_from_its_start(oldest_client: Path) -> None:
@@ -146,6 +177,7 @@ def test_the_agent_of_a_resumed_session_is_back_and_listens(client: Path) -> Non
             person.prompts("/clear")
             person.until(lambda: session(person) not in (first["session"], None), "another session")
             person.is_idle()
+            resumed = time()
             person.prompts("/resume")
             person.sees("Resume session")
             person.answers("Search", "Enter")
@@ -153,6 +185,7 @@ def test_the_agent_of_a_resumed_session_is_back_and_listens(client: Path) -> Non
             person.until(lambda: session(person) == first["session"], "the first session again")
             person.until(lambda: is_listening(person), "it listens, and it alone")
             assert agents(person)[0]["name"] == first["name"]
+            assert person.sessions()[first["session"]]["since"] >= resumed, "it is idle since then"
             person.fairlead("send", first["name"], "Welcome back")
             person.sees("Woken after resume.")
         assert person.room.requests()[-1].holds("Welcome back")
@@ -196,17 +229,39 @@ def test_an_idle_agent_is_woken_although_the_daemon_is_another_one(client: Path,
         assert request.holds("The build is broken")
 
 
-def test_a_subagents_command_acts_as_the_subagent(client: Path) -> None:
+def test_a_subagent_acts_as_itself_and_has_mail_of_its_own(client: Path) -> None:
+    """At a terminal it runs in the background, beside its parent, and asks for no permission to write to it."""
+    script: list[Turn] = [[bash("fairlead identity rename alpha")], [ERRAND], "Launched.", *["Over."] * 4]
     with installed(client, "--skill") as here:
-        run = here.prompt(
-            [here.when_warm([bash("fairlead identity rename alpha")]), [ERRAND], "Done.", "Over."],
-            subagent=[
-                [bash("fairlead identity")],
-                [bash('fairlead send alpha "it\'s done" && fairlead poll')],
-                "None.",
-            ],
-        )
-    results = [result for request in run.requests if request.who == "subagent" for result in request.results]
-    assert any(result.startswith("alpha/general-purpose-1\n") for result in results)
-    assert any("sent as #1 to alpha" in result and "no new messages" in result for result in results)
-    assert run.model_saw("From: alpha/general-purpose-1")
+        report = Gate(here.folder / "report")
+        subagent: list[Turn] = [
+            [bash("fairlead identity")],
+            [bash('fairlead send alpha "it\'s done" && fairlead poll')],
+            report.before("None."),
+            "None, really.",
+        ]
+        with at_terminal(here, script=script, subagent=subagent) as person:
+            person.until(here.socket.exists, "a daemon is there")
+            person.prompts("Send somebody.")
+            report.is_reached()
+            person.sees("Launched.")
+            for name in ("alpha", "alpha/general-purpose-1"):
+                assert person.fairlead("send", name, f"This is for {name}.").returncode == 0
+            report.opens()
+            person.until(lambda: any(one.holds("This is for alpha.") for one in to(person, "main")), "the parent reads")
+            person.is_idle()
+        identity, sent, *_ = to(person, "subagent")[-1].results
+        assert identity.startswith("alpha/general-purpose-1\n")
+        assert "sent as #1 to alpha" in sent
+        assert "no new messages" in sent, "what it sent to its parent is no mail of its own"
+        mine = "This is for alpha/general-purpose-1."
+        assert [one.holds(mine) for one in to(person, "subagent")] == [False, False, False, True]
+        assert to(person, "subagent")[-1].holds("repeat your whole report")
+        assert not any(one.holds("This is for alpha.") for one in to(person, "subagent"))
+        assert any(one.holds("New message from alpha/general-purpose-1") for one in to(person, "main"))
+        assert not any(one.holds(mine) for one in to(person, "main"))
+
+
+def to(person: Person, who: str) -> list[Request]:
+    """What the model was asked by the main agent, or by a subagent."""
+    return [request for request in person.room.requests() if request.who == who]

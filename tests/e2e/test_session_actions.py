@@ -98,6 +98,7 @@ def test_a_session_is_renamed_interrupted_written_to_read_and_ended_from_outside
         person.prompts("Again.")
         again.is_reached()
         assert "you:\nAgain." in run(person, "sessions", "transcript", session)
+        acts_in_the_view(person)
 
         asked = person.fairlead("sessions", "end", session)
         assert asked.returncode == 1
@@ -109,6 +110,30 @@ def test_a_session_is_renamed_interrupted_written_to_read_and_ended_from_outside
         waited = person.fairlead("sessions", "wait", "--session", session)
         assert (waited.returncode, waited.stdout) == (0, "ended\n")
     assert any(request.holds("Mind the gap.") for request in person.room.requests())
+
+
+def acts_in_the_view(person: Person) -> None:
+    """Do the same from `watch`: read, write, interrupt, and do not end it after all."""
+    view = person.watches()
+    view.sees("login form")
+    view.presses("j", "o")
+    view.sees("Again.")
+    view.presses("q")
+    view.sees_no_more("you:")
+    view.presses("m")
+    view.sees("to login form:")
+    view.types("Well.")
+    view.presses("Enter")
+    view.sees("sent to ")
+    view.presses("X")
+    view.sees(f"End 'login form', process {person.status['pid']}, working?")
+    view.presses("y")
+    view.sees("End it, with everything that it and its subagents are doing?")
+    view.presses("n")
+    view.presses("I")
+    view.sees("interrupted: Escape was pressed in pane %0")
+    person.until(lambda: person.status.get("status") == "idle", "the client has heard it")
+    view.closes()
 
 
 def test_a_dialog_that_blocks_a_start_is_a_row_with_its_pane(machine: Machine) -> None:

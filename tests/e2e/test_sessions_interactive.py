@@ -258,9 +258,10 @@ def test_what_the_person_interrupts_is_idle_after_a_moment(machine_in_front: Mac
     assert not (machine.project / "dismissed").exists()
 
 
-def test_a_question_a_clear_and_a_killed_client(machine: Machine) -> None:
+def test_a_question_an_error_a_clear_and_a_killed_client(machine: Machine) -> None:
     answered = Gate(machine.folder / "answered")
-    with watched(machine, script=[[ASK], answered.before("Red it is.")]) as person:
+    refusals: list[Turn] = [{"refuse": "The kettle is empty."}] * 10  # the client tries again and again
+    with watched(machine, script=[[ASK], answered.before("Red it is."), *refusals]) as person:
         person.prompts("Paint it.")
         person.sees("Which colour?")
         tells(person, ("", "attention", "AskUserQuestion"))
@@ -269,6 +270,11 @@ def test_a_question_a_clear_and_a_killed_client(machine: Machine) -> None:
         tells(person, ("", "working", "Thinking"))
         answered.opens()
         tells(person, ("", "idle", ""))
+
+        person.prompts("Boil it.")
+        tells(person, ("", "attention", "API error: unknown"))
+        assert main_of(person)["state"]["about"] == "API Error: 400 The kettle is empty."
+        assert person.fairlead("sessions", "--line").stdout == "! project: API Error: 400 The kettle is empty.\n"
 
         before = main_of(person)["id"]
         person.is_idle()

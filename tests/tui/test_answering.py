@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 CHANGE = "/code/webshop/src/pay.py\n def pay(invoice):\n-    return None\n+    return send(invoice)\n+\n \x1b[31m# end"
 COLOUR = ShownChoice("Which colour?", ("Red", "Blue"))
-FRUITS = ShownChoice("Which fruits?", ("Apple", "Pear", "Plum"), several=True)
+FRUITS = ShownChoice(
+    "Which fruits?\nThose that you choose are bought today, at the market of the old town, and the others tomorrow.",
+    ("Apple", "Pear", "Plum"),
+    several=True,
+    descriptions=("of last year, and so no longer as crisp as they were in autumn, when they came", "", "\x1b[31mblue"),
+)
 
 
 def form(*choices: ShownChoice) -> AnswerForm:

@@ -59,6 +59,8 @@ class Choice(Struct, frozen=True, gc=False):
     """What the client offers; the user may write something else."""
     several: bool = False
     """More than one option can be chosen."""
+    descriptions: tuple[str, ...] = ()
+    """What the client says about each option, in their order; "" where it says nothing."""
 
 
 class SubagentRequest(Struct, frozen=True, gc=False):

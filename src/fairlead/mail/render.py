@@ -135,7 +135,8 @@ def _summary(summary: QueueSummary) -> str:
     senders = [f"{number} from {_line(name, _MAX_NAME_LENGTH)}" for name, number in summary.senders[:_MAX_SENDERS]]
     others = sum(number for _, number in summary.senders[_MAX_SENDERS:])
     senders += [f"{others} from others"] if others else []
-    asked = f"; {summary.requests} ask for an answer: fairlead status" if summary.requests else ""
+    verb = "asks" if summary.requests == 1 else "ask"
+    asked = f"; {summary.requests} {verb} for an answer: fairlead status" if summary.requests else ""
     return (
         f"… and {summary.count} more, which are not shown one by one: {', '.join(senders)}{asked}. "
         "To read them: fairlead inbox"

@@ -71,7 +71,8 @@ class Answers:
             self._app.show_message(f"not answered: {error}")
         else:
             is_denied = answer.body["decision"] == "deny"
-            self._app.show_message(f"{'denied' if is_denied else 'allowed once'}: {question.tool}")
+            verb = "denied" if is_denied else "answered" if "choose" in answer.body else "allowed once"
+            self._app.show_message(f"{verb}: {question.tool}")
 
     async def _list(self) -> OpenQuestions:
         return msgspec.convert(await self._ask("GET", _PATH), OpenQuestions)

@@ -79,8 +79,9 @@ def _question_lines(question: dict[str, Any]) -> Iterator[str]:
     if question["choices"]:
         for choice in question["choices"]:
             yield one_line(choice["question"]) + (" (several)" if choice["several"] else "")
-            for number, option in enumerate(choice["options"], 1):
-                yield f"  {number} {one_line(option)}"
+            for number, option in enumerate(choice["options"]):
+                about = one_line(choice["descriptions"][number])
+                yield f"  {number + 1} {one_line(option)}" + (f": {about}" if about else "")
         return
     lines = list(printable_lines(question["text"]))
     yield from lines[:_MAX_LINES]
@@ -92,7 +93,8 @@ def to_result(document: dict[str, Any], options: Options) -> str:
     """Return what was answered, in one line."""
     question = document["question"]
     verb = "denied" if options.decision == "deny" else "answered" if options.choose else "allowed once"
-    return f"{verb}: {one_line(question['tool'])}: {one_line(question['text'].partition(chr(10))[0], 100)}"
+    about = one_line(question["text"].partition("\n")[0], 100)
+    return f"{verb}: {one_line(question['tool'])}" + (f": {about}" if about else "")
 
 
 @click.command(

@@ -4,7 +4,8 @@ Seen in 2.1.325, at a terminal: the client shows its own dialog while a hook of 
 first answer. If the user answers in the dialog, the hook runs on, and its output is ignored. Escape in the
 dialog, and the hook's timeout, end the hook with SIGTERM; no output, a killed hook or a timeout leave the dialog as it
 is. Tools that ask the user (`_WITH_INPUT`) are allowed only by an answer with `updatedInput`: without one the dialog
-stays. An Elicitation hook is no such case: the client shows its form after the hook has ended.
+stays. A plan is read from its file, and is empty if there is none. An Elicitation hook is no such case: its answer
+counts, but until it ends the client shows no form, and Escape does not end it.
 """
 
 from __future__ import annotations
@@ -112,10 +113,14 @@ def choices_of(tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
 def _choice(question: object) -> Choice | None:
     if not isinstance(question, dict) or not isinstance(text := question.get("question"), str):
         return None
-    options = question.get("options")
-    labels = [one.get("label") for one in options if isinstance(one, dict)] if isinstance(options, list) else []
-    texts = tuple(label for label in labels if isinstance(label, str))
-    return Choice(text, texts, question.get("multiSelect") is True)
+    given = question.get("options")
+    options = [
+        (label, about if isinstance(about := option.get("description"), str) else "")
+        for option in (given if isinstance(given, list) else ())
+        if isinstance(option, dict) and isinstance(label := option.get("label"), str)
+    ]
+    labels, descriptions = (tuple(option[part] for option in options) for part in (0, 1))
+    return Choice(text, labels, question.get("multiSelect") is True, descriptions)
 
 
 def approval(tool: str, tool_input: Mapping[str, Any], answers: Sequence[str]) -> HookOutput:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.events import SessionStart
 from fairlead.sessions import project_of
@@ -21,7 +22,18 @@ _STARTS = frozenset({"startup", "resume"})
 """Sources of a session that begins in its process: an id that its agent had before a /clear is its own again."""
 _AGENT_CONTINUES = frozenset({"clear", "fork"})
 """End reasons of a session whose agent goes on in the next one."""
+_KNOWN_WITHIN = 2.0
+"""Seconds after which the tracker knows the session of a recorded event."""
 _OTHER_RESUMED = "another session was resumed in its place"
+
+
+class RecordedAgent(NamedTuple):
+    """What an event that was recorded says of its agent."""
+
+    agent_type: str
+    folder: str
+    noted_at: float
+    """On the monotonic clock."""
 
 
 class EventAgents:
@@ -42,9 +54,37 @@ class EventAgents:
         if isinstance(event, SessionStart):
             self._replace_predecessor(service, event, request)
             is_start = event.source in _STARTS
+        elif service.find_by_session(session) is None and (started := self._tracker.known(session)) is not None:
+            self._continue_agent(service, started)
         is_known = service.find_by_session(session, agent_id) is not None and not isinstance(event, SessionStart)
         folder = "" if is_known else request.caller.project or event.cwd or request.cwd  # it may change later
         return self.ensure(service, session, agent_id, event.agent_type or "", folder, is_start=is_start)
+
+    def ensure_recorded(self, service: MessageService, session: str, agent_id: str, found: RecordedAgent) -> bool:
+        """Make the agent of a recorded event, also of one that reached no daemon; False as long as it is too early.
+
+        What came before a session is known once the tracker knows it: then it may be that of an agent that exists.
+        """
+        is_known = service.find_by_session(session, agent_id) is not None
+        if service.find_by_session(session) is None:
+            started = self._tracker.known(session)
+            if started is not None:
+                self._continue_agent(service, started)
+            elif not self._tracker.all_replayed.is_set() or monotonic() - found.noted_at < _KNOWN_WITHIN:
+                return False
+        self.ensure(service, session, agent_id, found.agent_type, "" if is_known else found.folder)
+        return True
+
+    def _continue_agent(self, service: MessageService, session: Session) -> None:
+        """Move the agent here that was in this process before a /clear, or before several of them."""
+        for name in reversed(session.previous):
+            before, agent = self._tracker.known(name), service.find_by_session(name)
+            if before is None or before.end_reason != "clear":
+                return
+            if agent is not None:
+                if agent.session == name:
+                    service.change_session(name, session.id)
+                return
 
     def ensure(  # noqa: PLR0913 - what is known of the agent
         self,

@@ -62,8 +62,8 @@ class MailCall(msgspec.Struct, frozen=True):
     now: float
     message: int = 0
     """The id in the path."""
-    held: Callable[[int], str] = lambda _: ""
-    """Returns why the mail of an agent waits for the person."""
+    held: Callable[[int, Message | None], str] = lambda *_: ""
+    """Returns why the mail of an agent, or a message to it, waits for the person."""
     is_listening: Callable[[int], bool] = bool
     """Whether the agent with an id waited for mail when this was called."""
     team: TeamView | None = None
@@ -226,7 +226,7 @@ def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
         agents = [agent for agent in agents if not has_ended(agent, session_of(agent, call.sessions))]
     rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now, call.is_listening)
     for agent, row in zip(agents, rows, strict=True):
-        row["held"] = call.held(agent.id)
+        row["held"] = call.held(agent.id, None)
     return {"project": project, "agents": rows, "hosts": host_documents(call.team, project, call.now)}
 
 
@@ -238,7 +238,7 @@ def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
         "how": call.caller.how,
         "agent": agent_document(service.current(agent), standing, session_of(agent, call.sessions), call.now),
         "urgent": service.queued_count(agent, urgent_only=True),
-        "held": call.held(agent.id),
+        "held": call.held(agent.id, None),
         "owes": [inbox_document(*owed) for owed in service.unanswered_by(agent)],
         "owed": [inbox_document(*owed) for owed in service.unanswered_from(agent)],
     }
@@ -304,7 +304,7 @@ def listen(call: MailCall, request: requests.Listen) -> dict[str, Any]:
 def _sent(call: MailCall, sent: SendResult) -> dict[str, Any]:
     document = sent_document(sent, call.sessions, call.now, call.is_listening)
     for agent, row in zip(sent.recipients, document["recipients"], strict=True):
-        row["held"] = call.held(agent.id)
+        row["held"] = call.held(agent.id, sent.message)
         row.update(recipient_there(agent, call.team))
     return document
 

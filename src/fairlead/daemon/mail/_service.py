@@ -13,7 +13,7 @@ from threading import Event as Flag
 from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
-from fairlead.daemon.mail._event_agents import EventAgents
+from fairlead.daemon.mail._event_agents import EventAgents, RecordedAgent
 from fairlead.daemon.mail._receipts import Receipts, reader_pid
 from fairlead.daemon.mail._shell_calls import ShellCalls
 from fairlead.daemon.mail._showing import show_bounded
@@ -78,8 +78,8 @@ class MailService:
         self._threads = ThreadPoolExecutor(_THREADS, "mail")
         self.agents = EventAgents(tracker)
         self.shell_calls = ShellCalls()
-        self._new: dict[tuple[str, str], tuple[str, str]] = {}
-        """Sessions and subagents that have no agent yet: the subagent's type, the project."""
+        self._new: dict[tuple[str, str], RecordedAgent] = {}
+        """Sessions and subagents that have no agent yet."""
         self._active: dict[tuple[str, str], float] = {}
         self._undone: deque[str] = deque(maxlen=_MAX_UNDONE)
         """Events whose reply was not delivered: mail that was shown at them must be queued again."""
@@ -262,7 +262,7 @@ class MailService:
         self._active[key] = record.at
         if not self.agents.is_known(*key) and record.event not in _LAST_EVENTS:
             agent_type = event.agent_type if event is not None else None
-            self._new[key] = (agent_type or "", record.caller.project or record.cwd)
+            self._new[key] = RecordedAgent(agent_type or "", record.caller.project or record.cwd, monotonic())
 
     def show(  # noqa: PLR0913 - what is shown, to whom, at what
         self,
@@ -377,11 +377,10 @@ class MailService:
     def _catch_up(self, service: MessageService) -> None:
         """Make agents of new sessions and subagents, and store who was active."""
         self.retry_undo(service)
-        for session, agent_id in list(self._new):
-            agent_type, project = self._new.pop((session, agent_id), ("", ""))
-            if not (agent_id and not agent_type):  # a compaction looks like a subagent without a type
-                is_known = service.find_by_session(session, agent_id) is not None
-                self.agents.ensure(service, session, agent_id, agent_type, "" if is_known else project)
+        for (session, agent_id), found in list(self._new.items()):
+            is_agent = found.agent_type or not agent_id  # a compaction looks like a subagent without a type
+            if not is_agent or self.agents.ensure_recorded(service, session, agent_id, found):
+                self._new.pop((session, agent_id), None)
         for session, agent_id in list(self._active):
             at = self._active.pop((session, agent_id), 0.0)
             agent = service.find_by_session(session, agent_id)

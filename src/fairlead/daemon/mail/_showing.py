@@ -19,11 +19,11 @@ def show_bounded(
 ) -> tuple[list[Message], Left]:
     """Mark mail as shown. Returns the first messages, and how many are left for the next events.
 
-    If more are left than the next event could show, they are summed up: an agent must not read 2 000 messages in a
-    hundred turns.
+    If more are left than the next event could show, they are summed up, and with urgent ones the rest of the queue: an
+    agent must not read 2 000 messages in a hundred turns, or calls.
     """
     messages = service.show(agent, event_name, showing, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
     left = service.queued_count(agent, urgent_only=urgent_only)
-    if messages and not urgent_only and event_name != _POLL and left > MAX_SHOWN_MESSAGES:
+    if messages and event_name != _POLL and left > MAX_SHOWN_MESSAGES:
         return messages, service.sum_up(agent, event_name, showing)
     return messages, left

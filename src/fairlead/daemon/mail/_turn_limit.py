@@ -37,6 +37,8 @@ class AgentTurns(msgspec.Struct):
     """Why mail waits for the person; empty if it does not."""
     is_stopped: bool = False
     """There were too many turns within an hour: all mail waits, whatever thread it is in."""
+    thread_limit: int = 0
+    """The turns that one thread may cause, when this was last checked."""
 
 
 class TurnLimiter:
@@ -57,6 +59,7 @@ class TurnLimiter:
             turns = self._read().get(agent)
             if turns is None:
                 return "", False
+            turns.thread_limit = limits.turns_per_thread
             before, turns.held = turns.held, _reason(turns, queued, limits, now)
             if turns.held != before:
                 self._write()
@@ -82,11 +85,13 @@ class TurnLimiter:
             if self._read().pop(agent, None) is not None:
                 self._write()
 
-    def held(self, agent: int) -> str:
-        """Return why the mail of an agent waits for the person; empty if it does not."""
+    def held(self, agent: int, message: Message | None = None) -> str:
+        """Return why the mail of an agent, or a message to it, waits for the person; empty if it does not."""
         with self._lock:
             turns = self._read().get(agent)
-            return turns.held if turns is not None else ""
+            if turns is None or (message is not None and _is_exempt(turns, message)):
+                return ""
+            return turns.held
 
     def _read(self) -> dict[int, AgentTurns]:
         if self._agents is None:
@@ -108,6 +113,12 @@ class TurnLimiter:
             os.replace(beside, self._file)
         except OSError:
             return
+
+
+def _is_exempt(turns: AgentTurns, message: Message) -> bool:
+    """Return whether a message does not wait although other mail does: the person's, and that of another thread."""
+    is_other = not turns.is_stopped and turns.threads.get(message.thread, 0) < turns.thread_limit
+    return message.sender == USER.name or is_other
 
 
 def _reason(turns: AgentTurns, queued: Sequence[Message], limits: IdleSettings, now: float) -> str:

@@ -5,6 +5,7 @@ Allowing takes a key of its own, other than the one that opens the form: a key t
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -35,6 +36,7 @@ class ShownChoice(msgspec.Struct, frozen=True):
     question: str
     options: tuple[str, ...] = ()
     several: bool = False
+    descriptions: tuple[str, ...] = ()
 
 
 class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,17 +156,20 @@ class AnswerForm:
     def lines(self, cells: int) -> list[list[StyledText]]:
         """Return what is asked, all of it: a choice with its options, or the command or change."""
         if self.question.choices:
-            return [[(fit_end(text, cells), style)] for text, style in self._choice_lines()]
+            return [[line] for line in self._choice_lines(cells)]
         shown = [line.expandtabs(_TAB) for line in printable_lines(self.question.text)]
         return [[(part, _style(line))] for line in shown for part in wrap_line(line, cells)]
 
-    def _choice_lines(self) -> Iterator[tuple[str, StyleName]]:
+    def _choice_lines(self, cells: int) -> Iterator[StyledText]:
         choice, count = self._choice, len(self.question.choices)
         of = f" ({len(self._answers) + 1} of {count})" if count > 1 else ""
-        yield f"{one_line(choice.question)}{of}", "group"
-        for at, option in enumerate(choice.options):
+        yield from _paragraph(f"{choice.question}{of}", "", "group", cells)
+        for at, (option, about) in enumerate(zip_longest(choice.options, choice.descriptions, fillvalue="")):
             mark = ("[x] " if at in self._marked else "[ ] ") if choice.several else ""
-            yield f" {at + 1} {mark}{one_line(option)}", "plain"
+            before = f" {at + 1} {mark}"
+            yield from _paragraph(option, before, "plain", cells)
+            if about:
+                yield from _paragraph(about, " " * len(before), "dim", cells)
 
     def prompt(self, cells: int) -> list[StyledText]:
         """Return the last line: the keys, or what is typed."""
@@ -175,6 +180,14 @@ class AnswerForm:
             return [(fit_end(hint, cells), "dim")]
         shown = fit_end(self.value, max(1, cells - len(hint) - 1))
         return [(hint, "needs"), (shown, "plain"), ("▏", "needs"), ("" if shown else _TEXT_HINTS[self.mode], "dim")]
+
+
+def _paragraph(text: str, before: str, style: StyleName, cells: int) -> Iterator[StyledText]:
+    """Yield all of a text as lines of at most `cells` cells, behind what stands before the first one."""
+    lines = [line.expandtabs(_TAB) for line in printable_lines(text)]
+    for part in (part for line in lines for part in wrap_line(line, cells - len(before))):
+        yield f"{before}{part}", style
+        before = " " * len(before)
 
 
 def _style(line: str) -> StyleName:
