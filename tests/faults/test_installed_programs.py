@@ -126,7 +126,7 @@ def test_mail_is_shown_again_only_if_it_was_not_printed_when_its_daemon_dies(
     filled = os.write(writing, b"x" * fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ))
     with mailed.daemon() as daemon:
         until(mailed.has_mail, "the mail is open")
-        command = [LAUNCHER, "UserPromptSubmit"]
+        command = [str(LAUNCHER), "UserPromptSubmit"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writing, env=mailed.environment()) as launcher:
             os.close(writing)
             assert launcher.stdin is not None
