@@ -39,7 +39,7 @@ kills: .venv/.dev ## kill daemon, launchers, checks and hooks KILLS times in eac
 	  -k "kill or answers_and_leases"
 	FAIRLEAD_KILLS=$(or $(ROUNDS),100) $(BIN)/python -m pytest tests/team/test_chaos.py tests/team/test_offline_day.py
 
-soak: .venv/.dev ## a daemon under load for MINUTES: memory, descriptors, delay, sizes, nothing lost
+soak: .venv/.dev ## a daemon under load for MINUTES: memory, descriptors, delay, sizes, nothing lost; then more than is kept
 	cd tests && ../$(BIN)/python -m soak --minutes $(or $(MINUTES),10)
 
 check: .venv/.dev ## lint, formatting, types

@@ -242,11 +242,12 @@ def test_of_a_deleted_policy_the_last_good_version_is_used_until_its_copy_is_del
     assert project.call("Write", file_path="a/.env").returncode == 0
 
 
-def test_a_broken_policy_leaves_other_events_alone(bare: Project) -> None:
+def test_a_broken_policy_blocks_no_event_without_a_check_and_is_told(bare: Project) -> None:
     bare.policy.write_text("nonsense: 1\n")
-    done = bare.fire("UserPromptSubmit", prompt="hello")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "nonsense" in done.stderr
+    prompt, other = bare.fire("UserPromptSubmit", prompt="hello"), bare.fire("Notification", message="m")
+    assert (prompt.returncode, other.returncode, other.stdout) == (0, 0, "")
+    assert "nonsense" in json.loads(prompt.stdout)["systemMessage"], "the user sees it"
+    assert "nonsense" in other.stderr
 
 
 def test_without_a_policy_only_what_could_make_one_is_guarded(bare: Project) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daemon.daemon_home import until
+from daemon.talk import talk
 
 from fairlead.daemon._metrics import resident_memory
+from fairlead.daemon.events._recorder import MAX_BACKLOG
 from fairlead.journal import DaemonRecord, EventRecord, Journal
 from fairlead.store import Store
 
@@ -113,3 +115,32 @@ def test_a_second_one_does_not_write_at_the_same_time(home: DaemonHome) -> None:
         assert stored_sessions(home) == []
         held.close()
         until(lambda: stored_sessions(home) == ["a"], "it goes on")
+
+
+def test_while_it_is_far_behind_events_are_recorded_without_their_payloads(home: DaemonHome) -> None:
+    """What it has not read cannot be deleted: the journal would grow without bound, on a disk that is too slow."""
+    text = "some words " * 1450
+
+    def record(number: int) -> bytes:
+        payload = home.payload(hook_event_name="PostToolUse", tool_name="Read", tool_input={}, tool_response=text)
+        talk(home.socket, "POST", "/v1/events/PostToolUse", payload, fairlead_id=f"{number:016x}-1")
+        return bytes(home.happened()[-1].payload) if number in {100, 1200, 1300} else b""
+
+    with home.daemon():
+        until(lambda: (home.status() or {})["stored"], "it has read what there is")
+        os.kill(store_pid(home), signal.SIGSTOP)
+        kept = [record(number) for number in range(1, 1201)]
+        size = sum(file.stat().st_size for file in (home.state / "journal").glob("*"))
+        os.kill(store_pid(home), signal.SIGCONT)
+        until(lambda: (home.status() or {})["stored"] > 1200, "it has caught up")
+        assert text.encode() in kept[99]
+        assert text.encode() not in kept[-1]
+        assert b'"tool_name":"Read"' in kept[-1]
+        assert MAX_BACKLOG < size < MAX_BACKLOG + 1_000_000
+        record(1201)
+        assert text.encode() in record(1300), "payloads are recorded again"
+        said = [record.what for record in home.journal() if isinstance(record, DaemonRecord)]
+        assert said[1:] == [
+            "the database is 16 MB behind: until it has caught up, no payloads are recorded",
+            "the database has caught up: payloads are recorded again",
+        ]

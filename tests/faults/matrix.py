@@ -71,6 +71,16 @@ def _unchecked(told: str, counted: int = 0) -> dict[str, Cell]:
     return {**cells, "PreToolUse": Cell(2, told, counted)}
 
 
+def _broken_installation(told: str) -> dict[str, Cell]:
+    """Fairlead fails in a sound Python: what has a section in the policy is blocked, and each event says why."""
+    sections = {"Stop": "stop", "UserPromptSubmit": "slashCommands", "TaskCompleted": "taskCompleted"}
+    checked = {
+        event: Cell(2, f"{told}.*the check `{section}` of .*yaml could not be made, so this is blocked", 0)
+        for event, section in sections.items()
+    }
+    return _unchecked(told) | checked
+
+
 def _by_launcher(told: str) -> dict[str, Cell]:
     """Return the cells of `_unchecked`, in the words of the launcher."""
     gate = {"PreToolUse": Cell(2, f"fairlead cannot check this call, so it is blocked: {told}", 0)}
@@ -115,7 +125,7 @@ MATRIX = (
     Row("python gone", quick=True, differs=_by_launcher("cannot run /no/python: no such file")),
     Row("python garbage", differs=_by_launcher("cannot run .*garbage: not a program")),
     Row("python crashes", quick=True, differs=_by_launcher("Python was killed by signal 11")),
-    Row("modules removed", quick=True, differs=_unchecked("ModuleNotFoundError: import of fairlead.clients halted")),
+    Row("modules removed", quick=True, differs=_broken_installation("import of fairlead.clients halted")),
     # disk
     Row("disk full, no daemon", differs=_not_recorded()),
     Row("disk full"),
@@ -126,7 +136,7 @@ MATRIX = (
     Row("few files", differs=_by_launcher("cannot start Python: too many open files")),
     Row("few files, daemon"),
     Row("few processes", differs=_by_launcher("cannot start Python: too many processes")),
-    Row("little memory", differs=_unchecked("MemoryError")),
+    Row("little memory", differs=_broken_installation("MemoryError")),
     Row("little memory, daemon"),
     Row("little time", differs=_by_launcher("Python was killed by signal (24|9)")),
     # stdin and stdout

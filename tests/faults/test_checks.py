@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,6 +113,28 @@ def test_a_slash_command_whose_check_cannot_be_started_is_blocked(home: DaemonHo
     for done in (cold, warm):
         assert (done.exit_code, done.answer) == (2, {"decision": "block", "reason": reason})
         assert done.stderr.endswith(f"{reason}\n")
+
+
+@pytest.mark.parametrize("with_daemon", [True, False], ids=["daemon", "cold"])
+def test_a_policy_that_cannot_be_read_blocks_what_it_may_have_a_check_for(
+    home: DaemonHome, *, with_daemon: bool
+) -> None:
+    """One file is broken and never was valid, so that no file applies: neither the check that another one has."""
+    home.policy("stop: {commands: [{run: 'exit 1'}]}\n")
+    (home.state / "config.yaml").write_text("stop: [\n")
+    why = "The policy cannot be read, so its checks cannot be made: "
+    with home.daemon() if with_daemon else nullcontext():
+        first, second = home.hook("Stop", stop(home, active=False)), home.hook("Stop", stop(home))
+        slash, plain = (
+            home.hook("UserPromptSubmit", home.payload(hook_event_name="UserPromptSubmit", prompt=prompt))
+            for prompt in ("/deploy now", "deploy now")
+        )
+
+    assert (first.exit_code, first.answer["decision"]) == (0, "block")
+    assert first.answer["reason"].startswith(f"{why}{home.state}/config.yaml:")
+    assert (second.exit_code, list(second.answer)) == (0, ["systemMessage"]), "no agent is kept going for ever"
+    assert (slash.exit_code, slash.answer["decision"]) == (2, "block")
+    assert (plain.exit_code, list(plain.answer)) == (0, ["systemMessage"]), "the person is told"
 
 
 @pytest.mark.parametrize("module", ["fairlead.cli.main", "fairlead.clients"])

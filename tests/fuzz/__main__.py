@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from daemon.daemon_home import scratch_home
 from fuzz.sanitized import SanitizedLaunchers
 from fuzz.servers import Launchers, Sockets
-from fuzz.targets import Commands, Finding, Journals, Payloads, Policies
+from fuzz.targets import Commands, Journals, Payloads, Policies, attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,9 +46,7 @@ def fuzz(
 
 
 def _passes(target: Target, case: bytes, keep: Path | None) -> bool:
-    try:
-        target.run(case)
-    except Finding as finding:
+    if (finding := attempt(target, case)) is not None:
         name = sha256(case).hexdigest()[:12]
         print(f"{target.name} {name}: {finding}", file=sys.stderr)
         if keep is not None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from time import monotonic
+import os
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daemon.daemon_home import LAUNCHER
 from daemon.talk import connect, request
 from fuzz.mutations import PAYLOADS, mutate_bytes, mutate_json
-from fuzz.targets import ANSWER_TIME, Finding, run_in_time
+from fuzz.targets import ANSWER_TIME, Finding, TooSlow, run_in_time
 
+from fairlead.ipc import DaemonUnavailable
 from fairlead.journal import DaemonRecord
 
 if TYPE_CHECKING:
@@ -72,13 +75,23 @@ class Sockets:
             self.check()
 
     def check(self) -> None:
-        """Raise `Finding` if the daemon is gone, or does not answer."""
-        started = monotonic()
-        status = self._home.status()
-        if status is None or status["pid"] != self._pid:
+        """Raise `Finding` if the daemon is gone, or does not answer although it had the time to."""
+        before = self._processor_time()
+        with suppress(DaemonUnavailable):
+            if self._home.ask("GET", "/v1/status", timeout=ANSWER_TIME)["pid"] == self._pid:
+                return
+        after = self._processor_time()
+        if before is None or after is None:
             raise self._gone()
-        if monotonic() - started > ANSWER_TIME:
-            raise Finding("the daemon hangs")
+        raise TooSlow(f"the daemon hangs, after {after - before:.1f} s of processor time")
+
+    def _processor_time(self) -> float | None:
+        """Return how many seconds the daemon has used; `None` if it has ended."""
+        try:
+            state, *numbers = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            return None
+        return None if state == "Z" else (int(numbers[10]) + int(numbers[11])) / os.sysconf("SC_CLK_TCK")
 
     def _gone(self) -> Finding:
         """Return the finding, with what the daemon said last, and start another one for the next cases."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.daemon_home import until
 from daemon.talk import connect, request
+from soak.pour import Sizes, sizes
 
 from fairlead.ipc import DaemonUnavailable, stream_events
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from daemon.daemon_home import DaemonHome
 
 POLICY = "preToolUse: {uneditableFiles: [kept.txt]}\n"
-MAX_JOURNAL = 128 << 20
-MAX_STORE = 512 << 20
-"""Bytes that docs/howto/daemon.md promises, with the databases' own logs."""
 MAX_MEMORY = 160 << 20
 """Of the daemon and of the store's process."""
 MAX_GROWTH = 1.2
@@ -46,8 +44,7 @@ class Sample:
     memory: int
     descriptors: int
     lag: float
-    journal: int
-    store: int
+    sizes: Sizes
 
 
 @dataclass
@@ -164,8 +161,7 @@ class Soak:
             memory=status["memory"],
             descriptors=len(list(Path(f"/proc/{status['pid']}/fd").glob("*"))),
             lag=status["loop_lag"],
-            journal=sum(file.stat().st_size for file in (self.home.state / "journal").glob("*")),
-            store=sum(file.stat().st_size for file in self.home.state.glob("*.db*")),
+            sizes=sizes(self.home),
         )
 
     def problems(self) -> list[str]:
@@ -182,19 +178,14 @@ class Soak:
             f"memory grew from {memory[0]:,} to {memory[1]:,} bytes": is_warm and memory[1] > memory[0] * MAX_GROWTH,
             f"{memory[1]:,} bytes of memory": memory[1] > MAX_MEMORY,
             f"{descriptors[1]} descriptors after {descriptors[0]}": descriptors[1] > descriptors[0] + 20,
-            f"a journal of {max(one.journal for one in self.samples):,} bytes": any(
-                one.journal > MAX_JOURNAL for one in self.samples
-            ),
-            f"databases of {max(one.store for one in self.samples):,} bytes": any(
-                one.store > MAX_STORE for one in self.samples
-            ),
             f"the loop was late by {max(one.lag for one in last):.3f} s": min(one.lag for one in last) > MAX_LAG,
             f"{self.answered} events answered, {total} counted": total != self.answered,
             f"messages lost: {sorted(self.sent - self.shown.keys())[:5]}": bool(self.sent - self.shown.keys()),
             f"messages doubled: {doubled[:5]}": bool(doubled),
             "nothing was seen by who watches": not self.watched,
         }
-        return [*self.wrong[:5], *(text for text, is_broken in found.items() if is_broken)]
+        largest = Sizes(*(max(column) for column in zip(*(one.sizes for one in self.samples), strict=True)))
+        return [*self.wrong[:5], *largest.problems(), *(text for text, is_broken in found.items() if is_broken)]
 
     def report(self) -> str:
         """Return the figures as text."""
@@ -207,8 +198,8 @@ class Soak:
                 "slowest answer, s": round(self.slowest, 3),
                 "memory, MB": [round(one.memory / 2**20) for one in (self.samples[0], last)],
                 "descriptors": [self.samples[0].descriptors, last.descriptors],
-                "journal, MB": round(last.journal / 2**20, 1),
-                "databases, MB": round(last.store / 2**20, 1),
+                "journal, MB": round(last.sizes.journal / 2**20, 1),
+                "databases, MB": round(last.sizes.store / 2**20, 1),
             },
             indent=2,
         )

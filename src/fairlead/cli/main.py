@@ -10,7 +10,7 @@ import os
 import sys
 
 from fairlead import __version__
-from fairlead.errors import INTERRUPTED, FairleadError, UsageError, failure_exit_code
+from fairlead.errors import BLOCKED, INTERRUPTED, FairleadError, UsageError, failure_exit_code
 from fairlead.lazy import CachedModules, has_light_structs, light_imports, use_light_structs
 
 TYPE_CHECKING = False
@@ -39,9 +39,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the boundary: a broken installation must not open the gate
         print(f"fairlead: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         _print_traceback()
+        return _block_unchecked(args)
     else:
         return code
     return failure_exit_code(*args)
+
+
+def _block_unchecked(args: list[str]) -> int:
+    """Return the exit code after an internal error: an event that may have a check is blocked."""
+    code = failure_exit_code(*args)
+    if code == BLOCKED or not _is_event(args):
+        return code
+    try:
+        from fairlead.cli.unchecked import block_unchecked
+
+        code, text = block_unchecked(args)
+    except Exception:  # noqa: BLE001 - the boundary's own boundary: the error was told
+        return code
+    if text:
+        print(text, file=sys.stderr)
+    return code
 
 
 def launched() -> NoReturn:

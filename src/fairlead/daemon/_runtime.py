@@ -57,7 +57,9 @@ class Daemon:
         self.code = InstalledCode()
         self.store = StoreProcess(self._journal, self.errors)
         self.extensions = ExtensionRegistry()
-        self.recorder = EventRecorder(self._journal, self.extensions, self.metrics, self.errors)
+        self.recorder = EventRecorder(
+            self._journal, self.extensions, self.metrics, self.errors, stored=self.store.position
+        )
         self.tracker = SessionTracker(self._journal, self.errors)
         self.token_usage = SubagentTokenUsage(self.tracker)
         self.presence = Presence(self.errors)

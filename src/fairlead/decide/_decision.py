@@ -93,6 +93,16 @@ def _denies_everything(event: Event, policy: PolicyContext) -> bool:
     return policy.broken is not None and isinstance(event, PreToolUse) and not _only_changes_folder(event)
 
 
+def _may_have_check(event: Event) -> bool:
+    """Return whether a policy that nobody can read may have a check for an event.
+
+    Only for the first end of a turn: no agent is kept going for ever.
+    """
+    if event.event_name == "UserPromptSubmit":
+        return getattr(event, "prompt", "").lstrip().startswith("/")
+    return event.event_name == "Stop" and getattr(event, "stop_hook_active", None) is False
+
+
 def _only_changes_folder(event: PreToolUse) -> bool:
     """Return whether a command is `cd` or `pwd` alone: an agent may leave a folder whose policy is broken."""
     call = client_named(event.client).tool_call(event.tool_name, event.tool_input)
@@ -107,7 +117,10 @@ def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, t
     if policy.broken is not None:
         if _denies_everything(event, policy):
             return HookOutput.deny(f"The policy cannot be read, so nothing is allowed: {policy.broken}"), ()
-        log = (policy.broken, *log)
+        if _may_have_check(event):
+            return HookOutput.block(f"The policy cannot be read, so its checks cannot be made: {policy.broken}"), ()
+        message = policy.broken if event.event_name in WARNS_THE_USER else None
+        return HookOutput(system_message=message), (policy.broken, *log)
     if policy.warnings and event.event_name in WARNS_THE_USER:
         return HookOutput(system_message="\n".join(policy.warnings)), log
     return _NOTHING, log

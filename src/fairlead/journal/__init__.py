@@ -36,12 +36,13 @@ if TYPE_CHECKING:
         spool_folder,
         spool_record,
     )
-    from fairlead.journal._writer import Journal, Recovery
+    from fairlead.journal._writer import SEGMENT_BYTES, Journal, Recovery
 
 __all__ = [
     "DOCTOR_SESSION",
     "MAX_REASON_LENGTH",
     "MAX_SPOOL_FILES",
+    "SEGMENT_BYTES",
     "Caller",
     "CommandResult",
     "CommandsRecord",
@@ -108,6 +109,7 @@ __getattr__ = lazy_exports(
             "read_spool",
         ),
         "_writer": (
+            "SEGMENT_BYTES",
             "Journal",
             "Recovery",
         ),

@@ -25,10 +25,10 @@ decode: Callable[[bytes], Record] = json_decoder(Record)  # type: ignore[arg-typ
 """Decode a line. Raises `ValueError` or `RecursionError` if it is not a record."""
 
 
-def encode(record: Record) -> bytes:
-    """Return a record as a line, including its newline, without what looks like a secret."""
+def encode(record: Record, *, brief: bool = False) -> bytes:
+    """Return a record as a line, including its newline, without what looks like a secret; with `brief`, no payload."""
     current = redactor()
-    if current.payloads == "none" and isinstance(record, EventRecord):
+    if (brief or current.payloads == "none") and isinstance(record, EventRecord):
         record = replace(record, payload=current.identifying(record.payload))
     return current.redact(_encode_line(record))
 

@@ -53,9 +53,12 @@ class Journal(JournalReader):
         self._ends_incomplete = False
         """The file ends in an incomplete line that could not be cut off."""
 
-    def append(self, record: Record) -> Position:
-        """Write a record and return the position after it. Raises `JournalError`; then nothing is written."""
-        line = encode(record)
+    def append(self, record: Record, *, brief: bool = False) -> Position:
+        """Write a record, with `brief` without its payload, and return the position after it.
+
+        Raises `JournalError`; then nothing is written.
+        """
+        line = encode(record, brief=brief)
         with self._lock:
             try:
                 end = self._open_segment_for(len(line))

@@ -8,7 +8,15 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.store._messages import StoreUnavailable
-from fairlead.journal import EventRecord, has_spooled, read_spool, record_key, remove_spooled, spool_folder
+from fairlead.journal import (
+    SEGMENT_BYTES,
+    EventRecord,
+    has_spooled,
+    read_spool,
+    record_key,
+    remove_spooled,
+    spool_folder,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +25,7 @@ if TYPE_CHECKING:
     from fairlead.daemon._metrics import Metrics
     from fairlead.daemon.events._extension import ExtensionRegistry
     from fairlead.events import Event
-    from fairlead.journal import Journal, Record
+    from fairlead.journal import Journal, Position, Record
 
 _MAX_RECENT = 20_000
 """Ids that are remembered. A launcher gives up after two seconds, so what comes twice comes soon."""
@@ -28,11 +36,28 @@ _PAUSE = 0.002
 """Seconds after so many records of the spool, in which the event loop has the interpreter to itself."""
 
 
+MAX_BACKLOG = 16 * 1024 * 1024
+"""Bytes of the journal that the store may have before it. What it has not read cannot be deleted, so beyond that events
+are recorded without their payloads: on a disk or machine that is too slow, the journal would grow without bound."""
+
+
 class EventRecorder:
     """The one writer of events: from replies, from waits, and from the spool."""
 
-    def __init__(self, journal: Journal, extensions: ExtensionRegistry, metrics: Metrics, errors: ErrorLog) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        extensions: ExtensionRegistry,
+        metrics: Metrics,
+        errors: ErrorLog,
+        *,
+        stored: Callable[[], Position],
+    ) -> None:
+        """Write to this journal. `stored` returns up to where the store has read it."""
         self._journal = journal
+        self._stored = stored
+        self._is_brief = False
+        """Payloads are left out, because the store is too far behind."""
         self._extensions = extensions
         self._metrics = metrics
         self._errors = errors
@@ -62,15 +87,27 @@ class EventRecorder:
         with self._lock:
             is_duplicate = name in self._recent
             if not is_duplicate:
-                self._journal.append(record)
+                end = self._journal.append(record, brief=self._is_brief)
                 self._recent.add((name,) if name else ())
         if isinstance(record, EventRecord) and (is_duplicate or record.route == "cold"):
             self._extensions.undo(record.id)  # another process has answered the event
         if is_duplicate:
             self._metrics.doubles += 1
             return False
+        self._watch_backlog(end)
         self._extensions.after_record(record, event)
         return True
+
+    def _watch_backlog(self, end: Position) -> None:
+        stored = self._stored()
+        behind = (end.segment - stored.segment) * SEGMENT_BYTES + end.offset - stored.offset if stored.segment else 0
+        if self._is_brief and behind < MAX_BACKLOG // 2:
+            self._is_brief = False
+            self._errors.record("the database has caught up: payloads are recorded again")
+        elif not self._is_brief and behind > MAX_BACKLOG:
+            self._is_brief = True
+            size = MAX_BACKLOG // 1024**2
+            self._errors.report(f"the database is {size} MB behind: until it has caught up, no payloads are recorded")
 
     @staticmethod
     def is_spooled() -> bool:

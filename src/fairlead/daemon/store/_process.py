@@ -163,6 +163,10 @@ class StoreProcess:
 
     # -- status ----------------------------------------------------------------------------------------
 
+    def position(self) -> Position:
+        """Return up to where the journal is stored; segment 0 if that is not known yet."""
+        return self._progress.position
+
     def bytes_behind(self) -> int:
         """Return how many bytes of the journal are not in the store yet. Reads no file: the event loop asks."""
         return self._journal.size_after(self._progress.position)

@@ -1,0 +1,97 @@
+"""What an event comes to that could not be decided, because this installation is broken: one with a check is blocked.
+
+No module of Fairlead can be relied on here, and no other package. So the policy is not read, only searched for the
+section that would have the check.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fairlead.lazy import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MAX_BLOCKS = 5
+"""How often in a row an agent is kept going by a check that nobody can make; the default of `stop.maxBlocks`."""
+SECTIONS = {
+    "Stop": "stop",
+    "UserPromptSubmit": "slashCommands",
+    "TaskCompleted": "taskCompleted",
+    "TeammateIdle": "teammateIdle",
+    "PreCompact": "preCompact",
+    "ConfigChange": "configChange",
+    "WorktreeRemove": "worktreeRemove",
+    "Setup": "setup",
+}
+"""Event → the key in a policy below which commands can block it."""
+_KEEPS_GOING = frozenset({"Stop", "TaskCompleted", "TeammateIdle"})
+_NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
+_SEPARATORS = str.maketrans({"{": " ", ",": " ", '"': None, "'": None})
+
+
+def block_unchecked(args: Sequence[str]) -> tuple[int, str]:
+    """Return the exit code of an event that could not be decided, and what to say; 1 and nothing if it has no check."""
+    event = args[0] if args else ""
+    section = SECTIONS.get(event)
+    file = next(_files_with(section), "") if section else ""
+    if not file:
+        return 1, ""
+    what = f"the check `{section}` of {file} could not be made"
+    if event in _KEEPS_GOING and _count_block(args) > MAX_BLOCKS:
+        return 1, f"fairlead: kept going {MAX_BLOCKS} times in a row, so this passes, although {what}"
+    return 2, f"fairlead: {what}, so this is blocked. Reinstall Fairlead if this lasts"
+
+
+def _files_with(section: str) -> Iterator[str]:
+    """Yield the policy files that seem to have a section: above this folder and the client's project, and user-wide."""
+    starts = [os.environ.get("CLAUDE_PROJECT_DIR", "")]
+    with suppress(OSError):  # the folder may be gone
+        starts.append(os.getcwd())
+    folders = dict.fromkeys(above for start in starts if start.startswith("/") for above in _upward(start))
+    files = [f"{folder}/{name}" for folder in folders for name in _NAMES]
+    with suppress(ImportError):
+        from fairlead.paths import config_folder
+
+        files.append(f"{config_folder()}/config.yaml")
+    for path in files:
+        with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+            if any(_has_key(line, section) for line in file):
+                yield path
+
+
+def _upward(folder: str) -> Iterator[str]:
+    folder = folder.rstrip("/")
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+    yield ""
+
+
+def _has_key(line: str, key: str) -> bool:
+    words = f" {line.translate(_SEPARATORS)}".replace(" :", ":")
+    return f" {key}:" in words and not line.lstrip().startswith("#")
+
+
+def _count_block(args: Sequence[str]) -> int:
+    """Return how often agents of this client were blocked like that, with this time; 0 if nobody can count."""
+    try:
+        from fairlead.paths import make_private, state_folder
+
+        folder = f"{state_folder()}/blocks"
+        make_private(folder)
+        client = args[args.index("--launched") + 1].partition(",")[2].replace(",", "-") if "--launched" in args else ""
+        name = f"{folder}/unchecked-{args[0]}-{''.join(c for c in client if c in '0123456789-')}"
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(file, b".")
+            count = os.fstat(file).st_size
+        finally:
+            os.close(file)
+        if count > MAX_BLOCKS:
+            os.unlink(name)  # the next turn is blocked again
+    except (OSError, ImportError):
+        return 0
+    return count
