@@ -203,16 +203,24 @@ class Person:
 
 @contextmanager
 def at_terminal(
-    machine: Machine, *words: str, script: Sequence[Turn] = (), subagent: Subagents = (), ready: str = _READY
+    machine: Machine,
+    *words: str,
+    script: Sequence[Turn] = (),
+    subagent: Subagents = (),
+    ready: str = _READY,
+    first: Callable[[Room], object] | None = None,
 ) -> Iterator[Person]:
     """Start the client in a terminal, in the project, with these words on its command line; it waits for a prompt.
 
     It asks for permission as it does by default, unless the words say otherwise. `ready` is what it shows then.
+    `first` is called before the client starts.
     """
     if shutil.which("tmux") is None:
         unavailable("there is no tmux for a terminal")
     with room(machine.folder, script=script, subagent=subagent, env=machine.environment) as place:
         person = Person(machine, place)
+        if first is not None:
+            first(place)
         tmux = ["tmux", "-S", str(machine.folder / "tmux.sock"), "-f", os.devnull]
         mode = [] if "--permission-mode" in words else ["--permission-mode", "default"]
         begun = place.run(

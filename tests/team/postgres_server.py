@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +27,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from team.network import Namespace
+
 READY_SECONDS = 40.0
 ORDINARY_USERS = ("postgres", "nobody")
 """Who runs the server if the tests run as root, which PostgreSQL refuses."""
@@ -37,8 +39,11 @@ LOCKED_ROLE = "locked"
 class PostgresServer:
     """A server on a Unix socket and a TCP port, which stays the same when it is started again."""
 
-    def __init__(self, programs: Path, folder: Path, *, listen: str = "127.0.0.1") -> None:
+    def __init__(
+        self, programs: Path, folder: Path, *, listen: str = "127.0.0.1", network: Namespace | None = None
+    ) -> None:
         self.programs = programs
+        self.network = network
         self.folder = folder
         self.data = folder / "data"
         self.listen = listen
@@ -71,9 +76,10 @@ class PostgresServer:
         """Start it, and wait until it answers."""
         log = (self.folder / "log").open("ab")
         command = [str(self.programs / "postgres"), "-D", str(self.data)]
-        process: subprocess.Popen[bytes] = subprocess.Popen(
-            command, stdout=log, stderr=log, start_new_session=True, **as_ordinary_user()
-        )
+        with self.network.entered() if self.network else nullcontext():
+            process: subprocess.Popen[bytes] = subprocess.Popen(
+                command, stdout=log, stderr=log, start_new_session=True, **as_ordinary_user()
+            )
         self._process = process
         log.close()
         deadline = time.monotonic() + READY_SECONDS
@@ -143,6 +149,10 @@ class PostgresServer:
         self._run_program("cp", "-a", backup, self.data)
         self.start()
 
+    def url_at(self, address: str, database: str) -> str:
+        """Return the URL of a database for a host that reaches the server at an address."""
+        return f"postgresql://postgres@{address}:{self.port}/{database}"
+
     def url(self, database: str, *, user: str = "postgres", tcp: bool = False, password: str = "") -> str:
         """Return the URL of a database; by TCP if asked for."""
         if tcp or password:
@@ -200,8 +210,9 @@ def database(postgres_server: PostgresServer) -> Iterator[str]:
 class new_server:  # noqa: N801 - used like a function
     """Start a server, and stop and delete it at the end of the block. Skips the test if there is no PostgreSQL."""
 
-    def __init__(self, *, listen: str = "127.0.0.1") -> None:
-        self._listen = listen
+    def __init__(self, *, listen: str = "127.0.0.1", network: Namespace | None = None) -> None:
+        self._listen = "*" if network else listen
+        self._network = network
 
     def __enter__(self) -> PostgresServer:
         programs = find_programs()
@@ -211,7 +222,7 @@ class new_server:  # noqa: N801 - used like a function
         self._folder = Path(tempfile.mkdtemp(prefix="fairlead-pg-"))
         if user := ordinary_user():
             os.chown(self._folder, user.pw_uid, user.pw_gid)
-        self._server = PostgresServer(programs, self._folder, listen=self._listen)
+        self._server = PostgresServer(programs, self._folder, listen=self._listen, network=self._network)
         self._server.start()
         return self._server
 
