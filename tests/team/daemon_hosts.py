@@ -96,10 +96,10 @@ class TeamHost:
 
 
 @contextmanager
-def team_host(name: str, network: HostNetwork | None = None) -> Iterator[TeamHost]:
+def team_host(name: str, network: HostNetwork | None = None, **env: str) -> Iterator[TeamHost]:
     """Make a host with a daemon, in no team yet; on a network of its own if it is given one."""
     with ExitStack() as stack:
-        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1"))
+        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1", **env))
         host = TeamHost(name, home, stack, network=network)
         host.start()
         try:

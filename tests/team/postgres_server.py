@@ -44,6 +44,8 @@ class PostgresServer:
     ) -> None:
         self.programs = programs
         self.network = network
+        self.env: dict[str, str] = {}
+        """More of the environment, for its next start."""
         self.folder = folder
         self.data = folder / "data"
         self.listen = listen
@@ -76,9 +78,11 @@ class PostgresServer:
         """Start it, and wait until it answers."""
         log = (self.folder / "log").open("ab")
         command = [str(self.programs / "postgres"), "-D", str(self.data)]
+        options = as_ordinary_user()
+        options["env"] |= self.env
         with self.network.entered() if self.network else nullcontext():
             process: subprocess.Popen[bytes] = subprocess.Popen(
-                command, stdout=log, stderr=log, start_new_session=True, **as_ordinary_user()
+                command, stdout=log, stderr=log, start_new_session=True, **options
             )
         self._process = process
         log.close()
@@ -210,9 +214,12 @@ def database(postgres_server: PostgresServer) -> Iterator[str]:
 class new_server:  # noqa: N801 - used like a function
     """Start a server, and stop and delete it at the end of the block. Skips the test if there is no PostgreSQL."""
 
-    def __init__(self, *, listen: str = "127.0.0.1", network: Namespace | None = None) -> None:
+    def __init__(
+        self, *, listen: str = "127.0.0.1", network: Namespace | None = None, env: dict[str, str] | None = None
+    ) -> None:
         self._listen = "*" if network else listen
         self._network = network
+        self._env = env or {}
 
     def __enter__(self) -> PostgresServer:
         programs = find_programs()
@@ -223,6 +230,7 @@ class new_server:  # noqa: N801 - used like a function
         if user := ordinary_user():
             os.chown(self._folder, user.pw_uid, user.pw_gid)
         self._server = PostgresServer(programs, self._folder, listen=self._listen, network=self._network)
+        self._server.env = self._env
         self._server.start()
         return self._server
 
