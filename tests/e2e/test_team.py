@@ -186,7 +186,11 @@ def check_sessions(*hosts: Host) -> None:
     """Either host lists the sessions of both."""
     here = {one.name: list(one.person.sessions()) for one in hosts}
     for one in hosts:
-        one.person.until(lambda one=one: one.sessions() == here, f"{one.name} lists {here}")
+        one.person.until(partial(lists, one, here), f"{one.name} lists {here}")
+
+
+def lists(host: Host, sessions: dict[str, list[str]]) -> bool:
+    return host.sessions() == sessions
 
 
 def check_watch(*hosts: Host) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.callers import person
 from daemon.clients import client
 from daemon.daemon_home import PATIENCE, scratch_home, until
+from team.small_disk import small_disk
 
 if TYPE_CHECKING:
     import subprocess
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from daemon.clients import Client
     from daemon.daemon_home import DaemonHome, Done
     from team.network import HostNetwork
+    from team.small_disk import SmallDisk
 
 
 @dataclass
@@ -33,6 +35,7 @@ class TeamHost:
     daemon: subprocess.Popen[bytes] | None = None
     agents: list[Client] = field(default_factory=list)
     network: HostNetwork | None = None
+    disk: SmallDisk | None = None
 
     def entered(self) -> AbstractContextManager[None]:
         """Be on the network of this host."""
@@ -96,11 +99,18 @@ class TeamHost:
 
 
 @contextmanager
-def team_host(name: str, network: HostNetwork | None = None, **env: str) -> Iterator[TeamHost]:
-    """Make a host with a daemon, in no team yet; on a network of its own if it is given one."""
+def team_host(
+    name: str, network: HostNetwork | None = None, *, disk: int = 0, env: dict[str, str] | None = None
+) -> Iterator[TeamHost]:
+    """Make a host with a daemon, in no team yet; on a network of its own if it is given one.
+
+    `disk` is the size in MB of one that its state is on, within `small_disk.own_mounts`.
+    """
     with ExitStack() as stack:
-        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1", **env))
+        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1", **(env or {})))
         host = TeamHost(name, home, stack, network=network)
+        if disk:
+            host.disk = small_disk(home.state, disk)
         host.start()
         try:
             yield host

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from team.network import Namespace
+    from team.small_disk import SmallDisk
 
 READY_SECONDS = 40.0
 ORDINARY_USERS = ("postgres", "nobody")
@@ -46,6 +47,7 @@ class PostgresServer:
         self.network = network
         self.env: dict[str, str] = {}
         """More of the environment, for its next start."""
+        self.disk: SmallDisk | None = None
         self.folder = folder
         self.data = folder / "data"
         self.listen = listen
@@ -215,11 +217,18 @@ class new_server:  # noqa: N801 - used like a function
     """Start a server, and stop and delete it at the end of the block. Skips the test if there is no PostgreSQL."""
 
     def __init__(
-        self, *, listen: str = "127.0.0.1", network: Namespace | None = None, env: dict[str, str] | None = None
+        self,
+        *,
+        listen: str = "127.0.0.1",
+        network: Namespace | None = None,
+        env: dict[str, str] | None = None,
+        disk: int = 0,
     ) -> None:
+        """`disk` is the size in MB of one that its folder is on, within `small_disk.own_mounts`."""
         self._listen = "*" if network else listen
         self._network = network
         self._env = env or {}
+        self._disk_size = disk
 
     def __enter__(self) -> PostgresServer:
         programs = find_programs()
@@ -229,8 +238,13 @@ class new_server:  # noqa: N801 - used like a function
         self._folder = Path(tempfile.mkdtemp(prefix="fairlead-pg-"))
         if user := ordinary_user():
             os.chown(self._folder, user.pw_uid, user.pw_gid)
+        disk = None
+        if self._disk_size:
+            from team.small_disk import small_disk
+
+            disk = small_disk(self._folder, self._disk_size)
         self._server = PostgresServer(programs, self._folder, listen=self._listen, network=self._network)
-        self._server.env = self._env
+        self._server.env, self._server.disk = self._env, disk
         self._server.start()
         return self._server
 

@@ -57,7 +57,7 @@ def day() -> Iterator[Day]:
         clock = stack.enter_context(moved_clock())
         relay = stack.enter_context(new_server(env=clock.env))
         database = relay.create_database()
-        laptop, server = (stack.enter_context(team_host(name, **clock.env)) for name in ("laptop", "server"))
+        laptop, server = (stack.enter_context(team_host(name, env=clock.env)) for name in ("laptop", "server"))
         link = stack.enter_context(StallingProxy(relay.port))
         member(server, relay.url(database))
         member(laptop, f"postgresql://postgres@127.0.0.1:{link.port}/{database}", server)
