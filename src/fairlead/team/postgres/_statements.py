@@ -136,7 +136,7 @@ ORDER BY at DESC, host, id LIMIT %(limit)b
 PRUNE_EVENTS: Final = """
 DELETE FROM fairlead.events WHERE (host, id) IN (SELECT host, id FROM fairlead.events WHERE at < %s LIMIT %s)
 """
-PRUNE_PARCELS_RING: Final = """
+PRUNE_PARCELS: Final = """
 DELETE FROM fairlead.parcels WHERE (target, origin, seq) IN (
     SELECT target, origin, seq FROM fairlead.parcels
     WHERE target IN (SELECT id FROM fairlead.hosts WHERE seen < %s) LIMIT %s
