@@ -6,6 +6,7 @@ gone for hours), `test_chaos` and `tests/e2e/test_team.py` (partitions), and `te
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -188,6 +189,7 @@ def test_a_host_whose_disk_is_full_loses_and_doubles_nothing(
     with pytest.raises(RequestRefused, match="full"):
         send_all(beta, to_alpha, numbered(40), LARGE)
     refused = len(query(beta, "SELECT id FROM mail_messages WHERE subject LIKE '<%>' AND sender < 1099511627776"))
+    until(lambda: re.search("No space left|disk is full", beta.status()["why"]), "beta says why it takes nothing")
     assert alpha.status()["on_its_way"] > 0
     beta.disk.empty()
     until(lambda: ask_again(beta), "beta is connected")
