@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bench._home import Home
 
-NAME = "hcom 0.7.31 over mosquitto, send to listen"
+NAME = "hcom 0.7.31 over mosquitto"
 _BROKER = "listener {port} 127.0.0.1\nallow_anonymous true\n"
 _TOKEN = re.compile(r"hcom relay connect (\S+)")
 _QUESTION = "Are you there?"

@@ -83,7 +83,7 @@ def _carrying(times: tuple[Timing, Timing] | None, absent: str, queued: int) -> 
 
 
 def _beside_hcom(team: _Team | None, absent: str, effort: Effort) -> list[Row]:
-    what = "`fairlead send`, until a waiting Stop on another host has printed it"
+    what = "`fairlead send` to a waiting Stop on another host"
     if team is None:
         return [Row("team", what, "ms", None, HCOM, absent=absent)]
     ours = team.time_commands(effort)
