@@ -98,11 +98,6 @@ ROWS = [
     ("team: the same, relay dead", "without a team", "≤ 1.1 x"),
     ("team: send to an agent of another host, relay dead", "without a team", ""),
     ("team: send, until a waiting Stop on another host has printed it", "", "≤ 15 ms"),
-    (
-        "team: `fairlead send`, until a waiting Stop on another host has printed it",
-        "hcom 0.7.31 over mosquitto, send to listen",
-        "",
-    ),
     ("team: relay reached again, until 50 queued messages are on the other host", "", "≤ 2000 ms"),
     ("team: `fairlead send` to a waiting Stop on another host", "hcom 0.7.31 over mosquitto", ""),
     ("team: memory of a daemon", "without a team", ""),
