@@ -83,9 +83,9 @@ class MailBench:
         """Send with an HTTP request to the daemon."""
         self.request("POST", "/v1/mail/send", {"to": [self.name], "subject": "Are you there?"})
 
-    def by_command(self) -> None:
-        """Send with the command."""
-        command = [str(LAUNCHER.with_name("fairlead")), "send", self.name, "--subject", "Are you there?"]
+    def by_command(self, to: str = "") -> None:
+        """Send with the command, to another agent if it is named."""
+        command = [str(LAUNCHER.with_name("fairlead")), "send", to or self.name, "--subject", "Are you there?"]
         subprocess.run(command, env=self._place.environment(), check=True, capture_output=True)
 
     def memory_of(self, many: int) -> Timing:
@@ -148,11 +148,11 @@ def _hcom(home: Home, rounds: int) -> Timing | None:
     folder = home.folder / "hcom"
     folder.mkdir()
     env = {**home.environment(), "HOME": str(folder), "HCOM_DIR": str(folder / ".hcom")}
-    return Timing.of([_deliver(_Peer(program, env, folder)) for _ in range(rounds)])
+    return Timing.of([_deliver(Peer(program, env, folder)) for _ in range(rounds)])
 
 
 @dataclass(frozen=True)
-class _Peer:
+class Peer:
     """hcom, in its folder."""
 
     program: str
@@ -183,12 +183,12 @@ class _Peer:
         return self.run("start").rpartition("[hcom:")[2].partition("]")[0]
 
 
-def _deliver(hcom: _Peer) -> float:
+def _deliver(hcom: Peer) -> float:
     sender, name = hcom.start_agent(), hcom.start_agent()
     with hcom.start("listen", "--name", name, "--timeout", "30") as listener:
         assert listener.stdout is not None
         try:
-            _until_listening(hcom, name)
+            until_listening(hcom, name)
             start = perf_counter()
             hcom.run("send", f"@{name}", "--name", sender, "--", "Are you there?")
             while "Are you there?" not in (line := listener.stdout.readline()):
@@ -199,7 +199,7 @@ def _deliver(hcom: _Peer) -> float:
             listener.terminate()
 
 
-def _until_listening(hcom: _Peer, name: str) -> None:
+def until_listening(hcom: Peer, name: str) -> None:
     """Wait until the peer reports that it listens."""
     deadline = monotonic() + TIMEOUT
     while monotonic() < deadline:

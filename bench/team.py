@@ -16,6 +16,8 @@ from bench._harness import Timing
 from bench._home import TIMEOUT, Clients, daemon, scratch_home
 from bench._relay import relay_server, why_absent
 from bench._table import Row, Target
+from bench.hcom_relay import NAME as HCOM
+from bench.hcom_relay import time_hcom
 from bench.launcher import LAUNCHER
 from bench.mail import MailBench
 from bench.team_load import load_rows
@@ -45,12 +47,14 @@ def rows(effort: Effort) -> list[Row]:
     absent = why_absent()
     if absent:
         load = load_rows(effort, None, absent)
-        return [*_sending(None, absent), *_carrying(None, absent, queued), *_memory(None, absent), *load]
+        carrying = [*_carrying(None, absent, queued), *_beside_hcom(None, absent, effort)]
+        return [*_sending(None, absent), *carrying, *_memory(None, absent), *load]
     with relay_server() as relay:
         with _team(relay) as team:
             memory = _memory(team, "")
             sending = _sending(team.time_sends(effort), "")
             carrying = _carrying(team.time_carrying(effort, queued), "", queued)
+            carrying += _beside_hcom(team, "", effort)
         load = load_rows(effort, relay, "")
     return [*sending, *carrying, *memory, *load]
 
@@ -76,6 +80,17 @@ def _carrying(times: tuple[Timing, Timing] | None, absent: str, queued: int) -> 
             target=Target("time", 15)),
         Row("team", what, "ms", caught_up, "", target=Target("time", 2000), absent=absent),
     ]  # fmt: skip
+
+
+def _beside_hcom(team: _Team | None, absent: str, effort: Effort) -> list[Row]:
+    what = "`fairlead send` to a waiting Stop on another host"
+    if team is None:
+        return [Row("team", what, "ms", None, HCOM, absent=absent)]
+    ours = team.time_commands(effort)
+    with scratch_home() as home:
+        theirs = time_hcom(home, len(ours))
+    measured = None if isinstance(theirs, str) else Timing.of(theirs)
+    return [Row("team", what, "ms", Timing.of(ours), HCOM, measured)]
 
 
 def _memory(team: _Team | None, absent: str) -> list[Row]:
@@ -121,10 +136,18 @@ class _Team:
     def time_carrying(self, effort: Effort, queued: int) -> tuple[Timing, Timing]:
         """Time one message to an agent that waits on the other host, and many after the relay was away."""
         beta = self._benches["beta"]
-        rounds = 3 if effort.is_quick else effort.process_rounds
-        delivered = [beta.deliver(lambda: self._send(self._waiting)) for _ in range(rounds)]
+        delivered = [beta.deliver(lambda: self._send(self._waiting)) for _ in range(self._rounds(effort))]
         caught_up = [self._catch_up(queued) for _ in range(1 if effort.is_quick else _CATCH_UPS)]
         return Timing.of(delivered), Timing.of(caught_up)
+
+    def time_commands(self, effort: Effort) -> list[float]:
+        """Time one message that a command sends."""
+        alpha, beta = self._benches["alpha"], self._benches["beta"]
+        return [beta.deliver(lambda: alpha.by_command(self._waiting)) for _ in range(self._rounds(effort))]
+
+    @staticmethod
+    def _rounds(effort: Effort) -> int:
+        return 3 if effort.is_quick else effort.process_rounds
 
     def _compare(
         self, effort: Effort, name: str, ours: Callable[[], object], theirs: Callable[[], object]

@@ -99,6 +99,7 @@ ROWS = [
     ("team: send to an agent of another host, relay dead", "without a team", ""),
     ("team: send, until a waiting Stop on another host has printed it", "", "≤ 15 ms"),
     ("team: relay reached again, until 50 queued messages are on the other host", "", "≤ 2000 ms"),
+    ("team: `fairlead send` to a waiting Stop on another host", "hcom 0.7.31 over mosquitto", ""),
     ("team: memory of a daemon", "without a team", ""),
     ("team: libraries of a team that a daemon without one has loaded", "", "≤ 0"),
     ("team: 4 hosts x 5 messages/s with receipts: CPU of the relay", "", "≤ 100 %"),

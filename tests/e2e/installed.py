@@ -12,7 +12,7 @@ import sys
 import sysconfig
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -215,6 +215,17 @@ def with_answers(client: Path) -> Iterator[Machine]:
         done = made.fairlead("hooks", "install", "--answer")
         assert (done.exit_code, done.stderr) == (0, ""), done
         made.attention(answer=True)
+        yield made
+
+
+@contextmanager
+def with_mail(client: Path, *words: str, **env: str) -> Iterator[Machine]:
+    """Set up a machine whose owner has installed the hooks with these words, and has `fairlead` on the PATH."""
+    with machine(client, **env) as bare:
+        path = f"{bare.program.parent}{os.pathsep}{bare.environment['PATH']}"
+        made = replace(bare, env={**env, "PATH": path})
+        done = made.fairlead("hooks", "install", *words)
+        assert (done.exit_code, done.stderr) == (0, ""), done
         yield made
 
 

@@ -231,15 +231,23 @@ class Person(Terminal):
 
 @contextmanager
 def at_terminal(
-    machine: Machine, *words: str, script: Script = (), subagent: Subagents = (), ready: str = _READY
+    machine: Machine,
+    *words: str,
+    script: Script = (),
+    subagent: Subagents = (),
+    ready: str = _READY,
+    first: Callable[[Room], object] | None = None,
 ) -> Iterator[Person]:
     """Start the client in a terminal, in the project, with these words on its command line; it waits for a prompt.
 
     It asks for permission as it does by default, unless the words say otherwise. `ready` is what it shows then.
+    `first` is called before the client starts.
     """
     if shutil.which("tmux") is None:
         unavailable("there is no tmux for a terminal")
     with room(machine.folder, script=script, subagent=subagent, env=machine.environment) as place:
+        if first is not None:
+            first(place)
         window = ("-x", _WIDE, "-y", _HIGH, "-P", "-F", "#{pane_id}")
         pane = _tmux(
             *(machine, place, "-f", os.devnull, "start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"),

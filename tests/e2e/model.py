@@ -82,6 +82,10 @@ def bash(command: str) -> ToolCall:
     return call("Bash", command=command, description="scripted")
 
 
+PRINTED = "@printed@"
+"""In the shell commands of a turn `after` another command: what that one has printed."""
+
+
 def after(command: str, turn: str | list[ToolCall]) -> Meanwhile:
     """Run a shell command beside the client, which waits for this turn and so does nothing else by then."""
     return {"run": command, "then": turn}
@@ -197,7 +201,7 @@ class Model:
         done = subprocess.run(["/bin/sh", "-ec", turn["run"]], check=False, capture_output=True, text=True)
         if done.returncode:
             self.troubles.append(f"{turn['run']}: exit {done.returncode}: {done.stdout}{done.stderr}")
-        return turn["then"]
+        return _filled(turn["then"], done.stdout.strip())
 
 
 def _replaced(calls: list[ToolCall], old: str, new: str) -> list[ToolCall]:
@@ -250,6 +254,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Say nothing: standard error belongs to the client."""
+
+
+def _filled(turn: str | list[ToolCall], printed: str) -> str | list[ToolCall]:
+    if isinstance(turn, str):
+        return turn
+    return [_with_command(one, one["input"].get("command", "").replace(PRINTED, printed)) for one in turn]
+
+
+def _with_command(one: ToolCall, command: str) -> ToolCall:
+    return {**one, "input": {**one["input"], "command": command}} if command else one
 
 
 def _message(turn: str | list[ToolCall], number: int, model: str, tokens: int) -> dict[str, Any]:

@@ -32,9 +32,13 @@ class Room:
     keeper: int
     """The pid, outside of it, of the process that holds it open."""
 
-    def run(self, *argv: str | Path, timeout: float = TIMEOUT) -> subprocess.CompletedProcess[str]:
-        """Run a program in it, in the project, until it ends."""
-        command = self._in_here(argv)
+    def run(self, *argv: str | Path, timeout: float = TIMEOUT, network: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a program in it, in the project, until it ends.
+
+        `network` is the file of another network namespace, for a daemon that has to reach other hosts. The client
+        beside it stays in the room's own, which has loopback alone: they meet at the daemon's Unix socket.
+        """
+        command = self._in_here(argv, network)
         return subprocess.run(command, check=False, env=self.env, capture_output=True, text=True, timeout=timeout)
 
     def start(self, *argv: str | Path) -> subprocess.Popen[str]:
@@ -46,10 +50,10 @@ class Room:
         """What the model was asked until now."""
         return read_requests(self.folder / REQUESTS)
 
-    def _in_here(self, argv: Sequence[str | Path]) -> list[str | Path]:
+    def _in_here(self, argv: Sequence[str | Path], network: str = "") -> list[str | Path]:
         spaces = f"/proc/{self.keeper}/ns"
         user = [] if os.geteuid() == 0 else [f"--user={spaces}/user", "--preserve-credentials"]
-        doors = [f"--net={spaces}/net", f"--mount={spaces}/mnt", f"--pid={spaces}/pid_for_children"]
+        doors = [f"--net={network or f'{spaces}/net'}", f"--mount={spaces}/mnt", f"--pid={spaces}/pid_for_children"]
         return ["nsenter", *user, *doors, f"--wd={self.folder / 'project'}", "--", *argv]
 
 

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-from contextlib import contextmanager
-from dataclasses import replace
 from time import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.installed import ERRAND, machine
+from e2e.installed import ERRAND, with_mail
 from e2e.interactive import Gate, at_terminal
 from e2e.model import bash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from e2e.installed import Machine
     from e2e.interactive import Person
     from e2e.model import Request, Turn
 
 pytestmark = pytest.mark.timeout(240)
-
-
-@contextmanager
-def installed(client: Path, *words: str) -> Iterator[Machine]:
-    """A machine whose owner has installed the hooks with these words, and has `fairlead` on the PATH."""
-    with machine(client) as bare:
-        made = replace(bare, env={"PATH": f"{bare.program.parent}{os.pathsep}{bare.environment['PATH']}"})
-        done = made.fairlead("hooks", "install", *words)
-        assert (done.exit_code, done.stderr) == (0, ""), done
-        yield made
 
 
 def agents(person: Person) -> list[dict[str, Any]]:
@@ -66,7 +51,7 @@ def test_two_agents_in_the_default_mode_write_to_each_other_without_a_question(c
             *["Beta is through."] * 5,
         ],
     }
-    with installed(client, "--skill", "--stay", "wake") as here:
+    with with_mail(client, "--skill", "--stay", "wake") as here:
         with at_terminal(here, script=script) as alpha:
             beta = alpha.starts_another()
             alpha.prompts("You are alpha.")
@@ -104,7 +89,7 @@ def test_only_the_mail_commands_are_allowed(client: Path) -> None:
         "fairlead send User --file .git",
     ]
     allowed = ["fairlead send User 'a; b $(c)'", "fairlead send User - < notes.md", "fairlead inbox"]
-    with installed(client, "--skill") as here:
+    with with_mail(client, "--skill") as here:
         here.project.mkdir(exist_ok=True)
         (here.project / "notes.md").write_text("long\n")
         run = here._sealed(
@@ -123,7 +108,7 @@ def test_only_the_mail_commands_are_allowed(client: Path) -> None:
 
 def test_an_idle_agent_is_woken_from_its_start_and_after_clear(client: Path) -> None:
     script = ["Woken at the start.", "Woken after clear.", "Woken once more."]
-    with installed(client, "--stay", "wake") as here:
+    with with_mail(client, "--stay", "wake") as here:
         with at_terminal(here, script=script) as person:
             person.until(lambda: is_listening(person), "it listens before its first prompt")
             name = agents(person)[0]["name"]
@@ -159,7 +144,7 @@ def test_an_idle_agent_is_woken_from_its_start_and_after_clear(client: Path) -> 
 
 
 def test_the_oldest_client_wakes_an_agent_from_its_start(oldest_client: Path) -> None:
-    with installed(oldest_client, "--stay", "wake") as here:
+    with with_mail(oldest_client, "--stay", "wake") as here:
         with at_terminal(here, script=["Woken at the start."] * 3) as person:
             person.until(lambda: is_listening(person), "it listens before its first prompt")
             person.fairlead("send", agents(person)[0]["name"], "The build is broken")
@@ -168,7 +153,7 @@ def test_the_oldest_client_wakes_an_agent_from_its_start(oldest_client: Path) ->
 
 
 def test_the_agent_of_a_resumed_session_is_back_and_listens(client: Path) -> None:
-    with installed(client, "--stay", "wake") as here:
+    with with_mail(client, "--stay", "wake") as here:
         with at_terminal(here, script=["Ready.", "Woken after resume."]) as person:
             person.prompts("Begin.")
             person.sees("Ready.")
@@ -192,7 +177,7 @@ def test_the_agent_of_a_resumed_session_is_back_and_listens(client: Path) -> Non
 
 
 def test_an_agent_is_woken_after_an_escape_in_a_woken_turn(client: Path) -> None:
-    with installed(client, "--stay", "wake") as here:
+    with with_mail(client, "--stay", "wake") as here:
         gate = Gate(here.folder / "answer")
         with at_terminal(here, script=[gate.before("Too late."), "Woken again."]) as person:
             person.until(lambda: is_listening(person), "it listens")
@@ -211,7 +196,7 @@ def test_an_agent_is_woken_after_an_escape_in_a_woken_turn(client: Path) -> None
 
 @pytest.mark.parametrize("how", ["is killed", "stops"])
 def test_an_idle_agent_is_woken_although_the_daemon_is_another_one(client: Path, how: str) -> None:
-    with installed(client, "--stay", "wake") as here:
+    with with_mail(client, "--stay", "wake") as here:
         with at_terminal(here, script=["Woken by the next daemon."]) as person:
             person.until(lambda: is_listening(person), "it listens")
             first = (here.state / "run/daemon.lock").read_text()
@@ -232,7 +217,7 @@ def test_an_idle_agent_is_woken_although_the_daemon_is_another_one(client: Path,
 def test_a_subagent_acts_as_itself_and_has_mail_of_its_own(client: Path) -> None:
     """At a terminal it runs in the background, beside its parent, and asks for no permission to write to it."""
     script: list[Turn] = [[bash("fairlead identity rename alpha")], [ERRAND], "Launched.", *["Over."] * 4]
-    with installed(client, "--skill") as here:
+    with with_mail(client, "--skill") as here:
         report = Gate(here.folder / "report")
         subagent: list[Turn] = [
             [bash("fairlead identity")],

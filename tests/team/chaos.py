@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.daemon_home import LAUNCHER, PATIENCE, until
 from team.daemon_hosts import TeamHost, member, team_host
+from team.network import impossible, network
+from team.postgres_server import new_server
 from team.stalling_proxy import StallingProxy
 
 from fairlead.ipc import DaemonUnavailable
@@ -24,7 +26,10 @@ from fairlead.ipc import DaemonUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from team.network import HostNetwork
     from team.postgres_server import PostgresServer
+
+    Link = StallingProxy | HostNetwork
 
 NAMES = ("alpha", "beta", "gamma")
 QUIET_SECONDS = 150.0
@@ -59,7 +64,7 @@ class AgentProcess:
 
     def check(self) -> None:
         """Fail if it has ended, with what it said."""
-        assert self.process.poll() is None, (self.facts()[-3:], self.facts_file.with_name("agent.err").read_text())
+        assert self.process.poll() is None, f"the agent of {self.host.name} has ended: {self.process.poll()}"
 
     def tell(self, line: str) -> None:
         self.check()
@@ -100,14 +105,18 @@ class Outcome:
     slowest_send: float = 0.0
     faults: list[str] = field(default_factory=list)
 
+    @property
+    def is_well(self) -> bool:
+        return not (self.lost or self.doubled or self.out_of_order or self.untrue or self.failed)
+
 
 class Chaos:
     """A team under faults."""
 
-    def __init__(self, server: PostgresServer, hosts: list[TeamHost], proxies: list[StallingProxy], seed: int) -> None:
+    def __init__(self, server: PostgresServer, hosts: list[TeamHost], links: list[Link], seed: int) -> None:
         self.server = server
         self.hosts = hosts
-        self.proxies = proxies
+        self.links = links
         self.random = Random(seed)  # noqa: S311 - no secret
         self.agents: list[AgentProcess] = []
         self.backups = [server.backup("backup-0")]
@@ -154,14 +163,14 @@ class Chaos:
         return f"relay: {how}"
 
     def partition(self) -> str:
-        chosen = self.random.sample(self.proxies, self.random.randint(1, 2))
+        chosen = self.random.sample(self.links, self.random.randint(1, 2))
         how = self.random.choice(("cut", "stall"))
-        for proxy in chosen:
-            proxy.cut() if how == "cut" else proxy.stall()
+        for link in chosen:
+            link.cut() if how == "cut" else link.stall()
         self.wait()
-        for proxy in chosen:
-            proxy.resume()
-        return f"{how} {', '.join(self.hosts[self.proxies.index(proxy)].name for proxy in chosen)}"
+        for link in chosen:
+            link.resume()
+        return f"{how} {', '.join(self.hosts[self.links.index(link)].name for link in chosen)}"
 
     def restore(self) -> str:
         chosen = self.random.choice(self.backups)
@@ -178,12 +187,19 @@ class Chaos:
         """Wait until everything that was sent has been shown, and nothing is on its way."""
         for agent in self.agents:
             agent.tell("stop")
-        until(lambda: all(agent.is_quiet() for agent in self.agents), "the agents send nothing any more", 90)
+        until(self.are_agents_quiet, "the agents send nothing any more", 90)
         until(self.is_quiet, f"all is quiet after {self.faults}", QUIET_SECONDS)
+
+    def are_agents_quiet(self) -> bool:
+        for agent in self.agents:
+            agent.check()
+        return all(agent.is_quiet() for agent in self.agents)
 
     def is_quiet(self) -> bool:
         """Whether nothing is on its way. What was lost or doubled is for `outcome`: this must not wait for it."""
         sleep(0.05)
+        for agent in self.agents:
+            agent.check()
         try:
             states = [host.status() for host in self.hosts]
         except DaemonUnavailable:
@@ -212,6 +228,15 @@ class Chaos:
         result.untrue = self.untrue_ledgers()
         return result
 
+    def evidence(self) -> str:
+        """Return the end of what every process has written to its stderr, and what the agents did last."""
+        parts = [f"faults: {self.faults}"]
+        for host in self.hosts:
+            parts += [f"daemon of {host.name}: {_tail(host.home.folder / 'daemon.err')}"]
+            parts += [f"agent of {host.name}: {_tail(host.home.folder / 'agent.err')}"]
+            parts += [f"its last facts: {_tail(host.home.folder / 'facts', 2000)}"]
+        return "\n".join([*parts, f"relay: {_tail(self.server.folder / 'log')}"])
+
     def untrue_ledgers(self) -> list[str]:
         """Return deliveries that the host of the sender and that of the recipient describe differently."""
         told: dict[tuple[str, str], list[Any]] = {}
@@ -230,6 +255,10 @@ SELECT (SELECT count(*) FROM team_pending) + (SELECT count(*) FROM team_outbox) 
 """
 
 
+def _tail(file: Path, size: int = 8000) -> str:
+    return file.read_text(errors="replace")[-size:] if file.exists() else ""
+
+
 def _count(host: TeamHost, statement: str) -> int:
     return int(query(host, statement)[0][0])
 
@@ -241,21 +270,45 @@ def query(host: TeamHost, statement: str) -> list[tuple[Any, ...]]:
 
 
 @contextmanager
-def chaos(server: PostgresServer, seed: int) -> Iterator[Chaos]:
-    """Make the team, and an agent on each host that all others know."""
-    database = server.create_database()
+def chaos(seed: int) -> Iterator[Chaos]:
+    """Make the team, and an agent on each host that all others know. What fails in the block is explained."""
     with ExitStack() as stack:
-        hosts = [stack.enter_context(team_host(name)) for name in NAMES]
-        proxies = [stack.enter_context(StallingProxy(server.port)) for _ in NAMES]
-        for host, proxy in zip(hosts, proxies, strict=True):
-            url = f"postgresql://postgres@127.0.0.1:{proxy.port}/{database}"
-            member(host, url, None if host is hosts[0] else hosts[0])
-        made = Chaos(server, hosts, proxies, seed)
-        made.agents = [stack.enter_context(_agent(host, seed)) for host in hosts]
-        for agent in made.agents:
-            agent.wait_until_started()
-        until(made.is_acquainted, "all know each other")
-        yield made
+        made = _proxied_team(stack, seed) if impossible() else _namespaced_team(stack, seed)
+        try:
+            made.agents = [stack.enter_context(_agent(host, seed)) for host in made.hosts]
+            for agent in made.agents:
+                agent.wait_until_started()
+            until(made.is_acquainted, "all know each other")
+            yield made
+        except BaseException:
+            print(made.evidence())
+            raise
+
+
+def _namespaced_team(stack: ExitStack, seed: int) -> Chaos:
+    """Make hosts that are network namespaces: a partition is a link that is down."""
+    net = stack.enter_context(network(*NAMES))
+    server = stack.enter_context(new_server(network=net.relay))
+    hosts = [stack.enter_context(team_host(name, net[name])) for name in NAMES]
+    links = [net[name] for name in NAMES]
+    database = server.create_database()
+    _join(hosts, [server.url_at(link.relay_address, database) for link in links])
+    return Chaos(server, hosts, [*links], seed)
+
+
+def _proxied_team(stack: ExitStack, seed: int) -> Chaos:
+    """Make hosts that share the network of this machine: a partition is a proxy that forwards nothing."""
+    server = stack.enter_context(new_server())
+    hosts = [stack.enter_context(team_host(name)) for name in NAMES]
+    proxies = [stack.enter_context(StallingProxy(server.port)) for _ in NAMES]
+    database = server.create_database()
+    _join(hosts, [f"postgresql://postgres@127.0.0.1:{proxy.port}/{database}" for proxy in proxies])
+    return Chaos(server, hosts, [*proxies], seed)
+
+
+def _join(hosts: list[TeamHost], urls: list[str]) -> None:
+    for host, url in zip(hosts, urls, strict=True):
+        member(host, url, None if host is hosts[0] else hosts[0])
 
 
 @contextmanager
@@ -282,13 +335,15 @@ def _agent(host: TeamHost, seed: int) -> Iterator[AgentProcess]:
             process.kill()
 
 
-def play(server: PostgresServer, rounds: int, seed: int) -> Outcome:
+def play(rounds: int, seed: int) -> Outcome:
     """Play so many rounds, and return what became of the mail."""
-    with chaos(server, seed) as made:
+    with chaos(seed) as made:
         made.play(rounds)
         ended = monotonic()
         made.settle()
         outcome = made.outcome()
+        if not outcome.is_well:
+            print(made.evidence())
     print(
         f"seed {seed}: {outcome.sent} deliveries in {rounds} rounds; quiet {monotonic() - ended:.1f} s after the last; "
         f"slowest send {outcome.slowest_send * 1000:.0f} ms; {outcome.faults}"

@@ -145,9 +145,11 @@ class ChaosAgent:
     def hook(self, event: str, **fields: object) -> str:
         """Run the hook of an event, and return what the agent sees."""
         payload = {"session_id": self.session, "cwd": os.getcwd(), "hook_event_name": event, **fields}  # noqa: PTH109
-        done = subprocess.run(
-            [self.launcher, event], input=json.dumps(payload), capture_output=True, text=True, check=True
-        )
+        command, given = [self.launcher, event], json.dumps(payload)
+        done = subprocess.run(command, input=given, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:  # its stderr is ours, which is kept
+            note(failed=f"hook {event}: exit {done.returncode}")
+            raise SystemExit(f"the hook of {event} ended with {done.returncode}: {done.stdout}")
         return done.stdout
 
 

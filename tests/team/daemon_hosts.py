@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import signal
 import uuid
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from daemon.callers import person
 from daemon.clients import client
 from daemon.daemon_home import PATIENCE, scratch_home, until
+from team.small_disk import small_disk
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from daemon.clients import Client
     from daemon.daemon_home import DaemonHome, Done
+    from team.network import HostNetwork
+    from team.small_disk import SmallDisk
 
 
 @dataclass
@@ -30,10 +34,17 @@ class TeamHost:
     stack: ExitStack
     daemon: subprocess.Popen[bytes] | None = None
     agents: list[Client] = field(default_factory=list)
+    network: HostNetwork | None = None
+    disk: SmallDisk | None = None
+
+    def entered(self) -> AbstractContextManager[None]:
+        """Be on the network of this host."""
+        return self.network.entered() if self.network else nullcontext()
 
     def start(self) -> None:
         """Start the daemon."""
-        self.daemon = self.home.start()
+        with self.entered():
+            self.daemon = self.home.start()
         until(self.home.has_mail, f"{self.name} has mail")
 
     def stop(self, number: int = signal.SIGTERM) -> None:
@@ -45,7 +56,8 @@ class TeamHost:
 
     def join(self, url: str, *words: str) -> Done:
         """Join the team at a URL, as a person."""
-        done = self.home.fairlead("team", "join", url, "--name", self.name, "--yes", *words)
+        with self.entered():
+            done = self.home.fairlead("team", "join", url, "--name", self.name, "--yes", *words)
         assert done.exit_code == 0, done
         until(self.is_connected, f"{self.name} is connected")
         return done
@@ -87,11 +99,18 @@ class TeamHost:
 
 
 @contextmanager
-def team_host(name: str) -> Iterator[TeamHost]:
-    """Make a host with a daemon, in no team yet."""
+def team_host(
+    name: str, network: HostNetwork | None = None, *, disk: int = 0, env: dict[str, str] | None = None
+) -> Iterator[TeamHost]:
+    """Make a host with a daemon, in no team yet; on a network of its own if it is given one.
+
+    `disk` is the size in MB of one that its state is on, within `small_disk.own_mounts`.
+    """
     with ExitStack() as stack:
-        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1"))
-        host = TeamHost(name, home, stack)
+        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1", **(env or {})))
+        host = TeamHost(name, home, stack, network=network)
+        if disk:
+            host.disk = small_disk(home.state, disk)
         host.start()
         try:
             yield host

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +27,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from team.network import Namespace
+    from team.small_disk import SmallDisk
+
 READY_SECONDS = 40.0
 ORDINARY_USERS = ("postgres", "nobody")
 """Who runs the server if the tests run as root, which PostgreSQL refuses."""
@@ -37,8 +40,14 @@ LOCKED_ROLE = "locked"
 class PostgresServer:
     """A server on a Unix socket and a TCP port, which stays the same when it is started again."""
 
-    def __init__(self, programs: Path, folder: Path, *, listen: str = "127.0.0.1") -> None:
+    def __init__(
+        self, programs: Path, folder: Path, *, listen: str = "127.0.0.1", network: Namespace | None = None
+    ) -> None:
         self.programs = programs
+        self.network = network
+        self.env: dict[str, str] = {}
+        """More of the environment, for its next start."""
+        self.disk: SmallDisk | None = None
         self.folder = folder
         self.data = folder / "data"
         self.listen = listen
@@ -71,9 +80,12 @@ class PostgresServer:
         """Start it, and wait until it answers."""
         log = (self.folder / "log").open("ab")
         command = [str(self.programs / "postgres"), "-D", str(self.data)]
-        process: subprocess.Popen[bytes] = subprocess.Popen(
-            command, stdout=log, stderr=log, start_new_session=True, **as_ordinary_user()
-        )
+        options = as_ordinary_user()
+        options["env"] |= self.env
+        with self.network.entered() if self.network else nullcontext():
+            process: subprocess.Popen[bytes] = subprocess.Popen(
+                command, stdout=log, stderr=log, start_new_session=True, **options
+            )
         self._process = process
         log.close()
         deadline = time.monotonic() + READY_SECONDS
@@ -143,6 +155,10 @@ class PostgresServer:
         self._run_program("cp", "-a", backup, self.data)
         self.start()
 
+    def url_at(self, address: str, database: str) -> str:
+        """Return the URL of a database for a host that reaches the server at an address."""
+        return f"postgresql://postgres@{address}:{self.port}/{database}"
+
     def url(self, database: str, *, user: str = "postgres", tcp: bool = False, password: str = "") -> str:
         """Return the URL of a database; by TCP if asked for."""
         if tcp or password:
@@ -200,8 +216,19 @@ def database(postgres_server: PostgresServer) -> Iterator[str]:
 class new_server:  # noqa: N801 - used like a function
     """Start a server, and stop and delete it at the end of the block. Skips the test if there is no PostgreSQL."""
 
-    def __init__(self, *, listen: str = "127.0.0.1") -> None:
-        self._listen = listen
+    def __init__(
+        self,
+        *,
+        listen: str = "127.0.0.1",
+        network: Namespace | None = None,
+        env: dict[str, str] | None = None,
+        disk: int = 0,
+    ) -> None:
+        """`disk` is the size in MB of one that its folder is on, within `small_disk.own_mounts`."""
+        self._listen = "*" if network else listen
+        self._network = network
+        self._env = env or {}
+        self._disk_size = disk
 
     def __enter__(self) -> PostgresServer:
         programs = find_programs()
@@ -211,7 +238,13 @@ class new_server:  # noqa: N801 - used like a function
         self._folder = Path(tempfile.mkdtemp(prefix="fairlead-pg-"))
         if user := ordinary_user():
             os.chown(self._folder, user.pw_uid, user.pw_gid)
-        self._server = PostgresServer(programs, self._folder, listen=self._listen)
+        disk = None
+        if self._disk_size:
+            from team.small_disk import small_disk
+
+            disk = small_disk(self._folder, self._disk_size)
+        self._server = PostgresServer(programs, self._folder, listen=self._listen, network=self._network)
+        self._server.env, self._server.disk = self._env, disk
         self._server.start()
         return self._server
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from team.relay_hosts import host_id, parcel, parcels, using
 
-from fairlead.team import Certificate, HostCloned, RelayRefused, RelayUnreachable, Snapshot, TeamEvent, Verdict
+from fairlead.team import Certificate, HostCloned, RelayRefused, RelayUnreachable, Ring, Snapshot, TeamEvent, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -276,9 +276,9 @@ class RelayContract:
         three.push(parcels("three", "two", 1, 2))
         one.add_certificate(certificate("two", "removed"))
         two.close()
-        assert three.wait(LONG) is True
+        assert three.wait(LONG)
         one.forget(host_id("two"))
-        assert three.wait(LONG) is True
+        assert three.wait(LONG)
         assert [each.name for each in one.hosts()] == ["one", "three"]
         assert one.snapshots({}) == []
         assert len(one.certificates()) == 1
@@ -328,53 +328,53 @@ class RelayContract:
     # -- waiting ---------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize(
-        "ring",
+        ("ring", "what"),
         [
-            lambda one: one.push([parcel("one", "two", 1)]),
-            lambda one: one.acknowledge({host_id("two"): 1}),
-            lambda one: one.publish(snapshot("one", 1)),
-            lambda one: one.add_certificate(certificate("three")),
+            (lambda one: one.push([parcel("one", "two", 1)]), Ring.PARCELS),
+            (lambda one: one.acknowledge({host_id("two"): 1}), Ring.PROGRESS),
+            (lambda one: one.publish(snapshot("one", 1)), Ring.REGISTRY),
+            (lambda one: one.add_certificate(certificate("three")), Ring.REGISTRY),
         ],
         ids=["push", "acknowledge", "publish", "certificate"],
     )
-    def test_a_waiting_host_is_rung(self, relays: Relays, ring: Callable[[Relay], None]) -> None:
+    def test_a_waiting_host_is_rung(self, relays: Relays, ring: Callable[[Relay], None], what: Ring) -> None:
         one, two = relays.open("one"), relays.open("two")
         thread = later(lambda: ring(one))
-        assert two.wait(LONG) is True
+        assert two.wait(LONG) == what
         thread.join()
-        assert two.wait(0) is False
+        assert not two.wait(0)
 
     def test_a_ring_before_the_wait_is_not_lost(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
         one.push([parcel("one", "two", 1)])
         assert len(two.pull()) == 1
-        assert two.wait(LONG) is True
+        assert two.wait(LONG)
 
     def test_a_host_is_not_rung_by_itself_nor_by_what_concerns_others(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
         one.push([parcel("one", "three", 1)])
         two.publish(snapshot("two", 1))
         two.push([parcel("two", "two", 1)])
-        assert two.wait(0.1) is False
+        assert not two.wait(0.1)
 
     def test_a_parcel_that_was_there_rings_nobody(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
         one.push([parcel("one", "two", 1)])
-        assert two.wait(LONG) is True
+        assert two.wait(LONG)
         one.push([parcel("one", "two", 1)])
-        assert two.wait(0.1) is False
+        assert not two.wait(0.1)
 
     def test_wake_ends_a_wait_from_another_thread_and_also_the_next_one(self, relays: Relays) -> None:
         one = relays.open("one")
         thread = later(one.wake)
         started = time.monotonic()
-        assert one.wait(LONG) is False
+        assert not one.wait(LONG)
         thread.join()
         for _ in range(100_000):
             one.wake()
-        assert one.wait(LONG) is False
+        assert not one.wait(LONG)
         assert time.monotonic() - started < LONG
-        assert one.wait(0.05) is False
+        assert not one.wait(0.05)
 
     def test_wake_is_harmless_after_the_end(self, relays: Relays) -> None:
         one = relays.open("one")
@@ -392,7 +392,7 @@ class RelayContract:
     ) -> None:
         one, two = faulty.open("one"), faulty.open("two")
         one.push(parcels("one", "two", 1, 2))
-        assert two.wait(LONG) is True
+        assert two.wait(LONG)
         hub.stop(hard=hard)
         with pytest.raises(RelayUnreachable):
             two.wait(LONG)

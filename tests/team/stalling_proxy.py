@@ -1,6 +1,7 @@
 """A TCP proxy that a test can stall or cut.
 
 Stalled, connections stay open and nothing passes, as if all packets were dropped. Cut, all connections are refused.
+With a delay, everything passes that much later in both directions.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import select
 import socket
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
 class StallingProxy:
     """Forwards connections to a port of this machine until `stall` or `cut`."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, *, delay: float = 0.0) -> None:
         self._target = target
+        self._delay = delay
+        self._late: list[tuple[float, socket.socket, bytes]] = []
+        """What is on its way: when it is due, to whom, and what; in order."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._stalled = threading.Event()
@@ -55,7 +60,8 @@ class StallingProxy:
             if self._stalled.is_set():
                 self._ended.wait(0.02)
                 continue
-            ready, _, _ = select.select([self._listener, *peers], [], [], 0.02)
+            self._deliver()
+            ready, _, _ = select.select([self._listener, *peers], [], [], 0.002 if self._late else 0.02)
             for one in ready:
                 if one is self._listener:
                     self._accept(peers)
@@ -80,11 +86,21 @@ class StallingProxy:
             one.close()
         peers.clear()
 
+    def _deliver(self) -> None:
+        """Send what is due."""
+        while self._late and self._late[0][0] <= time.monotonic():
+            _, end, data = self._late.pop(0)
+            with suppress(OSError):
+                end.sendall(data)
+
     def _forward(self, one: socket.socket, peers: dict[socket.socket, socket.socket]) -> None:
         other = peers[one]
         data = b""
         with suppress(OSError):
             data = one.recv(65536)
+        if data and self._delay:
+            self._late.append((time.monotonic() + self._delay, other, data))
+            return
         if data:
             with suppress(OSError):
                 other.sendall(data)

@@ -6,22 +6,15 @@ number double every message.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from kills import ROUND, kill_rounds
 from team.chaos import play
 
-if TYPE_CHECKING:
-    from team.postgres_server import PostgresServer
-
 
 @pytest.mark.parametrize(("seed", "rounds"), kill_rounds(4))
 @pytest.mark.timeout(300 + 15 * ROUND)
-def test_nothing_is_lost_doubled_or_out_of_order_and_every_ledger_is_true(
-    own_server: PostgresServer, seed: int, rounds: int
-) -> None:
-    outcome = play(own_server, rounds, seed)
+def test_nothing_is_lost_doubled_or_out_of_order_and_every_ledger_is_true(seed: int, rounds: int) -> None:
+    outcome = play(rounds, seed)
 
     assert outcome.lost == []
     assert outcome.doubled == []

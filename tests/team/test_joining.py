@@ -119,7 +119,7 @@ def test_parcels_count_from_the_confirmation_until_the_removal(machines: list[Ma
 
     first.certify(second_host, "removed")
     assert (first.trust().state_of(second_host), first.accepted()) == ("removed", [])
-    assert first.relay.wait(5) is True
+    assert first.relay.wait(5)
 
 
 def test_a_parcel_in_the_name_of_another_host_does_not_count(machines: list[Machine]) -> None:

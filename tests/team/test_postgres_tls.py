@@ -71,7 +71,7 @@ def test_the_bell_rings_through_tls(server: PostgresServer, relays: Relays) -> N
     assert server.execute("SELECT count(*) FROM pg_stat_ssl WHERE ssl") == [(2,)]
     for seq in range(1, 30):
         one.push([parcel("one", "two", seq, b"x" * 20_000)])
-        assert two.wait(20) is True
+        assert two.wait(20)
         assert two.pull()[-1].seq == seq
 
 

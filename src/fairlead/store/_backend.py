@@ -50,6 +50,9 @@ class Backend(Protocol):
     def durable(self, connection: Connection) -> AbstractContextManager[None]:
         """Return a context in which a commit, with all earlier ones, survives a power failure."""
 
+    def sync(self) -> None:
+        """Have all commits survive a power failure. No transaction waits for it."""
+
     def translate_error(self, error: Exception) -> StoreError | None:
         """Return the `StoreError` for an error of the driver; None if it is not one."""
 

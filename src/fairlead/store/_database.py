@@ -74,6 +74,10 @@ class Database:
     def _translate_errors(self) -> AbstractContextManager[None]:
         return translate_errors(self._backend)
 
+    def _sync(self) -> None:
+        with self._translate_errors():
+            self._backend.sync()
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with self._translate_errors(), self._backend.engine.connect() as connection:

@@ -10,10 +10,11 @@ from sqlalchemy import Select
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection, Dialect, Insert
+    from sqlalchemy import Connection, Delete, Dialect, Insert, Update
     from sqlalchemy.types import TypeEngine
 
     Processor = Callable[[Any], Any]
+    Statement = Select[Any] | Insert | Update | Delete
 
 
 class Prepared:
@@ -22,7 +23,7 @@ class Prepared:
     Without a transaction a query is one of its own: two of them may see different states.
     """
 
-    def __init__(self, statement: Select[Any] | Insert) -> None:
+    def __init__(self, statement: Statement) -> None:
         """Take the statement; it is compiled when it is first run."""
         self._statement = statement
         self._compiled: _Compiled | None = None
@@ -72,7 +73,7 @@ class _Compiled(NamedTuple):
         return self.make_row(row)
 
 
-def _compiled(statement: Select[Any] | Insert, dialect: Dialect) -> _Compiled:
+def _compiled(statement: Statement, dialect: Dialect) -> _Compiled:
     compiled: Any = statement.compile(dialect=dialect)
     binds = [(name, compiled.binds[name]) for name in compiled.positiontup or ()]
     selected = list(statement.selected_columns) if isinstance(statement, Select) else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
@@ -115,6 +116,12 @@ class SQLite:
             yield
         finally:
             driver.execute("PRAGMA synchronous = NORMAL")
+
+    def sync(self) -> None:
+        """Sync the log. What is not in it any more was synced before it left it."""
+        log_file = Path(f"{self.file}-wal")
+        with _files.translate_os_errors(self.file), suppress(FileNotFoundError), log_file.open("rb") as log:
+            os.fsync(log.fileno())
 
     def translate_error(self, error: Exception) -> StoreError | None:
         """Translate by SQLite's error code, never by its text."""

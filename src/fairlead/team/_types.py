@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Flag, auto
 from typing import Final, Literal
 
 import msgspec
@@ -13,6 +14,17 @@ SnapshotKind = Literal["agents", "sessions"]
 Verdict = Literal["member", "removed"]
 
 MAX_PARCEL_BYTES: Final = 8 * 1024 * 1024
+
+
+class Ring(Flag):
+    """What another host has rung for. Without any, nothing is to be read."""
+
+    PARCELS = auto()
+    """There are parcels to this host."""
+    PROGRESS = auto()
+    """A host has applied parcels of this one."""
+    REGISTRY = auto()
+    """Hosts, certificates or snapshots have changed."""
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):

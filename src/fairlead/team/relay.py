@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Host,
         Parcel,
         RelayLoad,
+        Ring,
         Snapshot,
         SnapshotKind,
         TeamEvent,
@@ -112,8 +113,8 @@ class Relay(Protocol):
 
     # -- waiting ---------------------------------------------------------------------------------------
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until another host rang, `wake` was called, or the time is up. Return whether another host rang."""
+    def wait(self, seconds: float) -> Ring:
+        """Wait until another host rang, `wake` was called, or the time is up. Return for what another host rang."""
 
     def wake(self) -> None:
         """End `wait`. May be called from any thread, at any time."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.daemon.team._incoming import Incoming
 from fairlead.daemon.team._news import digest
 from fairlead.daemon.team._outgoing import Outgoing
-from fairlead.team import RelayRefused, Snapshot, sign_snapshot
+from fairlead.team import RelayRefused, Ring, Snapshot, sign_snapshot
 
 if TYPE_CHECKING:
     from fairlead.daemon.team._directory import TeamDirectory
@@ -68,14 +68,13 @@ class TeamConnection:
         """Read everything: what rang while there was no connection was lost."""
         self._read_all()
 
-    def turn(self, *, rang: bool, changed: bool) -> None:
-        """Send what is to be sent, and take what has come. `rang`: by another host. `changed`: agents of this one."""
-        is_moved = self._outgoing.push_new()
-        if rang:
-            is_moved |= self._incoming.take()
-            is_moved |= self._outgoing.push_new()  # receipts of what has come
+    def turn(self, *, rang: Ring, changed: bool) -> None:
+        """Send what is to be sent, and take what has come. `rang`: by other hosts. `changed`: agents of this one."""
+        is_moved = self._incoming.take() if Ring.PARCELS in rang else False
+        is_moved |= self._outgoing.push_new()
+        if Ring.PROGRESS in rang:
             is_moved |= self._outgoing.note_progress()
-            self._is_registry_due = True
+        self._is_registry_due |= Ring.REGISTRY in rang
         if monotonic() - self._read_all_at > READ_INTERVAL:
             self._read_all()
         elif self._is_registry_due and monotonic() - self._read_registry_at > self._registry_interval():

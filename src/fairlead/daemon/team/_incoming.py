@@ -89,6 +89,7 @@ class Incoming:
         )
         done = [one.seq for one, what in zip(parcels, received, strict=True) if what is not Received.GAP]
         if done:
+            self._service.team.sync()
             self._relay.acknowledge({origin: max(done)})
         self._log.received += received.count(Received.APPLIED)
         self._log.repeats += received.count(Received.REPEATED)
@@ -103,6 +104,7 @@ class Incoming:
     def _refuse(self, origin: str, parcels: list[Parcel], why: str) -> bool:
         """Set parcels aside, delete them from the relay, and tell the person once."""
         self._service.team.keep_aside([_incoming(one) for one in parcels], why)
+        self._service.team.sync()
         self._relay.refuse(origin, parcels[-1].seq)
         self._log.refused += len(parcels)
         self._notices.tell_refused(self._service, origin, self._roster.name(origin), why)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.team.relay import Relay
 
 _PAGE = 200
+_SEALED_AT_ONCE = 1000
 
 
 class Outgoing:
@@ -26,35 +27,33 @@ class Outgoing:
         self._mail = service.team
         self._roster = roster
         self._log = log
-        self._pushed: dict[str, int] = {}
-        """Up to which number the relay has what goes to each host."""
+        self._pushed = 0
+        """The id up to which the relay has everything."""
 
     def push_missing(self) -> None:
         """Push what the relay does not have: all that was never sent, and all that it lost with an old backup."""
         self._seal()
-        for backlog in self._mail.targets():
+        backlogs = self._mail.targets()
+        for backlog in backlogs:
             missing = set(self._relay.missing(backlog.target, backlog.first, backlog.last))
             after = backlog.first - 1
-            while page := self._mail.outgoing(backlog.target, after, _PAGE):
-                self._push(one for one in page if one.seq in missing or one.seq > backlog.last)
+            while after < backlog.last and (page := self._mail.outgoing(backlog.target, after, _PAGE)):
+                self._push(one for one in page if one.seq in missing)
                 after = page[-1].seq
-            self._pushed[backlog.target] = after
+        self._pushed = max([self._pushed, *(one.last_id for one in backlogs)])
 
     def push_new(self) -> bool:
         """Push what was put into the outbox since. Return whether there was something."""
-        has_new = self._seal()
-        for backlog in self._mail.targets() if has_new else ():
-            after = max(self._pushed.get(backlog.target, 0), backlog.first - 1)
-            while after < backlog.last and (page := self._mail.outgoing(backlog.target, after, _PAGE)):
-                self._push(page)
-                after = self._pushed[backlog.target] = page[-1].seq
-        return has_new
+        self._seal()
+        before = self._pushed
+        while page := self._mail.outgoing(None, self._pushed, _PAGE):
+            self._push(page)
+            self._pushed = page[-1].id
+        return self._pushed > before
 
-    def _seal(self) -> bool:
-        sealed = 0
-        while count := self._mail.seal():
-            sealed += count
-        return sealed > 0
+    def _seal(self) -> None:
+        while self._mail.seal(_SEALED_AT_ONCE) >= _SEALED_AT_ONCE:
+            pass
 
     def note_progress(self) -> bool:
         """Remove from the outbox what its targets have. Return whether there was something."""

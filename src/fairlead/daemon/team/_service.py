@@ -31,6 +31,7 @@ from fairlead.team import (
     RelayRefused,
     RelayTooNew,
     RelayUnreachable,
+    Ring,
     TeamError,
     load_membership,
     prepare_hello,
@@ -288,7 +289,7 @@ class TeamService:
         return TeamConnection(relay, service, roster, self.directory, self._news, self._notices, self.log)
 
     def _carry(self, connection: TeamConnection) -> None:
-        relay, rang = connection.relay, False
+        relay, rang = connection.relay, Ring(0)
         while not self._stopping.is_set():
             changed, self._has_changes = self._has_changes, False
             noted = self.directory.noted

@@ -39,6 +39,7 @@ class Backlog(msgspec.Struct, frozen=True, gc=False):
     target: str
     first: int
     last: int
+    last_id: int
     count: int
     since: float
 
@@ -74,7 +75,7 @@ class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReceivedBatch(msgspec.Struct, kw_only=True):
-    """What a batch of parcels changes, in one durable transaction."""
+    """What a batch of parcels changes, in one transaction."""
 
     messages: list[ReceivedMessage] = []
     receipts: list[tuple[int, int, Receipt]] = []
@@ -118,7 +119,10 @@ class TeamStorage(Protocol):
         """Return the recipients of a message of another host that are not on this one; empty if it is not one."""
 
     def apply(self, batch: ReceivedBatch, at: float) -> None:
-        """Store what a batch of parcels changes, durably."""
+        """Store what a batch of parcels changes. It survives a power failure after the next `sync`."""
+
+    def sync(self) -> None:
+        """Have all that was stored survive a power failure. No transaction waits for it."""
 
     def on_its_way(self, message: int) -> set[int]:
         """Return the recipients of a message that are on other hosts which have not acknowledged it."""

@@ -162,11 +162,15 @@ class TeamMail:
     def receive(self, parcels: Sequence[IncomingParcel]) -> list[Received]:
         """Apply parcels whose signatures were verified, in one transaction; return what became of each.
 
-        Of each origin exactly the next number is applied. Once this returns, all but a `gap` may be acknowledged, up
-        to `applied`.
+        Of each origin exactly the next number is applied. Recipients that wait are shown the messages at once. After
+        the next `sync`, all but a `gap` may be acknowledged, up to `applied`.
         """
         with self._cache.locked():
             return self._receiver.receive(parcels)
+
+    def sync(self) -> None:
+        """Have what was received or kept aside survive a power failure: its origin deletes what is acknowledged."""
+        self._team.sync()
 
     def applied(self) -> dict[str, int]:
         """Return up to which number the parcels of each origin were applied or refused."""

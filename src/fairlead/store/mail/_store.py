@@ -128,7 +128,7 @@ class MailStore(Database):
         """What is on its way to and from other hosts."""
         from fairlead.store.mail._team import TeamStore  # who has no team does not load it
 
-        return TeamStore(self._reading, self._writing, self._add_to_index)
+        return TeamStore(self._reading, self._writing, self._sync, self._add_to_index)
 
     # -- agents ----------------------------------------------------------------------------------------
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from fairlead.mail import FIRST_REMOTE_ID, HostRecord, MailUnreachable
 from fairlead.mail.remote import Backlog, Link, Origin, OutgoingParcel, RefusedParcel
 from fairlead.store._backend import batches
+from fairlead.store._prepared import Prepared
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _team_writes as team_writes
 from fairlead.store.mail import _writes as writes
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import Column, Connection, Table
+    from sqlalchemy import Connection, Select
 
     from fairlead.mail import OutgoingMessage
     from fairlead.mail.remote import NewParcel, ReceivedBatch
@@ -28,18 +29,38 @@ if TYPE_CHECKING:
     Reading = Callable[[], AbstractContextManager[Connection]]
     Writing = Callable[..., AbstractContextManager[Connection]]
 
-_OUTGOING: tuple[Any, ...] = (outbox.c.id, outbox.c.target, outbox.c.seq, outbox.c.kind, outbox.c.body, outbox.c.at)
+_OUTGOING: Select[Any] = select(
+    outbox.c.id, outbox.c.target, outbox.c.seq, outbox.c.kind, outbox.c.body, outbox.c.at
+).limit(bindparam("limit"))
+_TO_ALL = Prepared(_OUTGOING.where(outbox.c.id > bindparam("after")).order_by(outbox.c.id))
+_TO_TARGET = Prepared(
+    _OUTGOING.where(outbox.c.target == bindparam("host"), outbox.c.seq > bindparam("after")).order_by(outbox.c.seq)
+)
+_LINKS = Prepared(select(links))
+_FIRST_PENDING = Prepared(select(pending.c.id).limit(1))
+_COUNTER = Prepared(queries.COUNTER)
+_ORIGIN = Prepared(
+    select(origins.c.message).where(origins.c.host == bindparam("of_host"), origins.c.number == bindparam("of_number"))
+)
+_THREAD = Prepared(
+    select(threads.c.thread).where(threads.c.host == bindparam("of_host"), threads.c.number == bindparam("of_number"))
+)
 
 
 class TeamStore:
     """A `TeamStorage` in the database of a mail store."""
 
     def __init__(
-        self, reading: Reading, writing: Writing, add_to_index: Callable[[Connection, Sequence[OutgoingMessage]], None]
+        self,
+        reading: Reading,
+        writing: Writing,
+        sync: Callable[[], None],
+        add_to_index: Callable[[Connection, Sequence[OutgoingMessage]], None],
     ) -> None:
         """Use the transactions of a mail store, and its index of the search."""
         self._reading = reading
         self._writing = writing
+        self.sync = sync
         self._add_to_index = add_to_index
 
     def save_host(self, record: HostRecord) -> None:
@@ -52,7 +73,7 @@ class TeamStore:
     def links(self) -> dict[str, Link]:
         """Return the links to all hosts."""
         with self._reading() as connection:
-            rows = connection.execute(select(links)).all()
+            rows = _LINKS.rows(connection, {})
         return {row.host: Link(row.last_sent, row.acknowledged, row.applied) for row in rows}
 
     # -- sending ---------------------------------------------------------------------------------------
@@ -60,9 +81,9 @@ class TeamStore:
     def seal(self, local_host: str, local_name: str, limit: int, at: float) -> int:
         """Turn the first pending rows into parcels, durably, and return how many rows that were."""
         with self._reading() as connection:  # most often there is nothing
-            if connection.execute(select(pending.c.id).limit(1)).first() is None:
+            if not _FIRST_PENDING.rows(connection, {}):
                 return 0
-            if connection.execute(queries.COUNTER, {"counter": LINKS_LOST}).first() is not None:
+            if _COUNTER.rows(connection, {"counter": LINKS_LOST}):
                 raise MailUnreachable(
                     "the database of the mail was damaged, and with it the numbers of what was sent to other hosts; "
                     "leave the team, and join it again"
@@ -77,17 +98,22 @@ class TeamStore:
 
     def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingParcel]:
         """Return parcels to a target after a number, or to all after an id, in order."""
-        if target is None:
-            query = select(*_OUTGOING).where(outbox.c.id > after).order_by(outbox.c.id)
-        else:
-            query = select(*_OUTGOING).where(outbox.c.target == target, outbox.c.seq > after).order_by(outbox.c.seq)
+        query = _TO_ALL if target is None else _TO_TARGET
         with self._reading() as connection:
-            return [OutgoingParcel(*row) for row in connection.execute(query.limit(limit))]
+            rows = query.rows(connection, {"host": target, "after": after, "limit": limit})
+        return [OutgoingParcel(*row) for row in rows]
 
     def backlogs(self) -> list[Backlog]:
         """Return what each target has not acknowledged."""
         query = (
-            select(outbox.c.target, func.min(outbox.c.seq), func.max(outbox.c.seq), func.count(), func.min(outbox.c.at))
+            select(
+                outbox.c.target,
+                func.min(outbox.c.seq),
+                func.max(outbox.c.seq),
+                func.max(outbox.c.id),
+                func.count(),
+                func.min(outbox.c.at),
+            )
             .group_by(outbox.c.target)
             .order_by(outbox.c.target)
         )
@@ -115,12 +141,12 @@ class TeamStore:
     def find_origins(self, wanted: Iterable[Origin]) -> dict[Origin, int]:
         """Return the local numbers of messages of other hosts."""
         with self._reading() as connection:
-            return _find(connection, origins, origins.c.message, wanted)
+            return _find(connection, _ORIGIN, wanted)
 
     def find_threads(self, wanted: Iterable[Origin]) -> dict[Origin, int]:
         """Return the local numbers of threads that began on other hosts."""
         with self._reading() as connection:
-            return _find(connection, threads, threads.c.thread, wanted)
+            return _find(connection, _THREAD, wanted)
 
     def others_of(self, message: int) -> str:
         """Return the recipients of a message of another host that are not on this one; empty if it is not one."""
@@ -128,8 +154,8 @@ class TeamStore:
             return connection.execute(select(origins.c.others).where(origins.c.message == message)).scalar() or ""
 
     def apply(self, batch: ReceivedBatch, at: float) -> None:
-        """Store what a batch of parcels changes, durably."""
-        with self._writing(durable=True) as connection:
+        """Store what a batch of parcels changes. It survives a power failure after the next `sync`."""
+        with self._writing() as connection:
             outgoing = [one.outgoing for one in batch.messages]
             writes.insert_messages(connection, outgoing)
             self._add_to_index(connection, outgoing)
@@ -192,14 +218,7 @@ class TeamStore:
             connection.execute(delete(counters).where(counters.c.name == LINKS_LOST))
 
 
-def _find(connection: Connection, table: Table, result: Column[int], wanted: Iterable[Origin]) -> dict[Origin, int]:
-    """Return the local numbers that a table has for hosts and their numbers."""
-    by_host: dict[str, set[int]] = {}
-    for one in wanted:
-        by_host.setdefault(one.host, set()).add(one.number)
-    found: dict[Origin, int] = {}
-    for host, numbers in by_host.items():
-        for batch in batches(sorted(numbers)):
-            query = select(table.c.number, result).where(table.c.host == host, table.c.number.in_(batch))
-            found.update({Origin(host, number): local for number, local in connection.execute(query)})
-    return found
+def _find(connection: Connection, query: Prepared, wanted: Iterable[Origin]) -> dict[Origin, int]:
+    """Return the local numbers that a query finds for hosts and their numbers."""
+    rows = ((one, query.rows(connection, {"of_host": one.host, "of_number": one.number})) for one in set(wanted))
+    return {one: found[0][0] for one, found in rows if found}

@@ -20,6 +20,7 @@ from fairlead.mail.remote import (
     encode,
 )
 from fairlead.store._backend import batches
+from fairlead.store._prepared import Prepared
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._rows import message_from
 from fairlead.store.mail._tables import agents, deliveries
@@ -29,26 +30,24 @@ from fairlead.store.mail._team_writes import append, bounce
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection
 
 _HOST_LOST = "the host of the agent is not known any more"
-_STATE = (
-    select(deliveries, origins.c.host.label("origin"), origins.c.number)
+_PENDING = Prepared(select(pending).order_by(pending.c.id).limit(bindparam("limit")))
+_STATE = Prepared(
+    select(deliveries, origins.c.host.label("origin"), origins.c.number.label("origin_number"))
     .join_from(deliveries, origins, deliveries.c.message == origins.c.message)
     .where(queries.DELIVERY_IS)
 )
-_PARTIES = (
-    select(deliveries.c.message, agents.c.id, agents.c.name, agents.c.host, agents.c.remote)
+_MESSAGE = Prepared(queries.MESSAGE)
+_PARTIES = Prepared(
+    select(agents.c.id, agents.c.name, agents.c.host, agents.c.remote)
     .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)
-    .where(deliveries.c.message.in_(bindparam("messages", expanding=True)))
-    .order_by(deliveries.c.message, agents.c.id)
+    .where(queries.OF_MESSAGE)
+    .order_by(agents.c.id)
 )
-_ORIGINS = select(origins.c.message, origins.c.host, origins.c.number).where(
-    origins.c.message.in_(bindparam("messages", expanding=True))
-)
-_THREADS = select(threads.c.thread, threads.c.host, threads.c.number).where(
-    threads.c.thread.in_(bindparam("messages", expanding=True))
-)
+_ORIGIN = Prepared(select(origins.c.host, origins.c.number).where(origins.c.message == bindparam("message")))
+_THREAD = Prepared(select(threads.c.host, threads.c.number).where(threads.c.thread == bindparam("message")))
 
 
 class Sealer:
@@ -63,10 +62,6 @@ class Sealer:
         self._receipts: dict[str, dict[tuple[int, int], Receipt]] = {}
         """Receipts that are not in a parcel yet, by host."""
         self._parcels: list[tuple[NewParcel, int]] = []
-        self._messages: dict[int, Any] = {}
-        self._parties: dict[int, list[Any]] = {}
-        self._origins: dict[int, Origin] = {}
-        self._threads: dict[int, Origin] = {}
 
     def seal(self, limit: int) -> int:
         """Turn the first pending rows into parcels, and return how many rows that were."""
@@ -75,7 +70,6 @@ class Sealer:
         for row in rows:
             if row.kind == MESSAGE:
                 recipients.setdefault(row.message, []).append(row.recipient)
-        self._load(sorted(recipients))
         for row in rows:
             if row.kind == RECEIPT:
                 self._add_receipt(row.message, row.recipient)
@@ -88,39 +82,26 @@ class Sealer:
             self._connection.execute(delete(pending).where(pending.c.id.in_(batch)))
         return len(rows)
 
-    def _rows(self, limit: int) -> list[Row[Any]]:
+    def _rows(self, limit: int) -> list[Any]:
         """Return the first rows, and all of the last message: its recipients on a host share a parcel."""
-        query = select(pending).order_by(pending.c.id)
-        rows = list(self._connection.execute(query.limit(limit)))
-        if rows and rows[-1].kind == MESSAGE:
+        rows = list(_PENDING.rows(self._connection, {"limit": limit}))
+        if len(rows) == limit and rows[-1].kind == MESSAGE:
             last = rows[-1]
-            rest = query.where(pending.c.id > last.id, pending.c.kind == MESSAGE, pending.c.message == last.message)
-            rows += self._connection.execute(rest)
+            is_rest = (pending.c.id > last.id) & (pending.c.kind == MESSAGE) & (pending.c.message == last.message)
+            rows += self._connection.execute(select(pending).where(is_rest).order_by(pending.c.id))
         return rows
-
-    def _load(self, numbers: Sequence[int]) -> None:
-        """Read what the parcels of messages need."""
-        for batch in batches(numbers):
-            parameters = {"messages": batch}
-            rows = self._connection.execute(queries.MESSAGES, parameters).all()
-            self._messages.update({row.id: row for row in rows})
-            for party in self._connection.execute(_PARTIES, parameters):
-                self._parties.setdefault(party.message, []).append(party)
-            replied = self._connection.execute(_ORIGINS, {"messages": [row.reply_to for row in rows]})
-            self._origins.update({row.message: Origin(row.host, row.number) for row in replied})
-            begun = self._connection.execute(_THREADS, {"messages": [row.thread for row in rows]})
-            self._threads.update({row.thread: Origin(row.host, row.number) for row in begun})
 
     # -- receipts --------------------------------------------------------------------------------------
 
     def _add_receipt(self, message: int, recipient: int) -> None:
         """Add the state of a delivery as it is now: a later one replaces it."""
-        row = self._connection.execute(_STATE, {"agent": recipient, "message": message}).one_or_none()
-        if row is None:  # pruned, or lost with a damaged database
+        rows = _STATE.rows(self._connection, {"agent": recipient, "message": message})
+        if not rows:  # pruned, or lost with a damaged database
             return
+        row = rows[0]
         waiting = self._receipts.setdefault(row.origin, {})
         waiting[message, recipient] = Receipt(
-            number=row.number,
+            number=row.origin_number,
             recipient=recipient,
             stage=row.stage,
             shown=row.shown,
@@ -141,10 +122,10 @@ class Sealer:
     # -- messages --------------------------------------------------------------------------------------
 
     def _add_message(self, number: int, recipients: Sequence[int]) -> None:
-        row = self._messages.get(number)
-        if row is None:  # lost with a damaged database
+        rows = _MESSAGE.rows(self._connection, {"message": number})
+        if not rows:  # lost with a damaged database
             return
-        parties = self._parties[number]
+        parties = _PARTIES.rows(self._connection, {"message": number})
         by_host: dict[str, list[Any]] = {}
         for party in parties:
             if party.id in recipients:
@@ -154,10 +135,10 @@ class Sealer:
         for host, chosen in by_host.items():
             self._flush(host)
             others = [self._party(one) for one in parties if one.host != host and one.id not in lost_ids]
-            parcel = self._parcel(row, tuple(party.remote for party in chosen), tuple(others))
+            parcel = self._parcel(rows[0], tuple(party.remote for party in chosen), tuple(others))
             self._parcels.append((NewParcel(host, MESSAGE, encode(parcel)), number))
 
-    def _parcel(self, row: Row[Any], recipients: tuple[int, ...], others: tuple[Party, ...]) -> MessageParcel:
+    def _parcel(self, row: Any, recipients: tuple[int, ...], others: tuple[Party, ...]) -> MessageParcel:
         message = message_from(row)
         return MessageParcel(
             number=message.id,
@@ -172,8 +153,8 @@ class Sealer:
             intent=message.intent,
             deadline=message.deadline,
             project=message.project,
-            thread=self._thread(message.thread),
-            reply_to=self._origin(message.reply_to) if message.reply_to else None,
+            thread=self._origin(_THREAD, message.thread),
+            reply_to=self._origin(_ORIGIN, message.reply_to) if message.reply_to else None,
         )
 
     def _party(self, row: Any) -> Party:
@@ -184,8 +165,7 @@ class Sealer:
     def _address(self, written: str) -> str:
         return written if written.startswith("#") or "@" in written else f"{written}@{self._local_name}"
 
-    def _origin(self, number: int) -> Origin:
-        return self._origins.get(number) or Origin(self._local_host, number)
-
-    def _thread(self, thread: int) -> Origin:
-        return self._threads.get(thread) or Origin(self._local_host, thread)
+    def _origin(self, query: Prepared, number: int) -> Origin:
+        """Return where a message or a thread began: here, if the query does not find it."""
+        rows = query.rows(self._connection, {"message": number})
+        return Origin(*rows[0]) if rows else Origin(self._local_host, number)

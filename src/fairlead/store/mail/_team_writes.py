@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, exists, insert, or_, select, update
+from sqlalchemy import bindparam, delete, exists, insert, or_, select, update
 
 from fairlead.mail import FIRST_REMOTE_ID
 from fairlead.mail.remote import MESSAGE, RECEIPT, VOID, Link
@@ -26,15 +26,20 @@ _INSERT_THREADS = Prepared(insert(threads))
 _INSERT_PENDING = Prepared(insert(pending).values(kind="", message=0, recipient=0))
 _INSERT_OUTBOX = Prepared(insert(outbox).values(target="", seq=0, kind="", message=0, at=0.0, body=b""))
 """Without the id, which the database chooses."""
+_LINK = Prepared(select(links).where(links.c.host == bindparam("of_host")))
+_UPDATE_SENT, _UPDATE_APPLIED = (
+    Prepared(update(links).where(links.c.host == bindparam("of_host")).values({column: bindparam("number")}))
+    for column in (links.c.last_sent, links.c.applied)
+)
 
 
 def link(connection: Connection, host: str) -> Link:
     """Return the link to a host; makes one if there is none."""
-    row = connection.execute(select(links).where(links.c.host == host)).one_or_none()
-    if row is None:
+    rows = _LINK.rows(connection, {"of_host": host})
+    if not rows:
         connection.execute(insert(links).values(host=host, last_sent=0, acknowledged=0, applied=0))
         return Link()
-    return Link(row.last_sent, row.acknowledged, row.applied)
+    return Link(rows[0].last_sent, rows[0].acknowledged, rows[0].applied)
 
 
 def append(connection: Connection, parcels: Sequence[tuple[NewParcel, int]], at: float) -> int:
@@ -48,8 +53,8 @@ def append(connection: Connection, parcels: Sequence[tuple[NewParcel, int]], at:
         rows.append({**row, "body": parcel.body})
     if rows:
         _INSERT_OUTBOX.run_many(connection, rows)
-    for target, number in last.items():
-        connection.execute(update(links).where(links.c.host == target).values(last_sent=number))
+    if last:
+        _UPDATE_SENT.run_many(connection, [{"of_host": target, "number": number} for target, number in last.items()])
     return seq
 
 
@@ -67,7 +72,7 @@ def apply(connection: Connection, batch: ReceivedBatch, at: float) -> None:
         connection.execute(delete(refused).where(refused.c.id.not_in(newest)))
     for host, seq in batch.applied.items():
         link(connection, host)
-        connection.execute(update(links).where(links.c.host == host).values(applied=seq))
+        _UPDATE_APPLIED.run_many(connection, [{"of_host": host, "number": seq}])
 
 
 def _insert_origins(connection: Connection, batch: ReceivedBatch) -> None:

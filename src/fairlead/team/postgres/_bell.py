@@ -8,18 +8,24 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from fairlead.team._types import Ring
+from fairlead.team.postgres._statements import PARCELS_RING, PROGRESS_RING, TEAM_CHANNEL
+
 if TYPE_CHECKING:
     from psycopg import Notify
     from psycopg.pq.abc import PGconn
 
 
+_HOST_RINGS = {PARCELS_RING: Ring.PARCELS, PROGRESS_RING: Ring.PROGRESS}
+
+
 class Bell:
-    """Remembers that it rang until someone has waited for it: a NOTIFY may come with the result of any statement."""
+    """Remembers what it rang for until someone has waited: a NOTIFY may come with the result of any statement."""
 
     def __init__(self) -> None:
         """Create the pipe that ends a wait."""
         self.host = ""
-        self._has_rung = False
+        self._rung = Ring(0)
         self._lock = threading.Lock()
         self._is_closed = False
         self._reader, self._writer = os.pipe()
@@ -28,7 +34,7 @@ class Bell:
 
     def hear(self, notify: Notify) -> None:
         """Remember a NOTIFY that came with the result of a statement."""
-        self._remember(notify.payload.encode())
+        self._remember(notify.channel, notify.payload)
 
     def wake(self) -> None:
         """End a wait, from any thread."""
@@ -47,8 +53,8 @@ class Bell:
                 os.close(self._reader)
                 os.close(self._writer)
 
-    def wait(self, connection: PGconn, seconds: float) -> bool:
-        """Wait for a ring or a wake, and return whether it rang. Raises the driver's error if the server is lost."""
+    def wait(self, connection: PGconn, seconds: float) -> Ring:
+        """Wait for a ring or a wake, and return for what it rang. Raises the driver's error if the server is lost."""
         deadline = time.monotonic() + seconds
         poll = select.poll()
         poll.register(connection.socket, select.POLLIN)
@@ -56,24 +62,31 @@ class Bell:
         while True:
             self._read(connection)
             left = deadline - time.monotonic()
-            if self._has_rung or left <= 0:
-                has_rung, self._has_rung = self._has_rung, False
-                return has_rung
+            if self._rung or left <= 0:
+                return self._take()
             ready = {descriptor for descriptor, _ in poll.poll(left * 1000)}
             if self._reader in ready:
                 self._read(connection)
                 self._empty_pipe()
-                has_rung, self._has_rung = self._has_rung, False
-                return has_rung
+                return self._take()
+
+    def _take(self) -> Ring:
+        rung, self._rung = self._rung, Ring(0)
+        return rung
 
     def _read(self, connection: PGconn) -> None:
         connection.consume_input()
         while found := connection.notifies():
-            self._remember(found.extra)
+            self._remember(found.relname.decode(), found.extra.decode())
 
-    def _remember(self, sender: bytes) -> None:
-        if sender != self.host.encode():
-            self._has_rung = True
+    def _remember(self, channel: str, payload: str) -> None:
+        kind, colon, sender = payload.rpartition(":")
+        if sender == self.host:
+            return
+        if channel == TEAM_CHANNEL:
+            self._rung |= Ring.REGISTRY
+        else:
+            self._rung |= _HOST_RINGS.get(kind + colon, Ring.PARCELS | Ring.PROGRESS)
 
     def _empty_pipe(self) -> None:
         try:

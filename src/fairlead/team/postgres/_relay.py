@@ -20,7 +20,7 @@ from fairlead.team.postgres._schema import prepare
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fairlead.team._types import Hello, SnapshotKind
+    from fairlead.team._types import Hello, Ring, SnapshotKind
 
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 """Of the bodies of one pull, or of one statement that pushes."""
@@ -192,7 +192,7 @@ class PostgresRelay:
 
     # -- waiting ---------------------------------------------------------------------------------------
 
-    def wait(self, seconds: float) -> bool:
+    def wait(self, seconds: float) -> Ring:
         """Wait until another host rang, `wake` was called, or the time is up."""
         with self._translating():
             return self._bell.wait(self._connection.pgconn, seconds)

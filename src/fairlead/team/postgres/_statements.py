@@ -11,6 +11,9 @@ NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
 HOST_CHANNEL: Final = "fairlead_host_"
 """With the id of a host: what concerns it alone."""
 TEAM_CHANNEL: Final = "fairlead_team"
+PARCELS_RING: Final = "parcels:"
+PROGRESS_RING: Final = "progress:"
+"""What a notification to a host is about, before the id of its sender. Earlier versions send the id alone."""
 
 # -- connecting -------------------------------------------------------------------------------------------
 
@@ -40,7 +43,8 @@ WITH given AS (
     ON CONFLICT DO NOTHING
     RETURNING target
 )
-SELECT pg_notify('{HOST_CHANNEL}' || target, %b::text) FROM (SELECT DISTINCT target FROM stored) AS targets
+SELECT pg_notify('{HOST_CHANNEL}' || target, '{PARCELS_RING}' || %b::text)
+FROM (SELECT DISTINCT target FROM stored) AS targets
 """  # noqa: S608
 MISSING: Final = """
 SELECT seq FROM generate_series(%b::int8, %b::int8) AS numbers (seq)
@@ -70,7 +74,7 @@ WITH given AS (SELECT * FROM unnest(%b::text[], %b::int8[]) AS given (origin, se
     DELETE FROM fairlead.parcels USING given
     WHERE parcels.target = %b::text AND parcels.origin = given.origin AND parcels.seq <= given.seq
 )
-SELECT pg_notify('{HOST_CHANNEL}' || origin, %b::text) FROM given
+SELECT pg_notify('{HOST_CHANNEL}' || origin, '{PROGRESS_RING}' || %b::text) FROM given
 """  # noqa: S608
 REFUSE: Final = "DELETE FROM fairlead.parcels WHERE target = %s AND origin = %s AND seq <= %s"
 PROGRESS: Final = "SELECT target, seq FROM fairlead.progress WHERE origin = %s"
