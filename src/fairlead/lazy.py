@@ -134,7 +134,7 @@ class CachedModules:
             entries[name] = *stamps[name], at, len(code)
             at += len(code)
         index = marshal.dumps((self._key, entries))
-        temporary = f"{self._path}.{os.getpid()}"
+        temporary = f"{self._path}.{os.urandom(6).hex()}"  # two namespaces may have the same pid at the same time
         with suppress(OSError):
             with open(temporary, "wb") as file:
                 file.write(b"".join((len(index).to_bytes(_HEADER, "big"), index, *codes.values())))

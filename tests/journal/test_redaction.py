@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal.records import commands, event
 
-from fairlead.journal import EventRecord, set_redaction, spool_record
+from fairlead.journal import EventRecord, _redact, set_redaction, spool_record
 from fairlead.journal._lines import decode, encode
 from fairlead.journal._redact import Redactor
 
@@ -169,3 +169,12 @@ def _shape(data: bytes) -> Any:
 
 def _types(value: Any) -> Any:
     return [_types(item) for item in value] if isinstance(value, list) else type(value)
+
+
+def test_a_search_for_all_hints_finds_what_a_search_for_each_does() -> None:
+    search = _redact._any_hint()
+    for hint in _redact._HINTS:
+        for text in (b'{"a": "' + hint + b'x"}', b'{"a": "x' + hint[:-1] + b' x"}', b'{"a": "x' + hint[1:] + b'"}'):
+            may_hold = any(one in text for one in _redact._HINTS)
+            assert (search(text, 0) is not None) == may_hold, text
+    assert search(b'{"a": "task-notification, 12 tokens"}', 0) is None

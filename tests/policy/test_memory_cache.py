@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fairlead.policy import shared_lookups
+from fairlead.policy import shared_lookups, watch_folders
 from fairlead.policy.config import _memory_cache
 from fairlead.policy.config._files import LoadedPolicy, NotCached, load_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder without a policy, two folders below one that changes all the time."""
+@pytest.fixture(params=["asked", "watched"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder without a policy, two folders below one that changes all the time; in a daemon, folders are watched."""
     monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path / "home"))
     folder = tmp_path / "busy/project/src"
     folder.mkdir(parents=True)
-    return folder
+    if request.param == "watched":
+        if not sys.platform.startswith("linux"):
+            pytest.skip("folders are watched on Linux")
+        watch_folders()
+    yield folder
+    watch, _memory_cache._Watching.watch = _memory_cache._Watching.watch, None
+    if watch is not None:
+        watch.close()
 
 
 def cached(folder: Path) -> LoadedPolicy:
@@ -59,8 +67,12 @@ def test_a_repository_above_ends_the_cache(folder: Path, tmp_path: Path) -> None
 
 def test_another_folder_in_the_place_of_one_above_ends_the_cache(folder: Path, tmp_path: Path) -> None:
     first = cached(folder)
-    (tmp_path / "busy/project").rename(tmp_path / "busy/away")
-    folder.mkdir(parents=True)
+    for place in ("busy/project", "busy"):
+        (tmp_path / place).rename(tmp_path / f"away-{place.replace('/', '-')}")
+        folder.mkdir(parents=True)
+        assert cached(folder) is not first
+        first = _once_it_is_cached(folder)
+    (folder / ".git").mkdir()
     assert cached(folder) is not first
 
 
@@ -160,3 +172,44 @@ def test_a_changed_policy_is_never_taken_from_the_cache(
         assert cached(folder) is not first
     except NotCached:
         assert load_policy(str(folder)) != first
+
+
+def test_folders_that_are_watched_are_not_asked_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / ".fairlead.yaml").write_text("stop: {infinite: true}\n")
+    first = _once_it_is_cached(folder)
+    asked: list[str] = []
+    stamp = _memory_cache._stamp
+
+    def noted(path: str) -> _memory_cache.Stamp:
+        asked.append(path)
+        return stamp(path)
+
+    monkeypatch.setattr(_memory_cache, "_stamp", noted)
+    assert cached(folder) is first
+    is_watched = _memory_cache._Watching.watch is not None
+    assert (asked == [str(folder / ".fairlead.yaml")]) == is_watched
+
+
+def test_a_folder_behind_a_link_is_not_watched(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "busy")
+    watch = _memory_cache._Watching.watch
+    if watch is not None:
+        assert watch.add(str(folder))
+        assert watch.add(str(folder / "missing/below"))
+        assert not watch.add(str(tmp_path / "link/project/src"))
+        assert not watch.add("/proc/self")
+
+
+def test_more_folders_than_can_be_watched_end_the_cache_and_not_the_watch(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.policy.paths._folder_watch._MAX_WATCHES", 12)
+    first = _once_it_is_cached(folder)
+    for number in range(20):
+        other = tmp_path / f"other{number}"
+        other.mkdir()
+        _once_it_is_cached(other)
+    assert cached(folder) is first
+    (folder / ".fairlead.yaml").write_text("stop: {infinite: true}\n")
+    with pytest.raises(NotCached):
+        cached(folder)

@@ -32,6 +32,7 @@ from fairlead.daemon.team._switch import TeamSwitch
 from fairlead.daemon.workers._pool import HookWorkers
 from fairlead.decide import prepare_decoders
 from fairlead.journal import Journal, count_spooled, journal_folder, spool_folder
+from fairlead.policy import watch_folders
 
 if TYPE_CHECKING:
     from fairlead.daemon.events._messages import HookReply, HookRequest
@@ -86,6 +87,7 @@ class Daemon:
     def open(self) -> None:
         """Repair what a killed daemon has left. What may take long is done in the background, after `started`."""
         prepare_decoders()
+        watch_folders()
         torn = self._journal.recover()
         if torn is not None:
             self.errors.report(f"{torn.file}: cut off {torn.size} bytes of a line that a killed daemon left")

@@ -1,4 +1,4 @@
-"""Appends to the journal: one write per record, before the event is answered.
+"""Appends to the journal, before the events are answered: one write for a record, or for several that came together.
 
 An appended record survives the end of the process, however that comes. It is not synced to the disk, so a power
 failure may lose the last second. There is one writer, the daemon, which holds a lock of its own.
@@ -20,6 +20,8 @@ from fairlead.paths import make_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fairlead.journal._records import Record
 
 SEGMENT_BYTES = 16 * 1024 * 1024
@@ -58,16 +60,22 @@ class Journal(JournalReader):
 
         Raises `JournalError`; then nothing is written.
         """
-        line = encode(record, brief=brief)
+        return self._append(encode(record, brief=brief))
+
+    def append_all(self, records: Iterable[Record], *, brief: bool = False) -> Position:
+        """Write some records at once, all or none of them, as `append` does."""
+        return self._append(b"".join(encode(record, brief=brief) for record in records))
+
+    def _append(self, lines: bytes) -> Position:
         with self._lock:
             try:
-                end = self._open_segment_for(len(line))
+                end = self._open_segment_for(len(lines))
                 if self._ends_incomplete:
                     self._write(b"\n")
                     self._ends_incomplete = False
                     end += 1
-                self._write(line)
-                return Position(self._current, end + len(line))
+                self._write(lines)
+                return Position(self._current, end + len(lines))
             except OSError as error:
                 path = self.segment_path(self._current) if self._current else self.folder
                 raise JournalError(f"{path}: cannot be written: {error.strerror}; nothing was recorded") from error

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         read_policy_text,
         user_wide_file,
     )
-    from fairlead.policy.config._memory_cache import shared_lookups
+    from fairlead.policy.config._memory_cache import shared_lookups, watch_folders
     from fairlead.policy.config._merge import merge_layers
     from fairlead.policy.config._messages import shorten
     from fairlead.policy.config._reader import read_document, read_policy
@@ -166,6 +166,7 @@ __all__ = [
     "trust_states",
     "user_wide_file",
     "was_told",
+    "watch_folders",
     "with_schema_header",
     "withheld_settings",
     "write_trusted",
@@ -196,7 +197,7 @@ __getattr__ = lazy_exports(
             "read_policy_text",
             "user_wide_file",
         ),
-        "config._memory_cache": ("shared_lookups",),
+        "config._memory_cache": ("shared_lookups", "watch_folders"),
         "config._merge": ("merge_layers",),
         "config._messages": ("shorten",),
         "config._reader": ("read_document", "read_policy"),

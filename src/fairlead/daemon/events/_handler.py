@@ -122,7 +122,7 @@ class EventHandler:
         steps = len(reaction.plan.steps) if reaction is not None and reaction.plan is not None else 0
         try:
             hook = reaction.decided_by if reaction is not None else ""
-            self._record(request, payload, event, reply, steps, started, hook)
+            self._record(request, payload, event, reply, steps, started, hook, inline=inline)
         except (FairleadError, OSError):
             self._extensions.undo(request.id)
             raise
@@ -200,6 +200,8 @@ class EventHandler:
         steps: int,
         started: float,
         hook: str = "",
+        *,
+        inline: bool = False,
     ) -> None:
         record = event_record(
             request.id,
@@ -216,7 +218,10 @@ class EventHandler:
             hook=hook,
             caller=request.caller,
         )
-        self._recorder.write(record, event)
+        if inline:
+            self._recorder.write_later(record, event)
+        else:
+            self._recorder.write(record, event)
 
 
 def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookReply:

@@ -17,11 +17,10 @@ from contextlib import suppress
 from socket import AF_UNIX, SOCK_STREAM, SocketType
 from typing import TYPE_CHECKING, Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from fairlead.daemon.commands._messages import PREFIX, parse_command_request
 from fairlead.daemon.events._messages import PLAN
 from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply, parse_wait_request
+from fairlead.daemon.http._resumed import ResumedHttpProtocol
 from fairlead.policy import shared_lookups
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ class UnixListener:
         self.commands = daemon.commands
         self.answers = daemon.answers
         self.extensions = daemon.extensions
+        self.recorder = daemon.recorder
         self.reader = RequestReader()
         self.loop = asyncio.get_running_loop()
         self._errors = daemon.errors
@@ -104,18 +104,28 @@ class UnixListener:
                 connection.close()
             elif (accepted := HookConnection(self, connection)).receive():
                 ready.append(accepted)
-        if len(ready) > 1:
-            with shared_lookups():
-                self._serve(ready)
-        else:
-            self._serve(ready)
+        if ready:
+            self.serve(ready)
 
-    def _serve(self, ready: list[HookConnection]) -> None:
-        for connection in ready:
+    def serve(self, ready: list[HookConnection]) -> None:
+        """Answer requests that have arrived. Those that are handled here are recorded by one write, then answered."""
+        decided: list[tuple[HookConnection, HookReply | None]] = []
+        with shared_lookups():
+            self.recorder.collect()
+            for connection in ready:
+                try:
+                    decided.append((connection, connection.decide()))
+                except Exception as error:  # noqa: BLE001 - it must not keep the others from their reply
+                    self._report(error)
+            unwritten = self.recorder.flush()
+        for connection, reply in decided:
             try:
-                connection.serve()
-            except Exception as error:  # noqa: BLE001 - it must not keep the others from their reply
-                self.loop.call_exception_handler({"message": "an event could not be served", "exception": error})
+                connection.answer(reply, unwritten)
+            except Exception as error:  # noqa: BLE001
+                self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        self.loop.call_exception_handler({"message": "an event could not be served", "exception": error})
 
     def _pause(self, error: OSError) -> None:
         if not self._is_failing:
@@ -144,18 +154,6 @@ class UnixListener:
             connection.close()  # the other side has closed it meanwhile
 
 
-class ResumedHttpProtocol(HttpToolsProtocol):
-    """uvicorn's protocol for a connection from which something was read already."""
-
-    def __init__(self, data: bytes, config: Config, server: ServerState, state: dict[str, Any]) -> None:
-        super().__init__(config, server, state)
-        self._first_data = data
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        super().connection_made(transport)
-        self.data_received(self._first_data)
-
-
 class HookConnection:
     """One accepted connection."""
 
@@ -176,7 +174,7 @@ class HookConnection:
     def read(self) -> None:
         """Read; answer once the request is complete."""
         if self.receive():
-            self.serve()
+            self._listener.serve([self])
 
     def receive(self) -> bool:
         """Read; return whether there is a complete request of a hook now. Everything else is handled here."""
@@ -254,20 +252,29 @@ class HookConnection:
 
     # -- replying --------------------------------------------------------------------------------------
 
-    def serve(self) -> None:
-        """Answer the request that was received."""
+    def decide(self) -> HookReply | None:
+        """Return the reply to the request that was received, if it is known to be quick."""
+        if self._request is None:
+            return None
+        try:
+            return self._listener.endpoint.reply_now(*self._request)
+        except BaseException:
+            self._close()  # without a reply the launcher decides without a daemon
+            raise
+
+    def answer(self, reply: HookReply | None, unwritten: frozenset[str]) -> None:
+        """Send the reply; without one, or if the event is not recorded, handle the request in a thread."""
         if self._request is None:
             return
         request, payload = self._request
         try:
-            reply = self._listener.endpoint.reply_now(request, payload)
-            if reply is not None:
+            if reply is not None and (not unwritten or request.is_report or request.id not in unwritten):
                 self._send(reply, acks=request.acks)
             else:
                 self._unwatch()
                 self._listener.start_task(self._serve_slowly(request, payload))
         except BaseException:
-            self._close()  # without a reply the launcher decides without a daemon
+            self._close()
             raise
 
     async def _serve_slowly(self, request: HookRequest, payload: bytes) -> None:

@@ -8,6 +8,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.store._messages import StoreUnavailable
+from fairlead.errors import FairleadError
 from fairlead.journal import (
     SEGMENT_BYTES,
     EventRecord,
@@ -31,6 +32,7 @@ _MAX_RECENT = 20_000
 """Ids that are remembered. A launcher gives up after two seconds, so what comes twice comes soon."""
 _FIRST_RECENT = 1000
 """Ids that are loaded before the first event: those of the requests that a killed daemon left without a reply."""
+_NONE: frozenset[str] = frozenset()
 _RECORDS_AT_ONCE = 20
 _PAUSE = 0.002
 """Seconds after so many records of the spool, in which the event loop has the interpreter to itself."""
@@ -64,6 +66,8 @@ class EventRecorder:
         self._recent = _RecentIds()
         self._is_loaded = False
         """Whether all ids are remembered that the spool may have again, not only those that a launcher may."""
+        self._pending: list[tuple[EventRecord, Event | None]] | None = None
+        """Records of the event loop that `flush` writes; `None` while none are collected."""
         self._lock = Lock()
 
     def open(self) -> None:
@@ -108,6 +112,44 @@ class EventRecorder:
             self._is_brief = True
             size = MAX_BACKLOG // 1024**2
             self._errors.report(f"the database is {size} MB behind: until it has caught up, no payloads are recorded")
+
+    # -- events that arrived together ------------------------------------------------------------------
+
+    def collect(self) -> None:
+        """Collect what `write_later` gets from now on, until `flush`. In the event loop."""
+        self._pending = []
+
+    def write_later(self, record: EventRecord, event: Event | None) -> None:
+        """Write a record of an event that is handled in the event loop, with those of others if they are collected."""
+        if self._pending is None or record.id in self._recent:
+            self.write(record, event)
+            return
+        with self._lock:
+            self._recent.add((record.id,))
+        self._pending.append((record, event))
+
+    def flush(self) -> frozenset[str]:
+        """Write what was collected, and pass it on. Return the ids of the events that could not be written."""
+        pending, self._pending = self._pending or [], None
+        if not pending:
+            return _NONE
+        try:
+            end = self._journal.append_all((record for record, _ in pending), brief=self._is_brief)
+        except (FairleadError, OSError):
+            for record, _ in pending:
+                with self._lock:
+                    self._recent.discard(record.id)
+                self._extensions.undo(record.id)
+            return frozenset(record.id for record, _ in pending)
+        self._watch_backlog(end)
+        for record, event in pending:
+            try:
+                self._extensions.after_record(record, event)
+            except Exception as error:  # noqa: BLE001 - it is decided and recorded, and the others must be answered
+                self._errors.report(f"{record.event}: an extension failed after it was recorded: {error}")
+        return _NONE
+
+    # -- the spool -------------------------------------------------------------------------------------
 
     @staticmethod
     def is_spooled() -> bool:
@@ -163,6 +205,10 @@ class _RecentIds:
 
     def __contains__(self, name: str) -> bool:
         return name in self._ids
+
+    def discard(self, name: str) -> None:
+        """Forget an id that was not recorded after all."""
+        self._ids.discard(name)
 
     def add(self, ids: Iterable[str]) -> None:
         """Remember ids, and drop the oldest ones if there are too many."""

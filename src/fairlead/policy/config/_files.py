@@ -134,7 +134,7 @@ def load_policy(
     decided by the layers; the version that is cached then applies if the file breaks, but not if it is deleted.
     `cached_only`: raise `NotCached` rather than read a file.
     """
-    if cached_only and (recent := _memory_cache.recall(cwd)) is not None:
+    if cached_only and (recent := _memory_cache.recall(cwd, is_watching=True)) is not None:
         return recent
     search = FolderSearch(policy_cache_folder())
     files = find_files(search, cwd, config_home=config_home)

@@ -4,14 +4,20 @@ A folder's change time changes when a file is created, renamed or deleted in it,
 is valid while the change times of all folders above, of the policies, of the user-wide policy and of the disk cache
 are the same. A folder above may change for many reasons (a home, `/tmp`): then it is enough that it is the same folder,
 and has the same policy and repository as before.
+
+The daemon also watches the folders (`watch_folders`): as long as nothing has changed in any of them, only the files
+are looked at.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from stat import S_ISREG
 from time import time_ns
 
 from fairlead.policy.config._disk_cache import MIN_AGE
+from fairlead.policy.config._lookup import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
     from fairlead.policy.config._files import LoadedPolicy
     from fairlead.policy.config._lookup import FolderContents
+    from fairlead.policy.paths._folder_watch import FolderWatch
 
     Stamp = tuple[int, int] | None
     """Change time and inode, which differ once a file or folder has changed; `None` if it does not exist."""
@@ -52,8 +59,54 @@ class _Dependency:
         return True
 
 
-_lookups: dict[str, Stamp] | None = None
-"""What was looked up within `shared_lookups`."""
+class _Entry:
+    """A policy, and what it depends on."""
+
+    __slots__ = ("dependencies", "files", "generation", "is_watchable", "loaded")
+
+    def __init__(self, loaded: LoadedPolicy, dependencies: tuple[_Dependency, ...]) -> None:
+        self.loaded = loaded
+        self.dependencies = dependencies
+        self.files: tuple[_Dependency, ...] = ()
+        """What is looked at even if nothing has changed in the folders: a file can be written without the kernel
+        telling so, through a mapping of it or another name."""
+        self.generation = 0
+        """Of the watch, when all folders were as they should be."""
+        self.is_watchable = True
+
+    def watch(self, watch: FolderWatch) -> bool:
+        """Start to watch the folders; return `False` if one of them cannot be watched."""
+        files = []
+        for dependency in self.dependencies:
+            path = dependency.path
+            if dependency.stamp is not None and dependency.contents is None and _is_file(path):
+                files.append(dependency)
+            elif not watch.add(path, every_name=dependency.contents is None):
+                self.is_watchable = False
+                return False
+        self.files = tuple(files)
+        return True
+
+
+class _Watching:
+    """The watch of this process, if it has one, and what was looked up within `shared_lookups`."""
+
+    watch: FolderWatch | None = None
+    lookups: dict[str, Stamp] | None = None
+    generation = 0
+    """Of the watch, within `shared_lookups`; 0 outside."""
+
+
+def watch_folders() -> None:
+    """Watch the folders of policies from now on, if the system can. Only one thread may ask `is_watching`."""
+    if not sys.platform.startswith("linux"):
+        return
+    from fairlead.policy.paths._folder_watch import FolderWatch
+
+    try:
+        _Watching.watch = FolderWatch((*NAMES, ".git"))
+    except OSError:
+        _Watching.watch = None
 
 
 class shared_lookups:  # noqa: N801 - reads as a statement
@@ -64,29 +117,42 @@ class shared_lookups:  # noqa: N801 - reads as a statement
     """
 
     def __enter__(self) -> None:
-        global _lookups  # noqa: PLW0603 - of the one event loop
-        _lookups = {}
+        _Watching.lookups = {}
+        if _Watching.watch is not None:
+            _Watching.generation = _Watching.watch.generation()
 
     def __exit__(self, *_: object) -> None:
-        global _lookups  # noqa: PLW0603 - of the one event loop
-        _lookups = None
+        _Watching.lookups = None
+        _Watching.generation = 0
 
 
-_entries: dict[Hashable, tuple[tuple[_Dependency, ...], LoadedPolicy]] = {}
+_entries: dict[Hashable, _Entry] = {}
 
 
-def recall(key: Hashable, known: Mapping[str, object] = _NOTHING) -> LoadedPolicy | None:
+def recall(key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching: bool = False) -> LoadedPolicy | None:
     """Return a policy, if nothing that it depends on has changed.
 
-    `known` are statuses of files and folders that were just looked up.
+    `known` are statuses of files and folders that were just looked up. `is_watching`: ask the watch of the folders,
+    which only the event loop may do.
     """
     entry = _entries.get(key)
     if entry is None:
         return None
-    lookups = {} if _lookups is None else _lookups
-    if known:
+    watch = _Watching.watch if is_watching and entry.is_watchable else None
+    generation = 0
+    dependencies, lookups = entry.dependencies, _Watching.lookups
+    if watch is not None:
+        generation = _Watching.generation or watch.generation()
+        if entry.generation == generation:
+            dependencies = entry.files
+        elif entry.watch(watch):
+            lookups, known = {}, _NOTHING  # what was looked up before may have changed before it was watched
+        else:
+            generation = 0
+    lookups = {} if lookups is None else lookups
+    if known and dependencies:
         lookups |= _known_stamps(known)
-    for dependency in entry[0]:
+    for dependency in dependencies:
         path, before = dependency.path, dependency.stamp
         stamp = lookups.get(path, False)
         if stamp is False:
@@ -94,7 +160,9 @@ def recall(key: Hashable, known: Mapping[str, object] = _NOTHING) -> LoadedPolic
         if stamp != before and not dependency.is_current():
             _entries.pop(key, None)
             return None
-    return entry[1]
+    if watch is not None:
+        entry.generation = generation
+    return entry.loaded
 
 
 def _exists(path: str) -> bool:
@@ -133,7 +201,7 @@ def remember(key: Hashable, loaded: LoadedPolicy, others: Iterable[str], folders
         dependencies.append(_Dependency(folder, stamp, contents))
     if len(_entries) >= _MAX_ENTRIES:
         _entries.clear()
-    _entries[key] = tuple(dependencies), loaded
+    _entries[key] = _Entry(loaded, tuple(dependencies))
 
 
 def _stamp(path: str) -> Stamp:
@@ -142,3 +210,10 @@ def _stamp(path: str) -> Stamp:
     except (OSError, ValueError):
         return None
     return status.st_ctime_ns, status.st_ino
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False

@@ -35,7 +35,7 @@ def load_layers_above(
     if a file is broken, and with `cached_only` `NotCached` rather than read one.
     """
     key = cache, cwd, folders
-    recent = recall(key, known)
+    recent = recall(key, known, is_watching=cached_only)
     if recent is not None:
         return recent
     search = FolderSearch(cache)

@@ -43,7 +43,7 @@ def load_session_policy(caller: SessionCaller, cwd: str, *, cached_only: bool = 
     `cached_only` `NotCached` rather than read a policy file or record a session.
     """
     key = policy_cache_folder(), cwd, caller.project, caller.id
-    if not caller.begins and (recent := recall(key)) is not None:
+    if not caller.begins and (recent := recall(key, is_watching=cached_only)) is not None:
         return recent
     beginning = read_beginning(caller.id)
     if beginning is not None and may_renew(beginning, caller):
