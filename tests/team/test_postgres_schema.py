@@ -102,17 +102,17 @@ def test_a_relay_that_is_one_revision_newer_is_used(
     postgres_server: PostgresServer, database: str, relays: Relays
 ) -> None:
     relays.open("one").close()
-    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0002'", database)
+    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0003'", database)
     relays.open("one").push([parcel("one", "two", 1)])
-    assert relays.welcome["one"].revision == "0002"
+    assert relays.welcome["one"].revision == "0003"
 
 
 def test_a_relay_that_is_newer_than_that_is_refused(
     postgres_server: PostgresServer, database: str, relays: Relays
 ) -> None:
     relays.open("one").close()
-    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0003'", database)
-    with pytest.raises(RelayTooNew, match=r"has revision 0003, this version knows 0001\); upgrade Fairlead"):
+    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0004'", database)
+    with pytest.raises(RelayTooNew, match=r"has revision 0004, this version knows 0002\); upgrade Fairlead"):
         relays.open("one")
 
 

@@ -20,6 +20,8 @@ class Bell:
         """Create the pipe that ends a wait."""
         self.host = ""
         self._has_rung = False
+        self.rung: set[str] = set()
+        """The channels on which another host rang. Whoever has read what is new removes its own."""
         self._lock = threading.Lock()
         self._is_closed = False
         self._reader, self._writer = os.pipe()
@@ -28,7 +30,7 @@ class Bell:
 
     def hear(self, notify: Notify) -> None:
         """Remember a NOTIFY that came with the result of a statement."""
-        self._remember(notify.payload.encode())
+        self._remember(notify.payload.encode(), notify.channel)
 
     def wake(self) -> None:
         """End a wait, from any thread."""
@@ -69,11 +71,12 @@ class Bell:
     def _read(self, connection: PGconn) -> None:
         connection.consume_input()
         while found := connection.notifies():
-            self._remember(found.extra)
+            self._remember(found.extra, found.relname.decode())
 
-    def _remember(self, sender: bytes) -> None:
+    def _remember(self, sender: bytes, channel: str) -> None:
         if sender != self.host.encode():
             self._has_rung = True
+            self.rung.add(channel)
 
     def _empty_pipe(self) -> None:
         try:

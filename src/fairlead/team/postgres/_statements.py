@@ -11,6 +11,7 @@ NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
 HOST_CHANNEL: Final = "fairlead_host_"
 """With the id of a host: what concerns it alone."""
 TEAM_CHANNEL: Final = "fairlead_team"
+LEASE_CHANNEL: Final = "fairlead_leases"
 
 # -- connecting -------------------------------------------------------------------------------------------
 
