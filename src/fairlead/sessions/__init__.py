@@ -27,7 +27,14 @@ if TYPE_CHECKING:
         TimelineEntry,
     )
     from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long
-    from fairlead.sessions._locations import GitFolders, Location, find_git_folders, find_location, project_of, unknown_location
+    from fairlead.sessions._locations import (
+        GitFolders,
+        Location,
+        find_git_folders,
+        find_location,
+        project_of,
+        unknown_location,
+    )
     from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._reconcile import reconcile
     from fairlead.sessions._registry import Registry

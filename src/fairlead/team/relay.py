@@ -101,10 +101,13 @@ class Relay(Protocol):
 
     # -- leases ----------------------------------------------------------------------------------------
 
-    has_leases: bool
-    """Whether the relay keeps leases; one whose schema is older does not."""
-    has_lease_news: bool
-    """Whether another host rang because of a lease since `leases` was last called."""
+    @property
+    def has_leases(self) -> bool:
+        """Whether the relay keeps leases; one whose schema is older does not."""
+
+    @property
+    def has_lease_news(self) -> bool:
+        """Whether another host rang because of a lease since `leases` was last called for all projects."""
 
     def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> LeaseBoard:
         """Return the leases of the projects whose version is not the known one; of all, or of some projects."""

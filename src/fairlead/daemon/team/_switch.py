@@ -30,7 +30,8 @@ class TeamSwitch:
             from fairlead.daemon.team._service import TeamService
 
             daemon = self._daemon
-            self.service = TeamService(daemon.mail, daemon.tracker, daemon.errors, daemon.version)
+            self.service = TeamService(daemon.mail, daemon.tracker, daemon.leases, daemon.errors, daemon.version)
+            daemon.leases.team = self.service.leases
             self.service.start()
             self._changed.set()
 
@@ -38,11 +39,11 @@ class TeamSwitch:
         """Stop the service. Waits for a moment, and not for a relay that does not answer."""
         if self.service is not None:
             self.service.close()
-        self.service = None
+        self.service = self._daemon.leases.team = None
 
     async def reopen(self) -> None:
         """Read the membership again: this host has joined or left a team, or has another identity."""
-        service, self.service = self.service, None
+        service, self.service, self._daemon.leases.team = self.service, None, None
         if service is not None:
             await asyncio.get_running_loop().run_in_executor(None, service.close)
         self.open()
