@@ -8,19 +8,20 @@ signed them. Times are the relay's: a row is signed with the end of the lease by
 from __future__ import annotations
 
 import random
-import re
+from contextlib import suppress
 from threading import Lock
 from time import monotonic, sleep, time
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 from fairlead.daemon.leases._remote import RemoteLease, RemoteLeases, now, table_of
 from fairlead.daemon.leases._team_take import RelayNeeded
-from fairlead.leases import TeamGrant, WantedLease
+from fairlead.daemon.team._lease_file import KeptLeases, read_kept, remove_kept, write_kept
+from fairlead.daemon.team._lease_rows import decode_row, sign_wanted, timed
+from fairlead.leases import WantedLease
 from fairlead.mail import USER
-from fairlead.team import RelayRefused, RelayUnreachable, TeamError, TeamLease, sign_lease, verify_lease
+from fairlead.team import RelayRefused, RelayUnreachable, TeamError, TeamLease, verify_lease
 from fairlead.text import one_line
 
 if TYPE_CHECKING:
@@ -51,18 +52,6 @@ _SAME_TIME: Final = 1.0
 _RETRY: Final = 0.05
 _RESTORES: Final = 20
 """Attempts to put a lease on the relay again while others change theirs; then after the next change."""
-_HOLDER: Final = r"^[A-Za-z][A-Za-z0-9._-]{0,39}(/[a-z0-9][a-z0-9-]{0,60})?$"
-_OUTSIDE: Final = re.compile(r"(^|/)\.\.(/|$)|//|\0")
-
-
-class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a host says about its lease. Fields of a newer version are ignored."""
-
-    path: Annotated[str, Meta(max_length=4096)]
-    folder: Annotated[str, Meta(max_length=4096)] = ""
-    holder: Annotated[str, Meta(pattern=_HOLDER)]
-    shared: bool = False
-    why: Annotated[str, Meta(max_length=500)] = ""
 
 
 class _Read(NamedTuple):
@@ -94,6 +83,13 @@ class TeamLeases:
         self._trust: Trust | None = None
         self._read_all_at = self._read_at = -READ_INTERVAL
         self.host_name = ""
+        self.last_read = 0.0
+        """When the relay was last asked, by this host's clock."""
+
+    def status(self) -> dict[str, Any]:
+        """Return what `fairlead team status` says of leases."""
+        own = [lease for lease in self._leases.table.leases if lease.grant is not None]
+        return {"ours": len(own), "others": len(self.remote.all()), "read": self.last_read}
 
     # -- for commands ----------------------------------------------------------------------------------
 
@@ -153,10 +149,10 @@ class TeamLeases:
             against = decide(others)
             if against:
                 return [], against
-            granted = [_timed(one, board.now) for one in wanted]
+            granted = [timed(one, board.now) for one in wanted]
 
             def store(connection: TeamConnection, board: LeaseBoard = board, granted: Any = granted) -> bool:
-                rows = [_sign(connection.roster, one, holder.name or USER.name) for one in granted]
+                rows = [sign_wanted(connection.roster, one, holder.name or USER.name) for one in granted]
                 return connection.relay.take_leases(rows, board.versions, replaced=replaced)
 
             if self._ask(store, deadline):
@@ -179,11 +175,20 @@ class TeamLeases:
 
     # -- the thread of the team ------------------------------------------------------------------------
 
+    def load(self, roster: Roster) -> None:
+        """Take what the last daemon has left, until the relay is reached."""
+        self.host_name = roster.membership.name
+        kept = read_kept()
+        relay_now = time() + kept.offset
+        for project in {row.project for row in kept.rows}:
+            rows = tuple(row for row in kept.rows if row.project == project and row.until > relay_now)
+            self._reads[project] = _Read(-1, rows, now() - relay_now)
+        self._show(roster)
+
     def open(self, connection: TeamConnection) -> None:
         """Read everything: what changed while there was no connection is not known."""
         self._read_all_at = -READ_INTERVAL
         self._is_changed = True
-        self.host_name = connection.roster.membership.name
         self.turn(connection)
 
     def turn(self, connection: TeamConnection) -> None:
@@ -209,14 +214,17 @@ class TeamLeases:
         self._is_silent = False
 
     def leave(self, connection: TeamConnection, host: str) -> None:
-        """Remove all leases of a host from the relay."""
+        """Remove all leases of a host, which is a member no more, from the relay and from memory."""
         if connection.relay.has_leases:
             connection.relay.drop_leases(host)
+            self._show(connection.roster)
 
     def close(self) -> None:
         """Forget the other hosts: this one has left the team."""
         self.remote.replace(())
         self._leases.keep_local()
+        with suppress(OSError):
+            remove_kept()
 
     def _is_due(self, connection: TeamConnection) -> bool:
         since = monotonic() - self._read_at
@@ -231,7 +239,17 @@ class TeamLeases:
         if everything:
             self._reads, self._read_all_at = {}, self._read_at
         self._note(board)
+        self.last_read = time()
+        before = self.remote.version
         self._show(connection.roster)
+        if self.remote.version != before:
+            self._keep(board.now)
+
+    def _keep(self, relay_now: float) -> None:
+        """Write down what other hosts hold. A disk that is full keeps nobody from knowing it now."""
+        rows = tuple(row for read in self._reads.values() for row in read.rows)
+        with suppress(OSError):
+            write_kept(KeptLeases(offset=relay_now - time(), rows=rows))
 
     def _note(self, board: LeaseBoard) -> None:
         shift = now() - board.now
@@ -260,7 +278,7 @@ class TeamLeases:
             known = self._verified.get((row.host, row.id))
             if known is None or known[:2] != (row, key):
                 is_genuine = verify_lease(row, key, roster.membership.team)
-                known = row, key, _decode(row, roster.name(row.host)) if is_genuine else None
+                known = row, key, decode_row(row, roster.name(row.host)) if is_genuine else None
                 self._verified[row.host, row.id] = known
             lease = known[2]
             if lease is not None:
@@ -324,7 +342,7 @@ class TeamLeases:
                 self._lose(lease, against[0])
                 return
             name = self._leases.name_of(lease.holder)
-            if connection.relay.take_leases([_sign(connection.roster, wanted, name)], board.versions):
+            if connection.relay.take_leases([sign_wanted(connection.roster, wanted, name)], board.versions):
                 return
 
     def _lose(self, lease: Lease, other: Lease) -> None:
@@ -341,36 +359,3 @@ class TeamLeases:
 def _interval(connection: TeamConnection) -> float:
     """Return the least time between two reads: what all hosts read of all hosts grows with the square of them."""
     return min(READ_INTERVAL, max(_SHORTEST_INTERVAL, len(connection.roster.hosts) / _HOSTS_A_SECOND))
-
-
-def _timed(wanted: WantedLease, relay_now: float) -> WantedLease:
-    """Return a lease with its end by the relay's clock."""
-    assert wanted.grant is not None, "it is one of the team"  # noqa: S101
-    until = round(relay_now + wanted.until - time(), 3)
-    return msgspec.structs.replace(wanted, grant=msgspec.structs.replace(wanted.grant, until=until))
-
-
-def _sign(roster: Roster, wanted: WantedLease, holder: str) -> TeamLease:
-    own, grant = roster.membership, wanted.grant
-    assert grant is not None, "it is one of the team"  # noqa: S101
-    body = LeaseBody(path=grant.path, folder=grant.folder, holder=holder, shared=wanted.shared, why=wanted.why)
-    row = TeamLease(
-        id=grant.id, host=own.host, project=grant.project, until=grant.until, body=msgspec.json.encode(body)
-    )
-    return sign_lease(row, own.key, own.team)
-
-
-def _decode(row: TeamLease, host: str) -> RemoteLease | None:
-    """Return a lease of another host; `None` if it makes no sense, or would be on files outside of the repository."""
-    try:
-        body = msgspec.json.decode(row.body, type=LeaseBody)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    is_pattern = bool(body.folder)
-    is_folder = body.folder.startswith("/") and body.folder.endswith("/")
-    if _OUTSIDE.search(body.path) or _OUTSIDE.search(body.folder) or (is_pattern and not is_folder):
-        return None
-    if (is_pattern and body.path.startswith("!")) or (not is_pattern and body.path.startswith("/")):
-        return None
-    grant = TeamGrant(id=row.id, project=row.project, path=body.path, folder=body.folder, until=row.until)
-    return RemoteLease(grant=grant, host=host, holder=body.holder, shared=body.shared, why=body.why, ends=0.0)

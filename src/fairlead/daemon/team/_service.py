@@ -161,7 +161,7 @@ class TeamService:
 
     def status(self) -> dict[str, Any]:
         """Return the document of `fairlead team status`."""
-        return status_document(self.log, self.roster, self.directory, time())
+        return status_document(self.log, self.roster, self.directory, time()) | {"leases": self.leases.status()}
 
     def session_documents(self) -> list[dict[str, Any]]:
         """Return the sessions of the other hosts, and how old the news of each are."""
@@ -195,6 +195,8 @@ class TeamService:
 
     def _run(self) -> None:
         failures = 0
+        with suppress(TeamError):
+            self.leases.load(self._load_roster())
         while not self._stopping.is_set():
             connections = self.log.connections
             delay = _FIRST_DELAY
