@@ -7,7 +7,6 @@ not cached raises `NotCached`, and the event goes on in a thread.
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -19,9 +18,12 @@ from fairlead.policy import NotCached
 from fairlead.sessions import find_git_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from fairlead.policy import ResolvedPath
+
+    _FolderTable = tuple[float, int, LeaseTable | None]
+    """Until when it is believed, the version that it is of, and the leases; `None` without any."""
 
 _LIFETIME: Final = 60.0
 """Seconds for which a folder is known to be in a checkout, or in none."""
@@ -75,6 +77,8 @@ class RemoteLeases:
         self._tables: dict[Checkout, tuple[int, LeaseTable]] = {}
         """With the version that each is of."""
         self._folders: dict[str, tuple[float, Checkout | None]] = {}
+        """With the time until which that is believed."""
+        self._by_folder: dict[str, _FolderTable] = {}
 
     def replace(self, leases: Iterable[RemoteLease]) -> None:
         """Replace all leases."""
@@ -108,18 +112,33 @@ class RemoteLeases:
     # -- files -----------------------------------------------------------------------------------------
 
     def covering(self, target: ResolvedPath, *, cached_only: bool = False) -> list[Lease]:
-        """Return the leases on a file, or on a folder above it."""
-        found: dict[str, Lease] = {}
-        for checkout in self._checkouts_of(target, cached_only=cached_only):
-            table = self._table(checkout)
-            if table:
-                found |= {lease.grant.id: lease for lease in table.covering(target) if lease.grant is not None}
-        return self._in_force(found.values()) if found else []
+        """Return the leases on a file, or on a folder above it. Raises `NotCached`."""
+        found: list[Lease] = []
+        at, version = time.monotonic(), self.version
+        for name in target.names:
+            folder = name if target.is_folder else name[: name.rfind("/")] or "/"
+            known = self._by_folder.get(folder)
+            if known is None or known[0] < at or known[1] != version:
+                known = self._find_table(folder, version, cached_only=cached_only)
+            if known[2] is not None:
+                found += known[2].covering(target)
+        return self._in_force({lease.id: lease for lease in found}.values()) if found else []
+
+    def _find_table(self, folder: str, version: int, *, cached_only: bool) -> _FolderTable:
+        """Return the leases on the files of the checkout that a folder is in, and until when that is so."""
+        checkout = self.checkout(folder, cached_only=cached_only)
+        has_leases = checkout is not None and checkout.project in self._by_project
+        table = self._table(checkout) if checkout is not None and has_leases else None
+        if len(self._by_folder) >= _MAX_FOLDERS:
+            self._by_folder = {}
+        expires, _ = self._folders.get(folder, (0.0, None))
+        known = self._by_folder[folder] = expires, version, table
+        return known
 
     def below(self, folder: ResolvedPath) -> list[Lease]:
         """Return the leases on files below a folder, which may have known checkouts below it."""
         above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
-        roots = {checkout.root: checkout for checkout in self._checkouts_of(folder)}
+        roots = {one.root: one for one in map(self.checkout, folder.names) if one is not None}
         for _, checkout in list(self._folders.values()):
             if checkout is not None and checkout.root.startswith(above):
                 roots[checkout.root] = checkout
@@ -146,13 +165,6 @@ class RemoteLeases:
         checkout = None if found is None else find_checkout(found.worktree, found.common)
         self._folders[folder] = time.monotonic() + _LIFETIME, checkout
         return checkout
-
-    def _checkouts_of(self, target: ResolvedPath, *, cached_only: bool = False) -> Iterator[Checkout]:
-        """Yield the checkouts of repositories with leases that a file is in, by any of its names."""
-        for folder in {name if target.is_folder else os.path.dirname(name) for name in target.names}:
-            checkout = self.checkout(folder, cached_only=cached_only)
-            if checkout is not None and checkout.project in self._by_project:
-                yield checkout
 
     def _table(self, checkout: Checkout) -> LeaseTable:
         version = self.version

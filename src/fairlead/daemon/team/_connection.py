@@ -12,11 +12,11 @@ from fairlead.team import RelayRefused, Snapshot, sign_snapshot
 
 if TYPE_CHECKING:
     from fairlead.daemon.team._directory import TeamDirectory
-    from fairlead.daemon.team._leases import TeamLeases
     from fairlead.daemon.team._news import LocalNews
     from fairlead.daemon.team._notices import TeamNotices
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.daemon.team.leases._team_leases import TeamLeases
     from fairlead.mail import MessageService
     from fairlead.team import SnapshotKind, Verdict
     from fairlead.team.relay import Relay

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fairlead.daemon.team._connection import TeamConnection
 from fairlead.daemon.team._directory import TeamDirectory
 from fairlead.daemon.team._documents import gauges, status_document
-from fairlead.daemon.team._leases import TeamLeases
 from fairlead.daemon.team._news import LocalNews
 from fairlead.daemon.team._notices import TeamNotices
 from fairlead.daemon.team._roster import Roster
 from fairlead.daemon.team._state import ConnectionLog
+from fairlead.daemon.team.leases._team_leases import TeamLeases
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding
 from fairlead.mail import MailError

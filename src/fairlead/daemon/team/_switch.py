@@ -39,13 +39,14 @@ class TeamSwitch:
         """Stop the service. Waits for a moment, and not for a relay that does not answer."""
         if self.service is not None:
             self.service.close()
-        self.service = self._daemon.leases.team = None
+        self.service = None
 
     async def reopen(self) -> None:
         """Read the membership again: this host has joined or left a team, or has another identity."""
-        service, self.service, self._daemon.leases.team = self.service, None, None
+        service, self.service = self.service, None
         if service is not None:
             await asyncio.get_running_loop().run_in_executor(None, service.close)
+        self._daemon.leases.team = None
         self.open()
 
     async def run_forever(self) -> None:

@@ -17,8 +17,8 @@ import msgspec
 
 from fairlead.daemon.leases._remote import RemoteLease, RemoteLeases, now, table_of
 from fairlead.daemon.leases._team_take import RelayNeeded
-from fairlead.daemon.team._lease_file import KeptLeases, read_kept, remove_kept, write_kept
-from fairlead.daemon.team._lease_rows import decode_row, sign_wanted, timed
+from fairlead.daemon.team.leases._kept import KeptLeases, read_kept, remove_kept, write_kept
+from fairlead.daemon.team.leases._rows import decode_row, sign_wanted, timed
 from fairlead.leases import WantedLease
 from fairlead.mail import USER
 from fairlead.team import RelayRefused, RelayUnreachable, TeamError, TeamLease, verify_lease
