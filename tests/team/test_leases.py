@@ -6,7 +6,8 @@ import json
 import re
 import signal
 import subprocess
-from time import monotonic, time
+from random import Random
+from time import monotonic, sleep, time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -324,6 +325,28 @@ def test_a_repository_without_an_identity_has_local_leases_and_says_so(team: tup
     warned = edit(fox, "src/a.py")
     assert warned.exit_code == 0
     assert f"{owl.name}@beta was notified. Do not change it before you have asked" in warned.stdout
+
+
+def test_after_kills_the_relay_shows_what_the_host_holds(
+    team: tuple[TeamHost, TeamHost], postgres_server: PostgresServer, database: str
+) -> None:
+    alpha, _ = team
+    fox, expected = alpha.agent(), set()
+    moments = Random(7)  # noqa: S311 - no secret
+    for number in range(5):
+        path = f"src/{number}.py"
+        taken = fox.start([str(FAIRLEAD), "lease", path], b"")
+        sleep(moments.uniform(0.0, 0.1))  # the moment of the kill is another one each time
+        alpha.stop(signal.SIGKILL)
+        alpha.start()
+        if taken.end().exit_code == 0:
+            expected.add(path)
+    fox.fairlead("lease", "last.py")
+
+    held = {row["path"].removeprefix(f"{alpha.home.project}/"): row for row in leases(fox)}
+    assert expected <= set(held) <= {*(f"src/{number}.py" for number in range(5)), "last.py"}
+    assert all(row["team"] for row in held.values())
+    until(lambda: rows(postgres_server, database) == len(held), "the relay has just these")
 
 
 def rows(server: PostgresServer, database: str) -> int:

@@ -73,7 +73,8 @@ class RemoteLeases:
 
     def __init__(self) -> None:
         self._by_project: dict[str, tuple[RemoteLease, ...]] = {}
-        self.version = 0
+        self.version = time.time_ns()
+        """Another number after each change, also than that of an earlier object: others add it to their own."""
         self._tables: dict[Checkout, tuple[int, LeaseTable]] = {}
         """With the version that each is of."""
         self._folders: dict[str, tuple[float, Checkout | None]] = {}
