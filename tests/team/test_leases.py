@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from daemon.callers import person
 from daemon.daemon_home import FAIRLEAD, until
-from team.daemon_hosts import TeamHost, member, shown, team_host
+from team.daemon_hosts import TeamHost, member, shown
 from team.wrong_clock import wrong_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from daemon.clients import Client
@@ -28,30 +27,18 @@ BLOCK = "leases: block\npreToolUse: {preventRootAdditions: false}\n"
 
 
 @pytest.fixture
-def url(postgres_server: PostgresServer, database: str) -> str:
-    """The relay of one test."""
-    return postgres_server.url(database)
+def alpha(alpha: TeamHost) -> TeamHost:
+    """A host with a checkout."""
+    clone(alpha, "git@git.example.com:acme/app.git")
+    return alpha
 
 
 @pytest.fixture
-def alpha() -> Iterator[TeamHost]:
-    with team_host("alpha") as host:
-        clone(host, "git@git.example.com:acme/app.git")
-        yield host
-
-
-@pytest.fixture
-def beta() -> Iterator[TeamHost]:
-    with team_host("beta") as host:
-        clone(host, "https://git.example.com/acme/app")
-        host.home.policy(BLOCK)
-        yield host
-
-
-@pytest.fixture
-def team(alpha: TeamHost, beta: TeamHost, url: str) -> tuple[TeamHost, TeamHost]:
-    """Two members, each with a checkout of one repository. On beta leases block."""
-    return member(alpha, url), member(beta, url, alpha)
+def beta(beta: TeamHost) -> TeamHost:
+    """A host with another checkout of the same repository, on which leases block."""
+    clone(beta, "https://git.example.com/acme/app")
+    beta.home.policy(BLOCK)
+    return beta
 
 
 def clone(host: TeamHost, remote: str) -> None:
@@ -268,14 +255,14 @@ def test_rows_that_no_member_has_signed_count_for_nothing(
     fox.fairlead("lease", "c.md")  # alpha looks at its rows: it removes the forged ones, and corrects its own
     until(lambda: blocked(owl, "src/a.py"), "the right one is back")
 
-    postgres_server.execute("DELETE FROM fairlead.leases; DELETE FROM fairlead.lease_versions", database)
-    beta.stop()
     alpha.stop()
+    postgres_server.execute("DELETE FROM fairlead.leases; DELETE FROM fairlead.lease_versions", database)
+    assert owl.fairlead("lease", "src/a.py").exit_code == 0
     alpha.start()
-    until(alpha.is_connected, "alpha is back")
-    until(lambda: rows(postgres_server, database) == 2, "what the relay has lost is there again")
-    beta.start()
-    until(lambda: blocked(owl, "src/a.py"), "beta knows it")
+    told = shown_at(fox, "You have lost your lease on")
+    assert f"{owl.name}@beta has taken one on the same files since" in told
+    until(lambda: blocked(owl, "c.md"), "what nobody has taken meanwhile is there again")
+    until(lambda: rows(postgres_server, database) == 3, "so is what beta held besides")
 
 
 def test_a_host_that_is_not_confirmed_or_removed_holds_nothing(alpha: TeamHost, beta: TeamHost, url: str) -> None:

@@ -120,7 +120,8 @@ def test_a_relay_without_leases_is_used_for_all_else_until_it_is_upgraded(
     postgres_server: PostgresServer, database: str, relays: Relays, limited_role: str
 ) -> None:
     postgres_server.execute(schema_sql(limited_role), database)
-    older = "DROP TABLE fairlead.leases, fairlead.lease_versions; UPDATE fairlead.revision SET version_num = '0001'"
+    set_back = f"UPDATE fairlead.revision SET version_num = '{REVISIONS[-2]}'"  # noqa: S608 - a constant
+    older = f"DROP TABLE fairlead.leases, fairlead.lease_versions; {set_back}"
     postgres_server.execute(older, database)
     url = postgres_server.url(database, user=limited_role)
     one = relays.open("one", url=url)

@@ -238,6 +238,7 @@ class TeamLeases:
         self._read_at = monotonic()
         if everything:
             self._reads, self._read_all_at = {}, self._read_at
+            self._is_changed = True  # somebody may have changed our rows
         self._note(board)
         self.last_read = time()
         before = self.remote.version
@@ -247,7 +248,7 @@ class TeamLeases:
 
     def _keep(self, relay_now: float) -> None:
         """Write down what other hosts hold. A disk that is full keeps nobody from knowing it now."""
-        rows = tuple(row for read in self._reads.values() for row in read.rows)
+        rows = tuple(row for row, _, lease in self._verified.values() if lease is not None)
         with suppress(OSError):
             write_kept(KeptLeases(offset=relay_now - time(), rows=rows))
 
