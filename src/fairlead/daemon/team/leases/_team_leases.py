@@ -105,8 +105,9 @@ class TeamLeases:
             granted, against = self._grant(wanted, holder, replaced, decide, deadline)
         except TeamError as error:
             self.settle(wanted)
+            why = str(error).rstrip(".?! ")
             raise RelayNeeded(
-                f"nothing was leased: {error}. Leases of the team need its relay; "
+                f"nothing was leased: {why}. Leases of the team need its relay; "
                 "for this host only: fairlead lease --local PATH"
             ) from None
         except BaseException:
