@@ -197,12 +197,13 @@ class TeamLeases:
         self._is_silent = False
         if not connection.relay.has_leases:
             return
-        if self._is_due(connection):
+        is_read = self._is_due(connection)
+        if is_read:
             self._read(connection, everything=monotonic() - self._read_all_at >= READ_INTERVAL)
         elif connection.roster.trust is not self._trust:
             self._show(connection.roster)
         if self._is_changed:
-            self._synchronize(connection)
+            self._synchronize(connection, is_read=is_read)
 
     def seconds_to_wait(self, connection: TeamConnection) -> float:
         """Return how long the next turn may be put off if nothing happens."""
@@ -305,14 +306,15 @@ class TeamLeases:
         ]
         return board, [lease for read in reads for lease in self._others(roster, read)]
 
-    def _synchronize(self, connection: TeamConnection) -> None:
+    def _synchronize(self, connection: TeamConnection, *, is_read: bool = False) -> None:
         """Remove from the relay what is not held here, and put there again what it has lost."""
         self._is_changed = False
         if not connection.relay.has_leases:
             return
         roster = connection.roster
         host = roster.membership.host
-        self._read(connection, everything=False)
+        if not is_read:
+            self._read(connection, everything=False)
         with self._lock:
             pending = set(self._pending)
         held = {lease.grant.id: lease for lease in self._leases.table.leases if lease.grant is not None}
