@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import time
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from bench._table import Row, Target
@@ -17,15 +18,16 @@ from fairlead.daemon.events._extension import EventContext
 from fairlead.daemon.events._messages import HookRequest
 from fairlead.daemon.events.extensions._leases import LeaseGate
 from fairlead.daemon.events.extensions._policy import PolicyGate
+from fairlead.daemon.leases._remote import RemoteLease, RemoteLeases, now
 from fairlead.events import PreToolUse
-from fairlead.leases import Holder, WantedLease
+from fairlead.leases import Holder, TeamGrant, WantedLease
 
 if TYPE_CHECKING:
     from bench._harness import Effort
 
 PATHS = 90
 PATTERNS = 10
-"""Leases that another session holds, on other files."""
+"""Leases that another session holds, on other files; and as many that other hosts hold, in a team."""
 
 
 def rows(effort: Effort) -> list[Row]:
@@ -51,10 +53,38 @@ def rows(effort: Effort) -> list[Row]:
         times = effort.compare(
             {name: effort.looped(partial(gate.before_reply, context)) for name, context in contexts.items()}
         )
+        _join_team(daemon, folder)
+        for context in contexts.values():
+            assert gate.before_reply(context) is None
+        in_team = effort.compare(
+            {name: effort.looped(partial(gate.before_reply, context)) for name, context in contexts.items()}
+        )
+        daemon.leases.team = None
         daemon.close()
     among = f"among {PATHS} leased files and {PATTERNS} patterns"
     target = Target("time", 20)
-    return [Row("leases", f"the check of {name} {among}", "µs", times[name], "", target=target) for name in contexts]
+    return [
+        Row("leases", f"the check of {name} {among}{where}", "µs", measured[name], "", target=target)
+        for measured, where in ((times, ""), (in_team, ", and as many of other hosts"))
+        for name in contexts
+    ]
+
+
+def _join_team(daemon: Daemon, folder: Path) -> None:
+    """Have other hosts hold leases on files of the repository that the folder is."""
+    (folder / ".git").mkdir()
+    (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git/config").write_text('[remote "origin"]\n\turl = git@git.example.com:acme/app.git\n')
+    grants = [_grant(f"p{number}", f"src/theirs{number}.py") for number in range(PATHS)]
+    grants += [_grant(f"g{number}", f"docs/theirs{number}/*.md", "/") for number in range(PATTERNS)]
+    remote = RemoteLeases()
+    remote.replace([RemoteLease(grant=grant, host="other", holder="fox", ends=now() + 3600) for grant in grants])
+    team: Any = SimpleNamespace(remote=remote, host_name="here")
+    daemon.leases.team = team
+
+
+def _grant(name: str, path: str, folder: str = "") -> TeamGrant:
+    return TeamGrant(id=name, project="git.example.com/acme/app", path=path, folder=folder)
 
 
 def _context(folder: Path, tool: str, tool_input: dict[str, str]) -> EventContext:

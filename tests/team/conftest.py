@@ -1,5 +1,38 @@
 """Fixtures of the tests of a team."""
 
-from team.postgres_server import database, own_server, postgres_server
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from team.daemon_hosts import TeamHost, member, team_host
+from team.postgres_server import PostgresServer, database, own_server, postgres_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["database", "own_server", "postgres_server"]
+
+
+@pytest.fixture
+def url(postgres_server: PostgresServer, database: str) -> str:
+    """The relay of one test."""
+    return postgres_server.url(database)
+
+
+@pytest.fixture
+def alpha() -> Iterator[TeamHost]:
+    with team_host("alpha") as host:
+        yield host
+
+
+@pytest.fixture
+def beta() -> Iterator[TeamHost]:
+    with team_host("beta") as host:
+        yield host
+
+
+@pytest.fixture
+def team(alpha: TeamHost, beta: TeamHost, url: str) -> tuple[TeamHost, TeamHost]:
+    """Two members."""
+    return member(alpha, url), member(beta, url, alpha)

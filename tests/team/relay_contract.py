@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 import pytest
 from team.relay_hosts import host_id, parcel, parcels, using
+from team.relay_lease_contract import LeaseContract
 
 from fairlead.team import Certificate, HostCloned, RelayRefused, RelayUnreachable, Ring, Snapshot, TeamEvent, Verdict
 
@@ -61,7 +62,7 @@ def later(function: Callable[[], object]) -> threading.Timer:
     return timer
 
 
-class RelayContract:
+class RelayContract(LeaseContract):
     """Subclass this with a fixture `relay_url` of an empty relay, and `hub`, an own one with its URL in `hub_url`."""
 
     @pytest.fixture

@@ -9,39 +9,12 @@ import signal
 from time import monotonic
 from typing import TYPE_CHECKING
 
-import pytest
 from daemon.clients import client
 from daemon.daemon_home import FAIRLEAD, scratch_home, until
-from team.daemon_hosts import TeamHost, letters, member, shown, team_host
+from team.daemon_hosts import TeamHost, letters, member, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from team.postgres_server import PostgresServer
-
-
-@pytest.fixture
-def url(postgres_server: PostgresServer, database: str) -> str:
-    """The relay of one test."""
-    return postgres_server.url(database)
-
-
-@pytest.fixture
-def alpha() -> Iterator[TeamHost]:
-    with team_host("alpha") as host:
-        yield host
-
-
-@pytest.fixture
-def beta() -> Iterator[TeamHost]:
-    with team_host("beta") as host:
-        yield host
-
-
-@pytest.fixture
-def team(alpha: TeamHost, beta: TeamHost, url: str) -> tuple[TeamHost, TeamHost]:
-    """Two members."""
-    return member(alpha, url), member(beta, url, alpha)
 
 
 def test_an_agent_asks_one_on_another_host_which_is_woken_and_answers(team: tuple[TeamHost, TeamHost]) -> None:
@@ -238,12 +211,14 @@ def test_without_a_team_nothing_of_one_is_loaded() -> None:
             agent.hook("SessionStart", source="startup")
             agent.send("User", "hello")
             agent.fairlead("agents")
+            agent.fairlead("lease", "a.py")
+            agent.fairlead("lease", "--release")
         done = home.fairlead("team")
         loaded = re.findall(r"\| +([\w.]+)$", (home.folder / "daemon.err").read_text(), re.MULTILINE)
 
     assert (done.exit_code, done.stdout) == (3, "this host is in no team; to join one: fairlead team join URL\n")
     assert "fairlead.daemon.team._switch" in loaded
-    unwanted = r"psycopg|cryptography|fairlead\.(team|mail\.remote|daemon\.team\._(?!switch))"
+    unwanted = r"psycopg|cryptography|fairlead\.(team|mail\.remote|daemon\.(team\.(?!_switch)|leases\._re))"
     assert [name for name in loaded if re.match(unwanted, name)] == []
 
 

@@ -13,12 +13,15 @@ from fairlead.team import (
     Parcel,
     PrivateKey,
     Snapshot,
+    TeamLease,
     fingerprint,
     generate_key,
     sign_certificate,
+    sign_lease,
     sign_parcel,
     sign_snapshot,
     verify_certificate,
+    verify_lease,
     verify_parcel,
     verify_snapshot,
 )
@@ -94,6 +97,16 @@ def test_a_certificate_with_another_field_is_not_valid(field: str, value: object
     signed = sign_certificate(CERTIFICATE, KEY, TEAM)
     assert verify_certificate(signed, KEY.public, TEAM)
     assert not verify_certificate(msgspec.structs.replace(signed, **{field: value}), KEY.public, TEAM)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("id", "2"), ("host", "c"), ("project", "q"), ("until", 2.0), ("body", b"x")]
+)
+def test_a_lease_with_another_field_is_not_valid(field: str, value: object) -> None:
+    signed = sign_lease(TeamLease(id="1", host="a", project="p", until=1.0, body=b"{}"), KEY, TEAM)
+    assert verify_lease(signed, KEY.public, TEAM)
+    assert not verify_lease(signed, KEY.public, "8" * 32)
+    assert not verify_lease(msgspec.structs.replace(signed, **{field: value}), KEY.public, TEAM)
 
 
 @given(st.lists(st.text(max_size=3), max_size=4), st.lists(st.text(max_size=3), max_size=4))

@@ -102,18 +102,41 @@ def test_a_relay_that_is_one_revision_newer_is_used(
     postgres_server: PostgresServer, database: str, relays: Relays
 ) -> None:
     relays.open("one").close()
-    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0002'", database)
+    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0003'", database)
     relays.open("one").push([parcel("one", "two", 1)])
-    assert relays.welcome["one"].revision == "0002"
+    assert relays.welcome["one"].revision == "0003"
 
 
 def test_a_relay_that_is_newer_than_that_is_refused(
     postgres_server: PostgresServer, database: str, relays: Relays
 ) -> None:
     relays.open("one").close()
-    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0003'", database)
-    with pytest.raises(RelayTooNew, match=r"has revision 0003, this version knows 0001\); upgrade Fairlead"):
+    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0004'", database)
+    with pytest.raises(RelayTooNew, match=r"has revision 0004, this version knows 0002\); upgrade Fairlead"):
         relays.open("one")
+
+
+def test_a_relay_without_leases_is_used_for_all_else_until_it_is_upgraded(
+    postgres_server: PostgresServer, database: str, relays: Relays, limited_role: str
+) -> None:
+    postgres_server.execute(schema_sql(limited_role), database)
+    set_back = f"UPDATE fairlead.revision SET version_num = '{REVISIONS[-2]}'"  # noqa: S608 - a constant
+    older = f"DROP TABLE fairlead.leases, fairlead.lease_versions; {set_back}"
+    postgres_server.execute(older, database)
+    url = postgres_server.url(database, user=limited_role)
+    one = relays.open("one", url=url)
+    one.push([parcel("one", "two", 1)])
+    assert (one.has_leases, one.prune(events_before=1, hosts_before=1)) == (False, 0)
+    with pytest.raises(RelayRefused, match="is of an older Fairlead and has no leases; have an administrator run what"):
+        one.leases()
+    one.forget(host_id("two"))
+
+    postgres_server.execute(schema_sql(limited_role), database)
+    assert relays.open("two", url=url).has_leases
+    assert relays.welcome["two"].revision == REVISIONS[-1]
+
+    postgres_server.execute(older, database)
+    assert relays.open("three").has_leases, "a role that may upgrade it does"
 
 
 def test_a_role_that_may_not_create_is_told_what_to_do(

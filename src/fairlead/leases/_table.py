@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.leases._types import Lease, LeaseError
+from fairlead.leases._types import Lease, LeaseError, TeamGrant
 from fairlead.policy import BaseFolder, Pattern, PatternError, PatternSet, TooManyFiles, files_below, resolve
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class WantedLease(msgspec.Struct, frozen=True, kw_only=True):
     shared: bool = False
     why: str = ""
     until: float
+    grant: TeamGrant | None = None
 
 
 class LeaseTable:
@@ -88,7 +89,7 @@ class LeaseTable:
         others = [
             lease
             for lease in self.leases
-            if lease.holder.session != holder.session and not (lease.shared and wanted.shared)
+            if (lease.holder.session != holder.session or lease.holder.host) and not (lease.shared and wanted.shared)
         ]
         return [lease for lease in others if _overlap(wanted, lease)]
 
@@ -110,6 +111,7 @@ class LeaseTable:
                 why=one.why,
                 since=now,
                 until=one.until,
+                grant=one.grant,
             )
             for at, one in enumerate(dict.fromkeys(wanted), 1)
         ]

@@ -26,6 +26,27 @@ class Holder(msgspec.Struct, frozen=True):
     """Of a subagent: its lease ends with it."""
     name: str = ""
     """The agent's name when it took the lease."""
+    host: str = ""
+    """The name of another host of the team; empty for this one."""
+
+
+class TeamGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a lease one of the whole team: how all hosts name it, whatever their checkouts are called."""
+
+    id: str
+    project: str
+    """The identity of the repository."""
+    path: str
+    """Relative to the root of the repository; empty for all of it. Or a pattern."""
+    folder: str = ""
+    """The folder that a pattern is relative to, with a slash at the end: `/` is the root. Empty for a path."""
+    until: float = 0.0
+    """By the relay's clock."""
+
+    @property
+    def title(self) -> str:
+        """The path, or the pattern with its folder, as people write it in the root of the repository."""
+        return f"{self.folder}{self.path.lstrip('/')}".lstrip("/") or "."
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,11 +63,22 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     since: float
     until: float
+    grant: TeamGrant | None = None
+    """Set if the lease is one of the team."""
 
     @property
     def title(self) -> str:
         """The path, or the pattern with its folder."""
         return f"{self.folder.rstrip('/')}/{self.path.lstrip('/')}" if self.folder else self.path
+
+    @property
+    def root(self) -> str:
+        """The checkout that a lease of the team is on, without a slash at the end; "" for one of this host only."""
+        if self.grant is None:
+            return ""
+        path = self.folder.rstrip("/") if self.folder else self.path
+        inside = self.grant.folder.rstrip("/") if self.folder else f"/{self.grant.path}".rstrip("/")
+        return path.removesuffix(inside)
 
 
 def lease_path(text: str, cwd: str) -> tuple[str, str]:

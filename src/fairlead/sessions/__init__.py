@@ -27,7 +27,14 @@ if TYPE_CHECKING:
         TimelineEntry,
     )
     from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long
-    from fairlead.sessions._locations import Location, find_location, project_of, unknown_location
+    from fairlead.sessions._locations import (
+        GitFolders,
+        Location,
+        find_git_folders,
+        find_location,
+        project_of,
+        unknown_location,
+    )
     from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._reconcile import reconcile
     from fairlead.sessions._registry import Registry
@@ -56,6 +63,7 @@ __all__ = [
     "Counters",
     "EventText",
     "Evidence",
+    "GitFolders",
     "HistoryMatch",
     "HistoryPage",
     "HistoryQuery",
@@ -83,6 +91,7 @@ __all__ = [
     "bounded_question",
     "clean",
     "decide_notification",
+    "find_git_folders",
     "find_location",
     "is_long",
     "line_of",
@@ -130,7 +139,14 @@ __getattr__ = lazy_exports(
             "clean",
             "is_long",
         ),
-        "_locations": ("Location", "find_location", "project_of", "unknown_location"),
+        "_locations": (
+            "GitFolders",
+            "Location",
+            "find_git_folders",
+            "find_location",
+            "project_of",
+            "unknown_location",
+        ),
         "_panes": ("TmuxClients",),
         "_registry": ("Registry",),
         "_session": (

@@ -6,6 +6,7 @@ No process is started: `.git` is a folder, or a file with the path of one; in a 
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,6 +25,17 @@ class Location(msgspec.Struct, frozen=True):
     """A short commit id if the head is detached; "" if this is no git repository."""
 
 
+class GitFolders(NamedTuple):
+    """The folders of a repository."""
+
+    worktree: str
+    """The folder that is checked out."""
+    own: str
+    """Git's folder of this worktree."""
+    common: str
+    """Git's folder that all worktrees share, with the configuration; the same if there is one worktree."""
+
+
 def unknown_location(folder: str) -> Location:
     """Return the location of a folder that was not looked up: the folder itself."""
     return Location(folder, folder)
@@ -31,17 +43,28 @@ def unknown_location(folder: str) -> Location:
 
 def find_location(folder: str) -> Location:
     """Look up the location of a folder. What cannot be read counts as no repository."""
-    if not folder.startswith("/"):
+    found = find_git_folders(folder)
+    if found is None:
         return unknown_location(folder)
+    project = found.worktree
+    if found.common != found.own:
+        project = os.path.dirname(found.common) if found.common.endswith("/.git") else found.common
+    return Location(project, found.worktree, _read_branch(found.own))
+
+
+def find_git_folders(folder: str) -> GitFolders | None:
+    """Look up the repository of a folder. What cannot be read counts as none."""
+    if not folder.startswith("/"):
+        return None
     current = os.path.normpath(folder)
     for _ in range(_MAX_PARENTS):
-        if (location := _read_location(current)) is not None:
-            return location
+        if (found := _read_git_folders(current)) is not None:
+            return found
         parent = os.path.dirname(current)
         if parent == current:
             break
         current = parent
-    return unknown_location(folder)
+    return None
 
 
 def project_of(folder: str) -> str:
@@ -49,20 +72,18 @@ def project_of(folder: str) -> str:
     return find_location(folder).project if folder else ""
 
 
-def _read_location(folder: str) -> Location | None:
+def _read_git_folders(folder: str) -> GitFolders | None:
     entry = f"{folder}/.git"
     if os.path.isdir(entry):
-        return Location(folder, folder, _read_branch(entry)) if os.path.isfile(f"{entry}/HEAD") else None
+        return GitFolders(folder, entry, entry) if os.path.isfile(f"{entry}/HEAD") else None
     content = _read(entry)
     if not content.startswith("gitdir:"):
         return None
     git_folder = os.path.normpath(os.path.join(folder, content.removeprefix("gitdir:").strip()))
     common = _read(f"{git_folder}/commondir")
     if not common:  # a submodule, or a repository whose git folder is elsewhere
-        return Location(folder, folder, _read_branch(git_folder))
-    common = os.path.normpath(os.path.join(git_folder, common))
-    project = os.path.dirname(common) if common.endswith("/.git") else common
-    return Location(project, folder, _read_branch(git_folder))
+        return GitFolders(folder, git_folder, git_folder)
+    return GitFolders(folder, git_folder, os.path.normpath(os.path.join(git_folder, common)))
 
 
 def _read_branch(git_folder: str) -> str:

@@ -1,4 +1,4 @@
-"""Signs and verifies parcels, snapshots and certificates. Knows who signed only by the key that it is given.
+"""Signs and verifies parcels, snapshots, leases and certificates. Knows who signed only by the key that it is given.
 
 What is signed starts with the kind of the value, so that no signature is valid for another kind, and with the id of
 the team, so that none is valid in another team. Each field has its length before it.
@@ -16,11 +16,12 @@ from fairlead.team._keys import verify
 
 if TYPE_CHECKING:
     from fairlead.team._keys import PrivateKey
-    from fairlead.team._types import Certificate, Parcel, Snapshot
+    from fairlead.team._types import Certificate, Parcel, Snapshot, TeamLease
 
 _PARCEL: Final = b"fairlead-parcel-1\0"
 _SNAPSHOT: Final = b"fairlead-snapshot-1\0"
 _CERTIFICATE: Final = b"fairlead-certificate-1\0"
+_LEASE: Final = b"fairlead-lease-1\0"
 
 
 def sign_parcel(parcel: Parcel, key: PrivateKey, team: str) -> Parcel:
@@ -53,6 +54,16 @@ def verify_certificate(certificate: Certificate, public: bytes, team: str) -> bo
     return verify(public, certificate.signature, _certificate_bytes(certificate, team))
 
 
+def sign_lease(lease: TeamLease, key: PrivateKey, team: str) -> TeamLease:
+    """Return a lease with the signature of its host."""
+    return msgspec.structs.replace(lease, signature=key.sign(_lease_bytes(lease, team)))
+
+
+def verify_lease(lease: TeamLease, public: bytes, team: str) -> bool:
+    """Return whether the host with the key `public` signed a lease for this team."""
+    return verify(public, lease.signature, _lease_bytes(lease, team))
+
+
 def _parcel_bytes(parcel: Parcel, team: str) -> bytes:
     body = hashlib.sha256(parcel.body).digest()
     return _join(_PARCEL, team, parcel.origin, parcel.target, str(parcel.seq), parcel.kind, body)
@@ -61,6 +72,11 @@ def _parcel_bytes(parcel: Parcel, team: str) -> bytes:
 def _snapshot_bytes(snapshot: Snapshot, team: str) -> bytes:
     body = hashlib.sha256(snapshot.body).digest()
     return _join(_SNAPSHOT, team, snapshot.host, snapshot.kind, str(snapshot.version), body)
+
+
+def _lease_bytes(lease: TeamLease, team: str) -> bytes:
+    body, until = hashlib.sha256(lease.body).digest(), struct.pack(">d", lease.until)
+    return _join(_LEASE, team, lease.host, lease.id, lease.project, until, body)
 
 
 def _certificate_bytes(certificate: Certificate, team: str) -> bytes:

@@ -25,6 +25,8 @@ class Ring(Flag):
     """A host has applied parcels of this one."""
     REGISTRY = auto()
     """Hosts, certificates or snapshots have changed."""
+    LEASES = auto()
+    """Leases have changed."""
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -130,6 +132,32 @@ class TeamEvent(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str = ""
     body: bytes = b""
     """The record as JSON."""
+
+
+class TeamLease(msgspec.Struct, frozen=True, kw_only=True):
+    """A lease of a host on files of a project, as the relay keeps it. What it is on is for the hosts to read."""
+
+    id: str
+    """Random, chosen by the host."""
+    host: str
+    project: str
+    """The identity of the repository, which is the same on all hosts."""
+    until: float
+    """By the relay's clock."""
+    body: bytes
+    signature: bytes = b""
+    """Of the host, over all other fields."""
+
+
+class LeaseBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """The leases of some projects, at one moment."""
+
+    now: float
+    """The relay's clock."""
+    versions: dict[str, int]
+    """By project: another number after each change. A project that never had a lease has none."""
+    leases: tuple[TeamLease, ...]
+    """Those whose time is not up, of all hosts. Nothing of them was verified."""
 
 
 class RelayLoad(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
         Certificate,
         Hello,
         Host,
+        LeaseBoard,
         Parcel,
         RelayLoad,
         Ring,
         Snapshot,
         SnapshotKind,
         TeamEvent,
+        TeamLease,
         Welcome,
     )
 
@@ -90,10 +92,41 @@ class Relay(Protocol):
         """Return the snapshots of the other hosts that are newer than the known versions."""
 
     def forget(self, host: str) -> None:
-        """Delete a host, its snapshots and what is on its way to it, so that its name is free. Certificates stay."""
+        """Delete a host, its snapshots, its leases and what is on its way to it, so that its name is free.
+
+        Certificates stay.
+        """
 
     def ages(self) -> dict[str, float]:
         """Return for how many seconds nothing was heard of each host, by the relay's clock."""
+
+    # -- leases ----------------------------------------------------------------------------------------
+
+    @property
+    def has_leases(self) -> bool:
+        """Whether the relay keeps leases; one whose schema is older does not."""
+
+    @property
+    def has_lease_news(self) -> bool:
+        """Whether another host rang because of a lease since `leases` was last called for all projects."""
+
+    def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> LeaseBoard:
+        """Return the leases of the projects whose version is not the known one; of all, or of some projects."""
+
+    def take_leases(
+        self, leases: Sequence[TeamLease], versions: Mapping[str, int], *, replaced: Sequence[str] = ()
+    ) -> bool:
+        """Store leases of this host, in place of others of its own, and ring all hosts; all of it or nothing.
+
+        `versions` are those of the board by which the caller has decided. Returns False, and stores nothing, if a
+        project of the leases has another one now: so of two hosts that decide at once, one has to decide again.
+        """
+
+    def release_leases(self, ids: Sequence[str]) -> None:
+        """Delete leases of this host, and ring all hosts."""
+
+    def drop_leases(self, host: str) -> None:
+        """Delete all leases of a host that was removed or leaves, and ring all hosts."""
 
     # -- the history -----------------------------------------------------------------------------------
 

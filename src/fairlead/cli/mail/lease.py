@@ -32,22 +32,28 @@ class Options(msgspec.Struct, frozen=True):
     why: str = ""
     shared: bool = False
     release: bool = False
+    local: bool = False
+    here: bool = False
 
 
 def to_request(options: Options) -> Request:
     """Return the request: a list, new leases, or the end of some. Raise `UsageError` for options that do not fit."""
-    takes = options.seconds is not None or options.why or options.shared
+    takes = options.seconds is not None or options.why or options.shared or options.local
+    if options.here and (options.release or options.paths):
+        raise UsageError("lease: --here is for the list; for a lease on this host only: --local")
     if options.release:
         if takes:
-            raise UsageError("lease: --release ends leases; --for, --why and --shared are for new ones")
+            raise UsageError("lease: --release ends leases; --for, --why, --shared and --local are for new ones")
         return Request("POST", "leases/release", {"paths": list(options.paths)})
     if not options.paths:
         if takes:
             raise UsageError("lease: which files? Name a path, or a pattern in quotes: 'src/**/*.py'")
-        return Request("GET", "leases")
+        return Request("GET", "leases", {"here": "true"} if options.here else {})
     if options.seconds is not None and options.seconds > _LONGEST:
         raise UsageError("lease: --for: a lease lasts at most 24h; take it again when it ends")
     fields: dict[str, object] = {"paths": list(options.paths), "why": options.why, "shared": options.shared}
+    if options.local:
+        fields["local"] = True
     if options.seconds is not None:
         fields["seconds"] = options.seconds
     return Request("POST", "leases", fields)
@@ -62,12 +68,15 @@ def to_text(document: Document, options: Options, cwd: str, screen: Screen) -> I
     if options.release:
         for row in leases:
             yield f"released {_shown(row, cwd)}"
+        if not document.get("told", True):
+            yield "the other hosts learn of it when the team's relay is reached"
         if not leases:
             yield "you hold no leases"
     elif options.paths:
         for row in leases:
             shared = ", shared" if row["shared"] else ""
-            yield f"{one_line(row['holder'])} holds {_shown(row, cwd)} for {duration(row['until'] - now)}{shared}"
+            held = f"{one_line(row['holder'])} holds {_shown(row, cwd)} for {duration(row['until'] - now)}{shared}"
+            yield f"{held}{_reach(row)}"
     elif leases:
         yield from table([_cells(row, cwd, now) for row in leases], screen)
     else:
@@ -79,8 +88,20 @@ def _cells(row: Document, cwd: str, now: float) -> tuple[str, ...]:
 
     you = " (you)" if row["yours"] else ""
     kind = "shared" if row["shared"] else "exclusive"
+    if row.get("team") is False:
+        kind += ", this host"
     left = f"{duration(row['until'] - now)} left"
     return _shown(row, cwd), f"{one_line(row['holder'])}{you}", kind, left, one_line(row["why"])
+
+
+def _reach(row: Document) -> str:
+    """Return whom a lease concerns; nothing on a host that is in no team."""
+    from fairlead.text import one_line
+
+    if row.get("team") is None:
+        return ""
+    why = one_line(row.get("why_local", ""))
+    return ", on all hosts of the team" if row["team"] else f", on this host only{f': {why}' if why else ''}"
 
 
 def _shown(row: Document, cwd: str) -> str:
@@ -106,6 +127,7 @@ def _shown(row: Document, cwd: str) -> str:
         "fairlead lease 'migrations/*.sql' --shared",
         "fairlead lease",
         "fairlead lease --release src/parser.py",
+        "fairlead lease notes.md --local",
     ),
     exit_codes=(
         (0, "taken, listed or released"),
@@ -118,6 +140,8 @@ def _shown(row: Document, cwd: str) -> str:
 )
 @click.option("--why", metavar="TEXT", default="", help="What you do with them, for those who want to change them.")
 @click.option("--shared", is_flag=True, help="Others may take a shared lease on the same files, too.")
+@click.option("--local", is_flag=True, help="In a team of hosts: for this host only, which needs no relay.")
+@click.option("--here", is_flag=True, help="List the leases of this host only.")
 @click.option("--release", is_flag=True, help="End your leases on these paths; without a path, all of yours.")
 @caller_options
 def lease(caller: Caller, **given: Any) -> int:
@@ -126,6 +150,8 @@ def lease(caller: Caller, **given: Any) -> int:
     While you hold a lease, agents of other sessions that are about to change the files are warned or blocked, as the
     policy says (`leases: warn`, `block` or `off`), and you are notified. It ends with its time, with `--release`, or
     with your session. The agents of one session share its leases. Without a path it lists all leases.
+
+    In a team of hosts, a lease on files of a git repository counts on all of them.
     """
     options = Options(**given)
     document = ask_mail(to_request(options), caller)

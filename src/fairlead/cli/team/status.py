@@ -51,11 +51,21 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
     yield f"on its way  {way} parcels" + ("; they wait until the relay is reached" if _waits(document) else "")
     if document["refused"]:
         yield f"refused     {document['refused']} parcels of hosts that are no members, or not signed by them"
+    yield from _lease_lines(document)
     yield from _host_lines(document, screen)
 
 
 def _waits(document: Document) -> bool:
     return bool(document["on_its_way"]) and document["connection"] != "connected"
+
+
+def _lease_lines(document: Document) -> Iterator[str]:
+    from fairlead.text import ago
+
+    leases = document.get("leases")
+    if leases and (leases["ours"] or leases["others"]):
+        read = f", as of {ago(leases['read'], document['now'])}" if document["connection"] != "connected" else ""
+        yield f"leases      {leases['ours']} of this host, {leases['others']} of others{read}"
 
 
 _STATES = {"member": "member", "pending": "waits to be confirmed", "removed": "removed"}

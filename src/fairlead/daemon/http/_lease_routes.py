@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.http._mail_requests import MailRequest
-from fairlead.daemon.leases._operations import LeaseOperations, ReleaseRequest, TakeRequest
+from fairlead.daemon.leases._operations import LeaseOperations, ListRequest, ReleaseRequest, TakeRequest
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -18,7 +17,7 @@ def lease_routes(daemon: Daemon, api: MailApi) -> list[Route]:
     """Return the routes."""
     operations = LeaseOperations(daemon.leases)
     return [
-        api.route("leases", operations.list_all, MailRequest, "GET"),
+        api.route("leases", operations.list_all, ListRequest, "GET"),
         api.route("leases", operations.take, TakeRequest, "POST"),
         api.route("leases/release", operations.release, ReleaseRequest, "POST"),
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from fairlead.daemon.http._mail_requests import MailRequest
+from fairlead.daemon.leases._team_take import take_leases
 from fairlead.leases import Holder, LeaseError, WantedLease, lease_path
 from fairlead.mail import SCRIPT, USER, BadMessage, MailError, NotYours
 from fairlead.text import duration, one_line, quoted, replace_surrogates
@@ -36,6 +37,15 @@ class TakeRequest(MailRequest, frozen=True, kw_only=True):
     seconds: Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)] = _DEFAULT_SECONDS
     why: Annotated[str, msgspec.Meta(max_length=500)] = ""
     shared: bool = False
+    local: bool = False
+    """Of this host only, although it is in a team."""
+
+
+class ListRequest(MailRequest, frozen=True, kw_only=True):
+    """List leases."""
+
+    here: bool = False
+    """Those of this host only."""
 
 
 class ReleaseRequest(MailRequest, frozen=True, kw_only=True):
@@ -64,16 +74,25 @@ class LeaseOperations:
                 )
                 for path, folder in (lease_path(replace_surrogates(text), request.cwd) for text in request.paths)
             ]
-            taken, against = self._leases.take(wanted, holder)
+            taken = take_leases(self._leases, wanted, holder, local=request.local)
         except LeaseError as error:
             raise BadMessage(str(error)) from None
-        if against:
-            raise LeaseHeld(self._held_text(against, call.now))
-        return {"leases": [self._document(lease, call) for lease in taken]}
+        if taken.against:
+            raise LeaseHeld(self._held_text(taken.against, call.now))
+        return {
+            "leases": [
+                self._document(lease, call) | {"why_local": taken.why_local.get(lease.title, "")}
+                for lease in taken.leases
+            ]
+        }
 
-    def list_all(self, call: MailCall, _: MailRequest) -> dict[str, Any]:
-        """List all leases in force."""
-        return {"leases": [self._document(lease, call) for lease in self._leases.in_force()]}
+    def list_all(self, call: MailCall, request: ListRequest) -> dict[str, Any]:
+        """List all leases in force: those of this host, then those of the others."""
+        leases = self._leases.in_force()
+        remote = self._leases.remote
+        if remote and not request.here:
+            leases += remote.listed(request.cwd)
+        return {"leases": [self._document(lease, call) for lease in leases]}
 
     def release(self, call: MailCall, request: ReleaseRequest) -> dict[str, Any]:
         """End leases. Raises `NotYours` for a lease of another session, unless the person asks."""
@@ -84,7 +103,9 @@ class LeaseOperations:
             chosen = {lease.id: lease for lease in in_force if self._is_own(lease, call)}
         ended = list(chosen.values())
         self._leases.release(ended)
-        return {"leases": [self._document(lease, call) for lease in ended]}
+        team = self._leases.team
+        is_told = team is None or all(lease.grant is None for lease in ended) or team.synchronize()
+        return {"leases": [self._document(lease, call) for lease in ended], "told": is_told}
 
     def _named(self, call: MailCall, text: str, request: ReleaseRequest, in_force: Sequence[Lease]) -> list[Lease]:
         """Return the leases on a path that the caller may end."""
@@ -95,6 +116,7 @@ class LeaseOperations:
         found = [lease for lease in in_force if (lease.path, lease.folder) == (path, folder) or lease.title == text]
         own = [lease for lease in found if self._is_own(lease, call)]
         if not found:
+            self._check_other_hosts(text, path, folder, request.cwd)
             raise BadMessage(f"there is no lease on {one_line(text)}; `fairlead lease` lists them")
         if not own and not call.caller.is_person:
             name = self._leases.name_of(found[0].holder)
@@ -103,8 +125,19 @@ class LeaseOperations:
             )
         return own or found
 
+    def _check_other_hosts(self, text: str, path: str, folder: str, cwd: str) -> None:
+        """Raise `NotYours` if another host holds a lease on a path: only its own host can end it."""
+        remote = self._leases.remote
+        for lease in remote.listed(cwd) if remote else ():
+            if (lease.path, lease.folder) == (path, folder) or lease.title == text:
+                name = one_line(self._leases.name_of(lease.holder))
+                raise NotYours(
+                    f"{one_line(text)} is leased by {name}, and only the host {lease.holder.host} can release it; "
+                    f'ask: fairlead send {name} "…"'
+                )
+
     def _is_own(self, lease: Lease, call: MailCall) -> bool:
-        return self._leases.is_same_session(call.agent.session, lease.holder.session)
+        return not lease.holder.host and self._leases.is_same_session(call.agent.session, lease.holder.session)
 
     def _held_text(self, against: Sequence[Lease], now: float) -> str:
         lines = []
@@ -131,6 +164,9 @@ class LeaseOperations:
             "why": lease.why,
             "since": lease.since,
             "until": lease.until,
+            "host": lease.holder.host,
+            "team": None if self._leases.team is None else lease.grant is not None,
+            "project": lease.grant.project if lease.grant is not None else "",
         }
 
 

@@ -11,15 +11,19 @@ from threading import Lock
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from fairlead.daemon.leases._file import LeaseFile
 from fairlead.leases import LeaseError, LeaseTable
 from fairlead.mail import FAIRLEAD, USER, Draft, MailError, MailUnreachable
 from fairlead.process import dead_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.leases._remote import RemoteLeases
+    from fairlead.daemon.leases._team_take import TeamLeaseClient
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.leases import Holder, Lease, WantedLease
@@ -47,10 +51,11 @@ class LeaseService:
         self._file = LeaseFile(folder)
         self._lock = Lock()
         self._notices: deque[tuple[Holder, str, str]] = deque(maxlen=_MAX_NOTICES)
-        self._notified: dict[tuple[int, float, str], float] = {}
+        self._notified: dict[tuple[int | str, float, str], float] = {}
         self.table = LeaseTable()
-        self.version = 0
-        """Counts the tables, for whoever has stored something about one."""
+        self._version = 0
+        self.team: TeamLeaseClient | None = None
+        """Set while this host is in a team."""
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
@@ -60,7 +65,7 @@ class LeaseService:
             self.table = LeaseTable(self._file.read())
         except (OSError, ValueError, LeaseError) as error:
             self._errors.report(f"the leases of the last daemon are lost: {error}")
-        self.version = 1
+        self._version = 1
 
     async def run_forever(self) -> None:
         """End leases whose time is up or whose holder has ended, and send the notices."""
@@ -88,11 +93,21 @@ class LeaseService:
     # -- the files of interest -------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(self.table)
+        return bool(self.table) or bool(self.remote)
+
+    @property
+    def remote(self) -> RemoteLeases | None:
+        """The leases of the other hosts; `None` without a team."""
+        return None if self.team is None else self.team.remote
+
+    @property
+    def version(self) -> int:
+        """Another number after each change, for whoever has stored something about the leases."""
+        return self._version if self.team is None else self._version + self.team.remote.version
 
     def may_match(self, target: ResolvedPath) -> bool:
-        """Return whether there is a lease on a file."""
-        return self.table.may_match(target)
+        """Return whether there is a lease on a file. For a thread: a checkout may have to be looked up."""
+        return self.table.may_match(target) or (self.team is not None and bool(self.team.remote.covering(target)))
 
     # -- commands --------------------------------------------------------------------------------------
 
@@ -104,12 +119,32 @@ class LeaseService:
         now = time()
         with self._lock:
             held = {lease.id: lease for one in wanted for lease in self.table.against(one, holder)}
-            against = [lease for lease in held.values() if lease.until > now and not self.is_dead(lease)]
+            against = self._living(held.values(), now)
             if against:
                 return [], against
             table, taken = self.table.without(held).take(wanted, holder, now)
             self._replace(table)
         return taken, []
+
+    def against(self, wanted: Sequence[WantedLease], holder: Holder) -> list[Lease]:
+        """Return the leases of other sessions of this host that keep somebody from taking leases."""
+        held = {lease.id: lease for one in wanted for lease in self.table.against(one, holder)}
+        return self._living(held.values(), time())
+
+    def held_by(self, holder: Holder, wanted: Sequence[WantedLease]) -> list[Lease]:
+        """Return the leases that somebody replaces by taking others on the same paths."""
+        same = {(one.path, one.folder) for one in wanted}
+        return [
+            lease
+            for lease in self.table.leases
+            if lease.holder.session == holder.session and (lease.path, lease.folder) in same
+        ]
+
+    def keep_local(self) -> None:
+        """Make all leases those of this host only: it has left its team."""
+        with self._lock:
+            if any(lease.grant is not None for lease in self.table.leases):
+                self._replace(LeaseTable(msgspec.structs.replace(lease, grant=None) for lease in self.table.leases))
 
     def release(self, leases: Sequence[Lease]) -> None:
         """End leases."""
@@ -119,8 +154,7 @@ class LeaseService:
     def in_force(self) -> list[Lease]:
         """Return the leases whose time is not up and whose holders are alive, by path."""
         now = time()
-        leases = [lease for lease in self.table.leases if lease.until > now and not self.is_dead(lease)]
-        return sorted(leases, key=lambda lease: (lease.title, lease.since))
+        return sorted(self._living(self.table.leases, now), key=lambda lease: (lease.title, lease.since))
 
     # -- holders ---------------------------------------------------------------------------------------
 
@@ -142,7 +176,9 @@ class LeaseService:
         return subagent is not None and subagent.ended is not None
 
     def name_of(self, holder: Holder) -> str:
-        """Return the name of a holder as it is now."""
+        """Return the name of a holder as it is now; of another host, with that host."""
+        if holder.host:
+            return f"{holder.name}@{holder.host}"
         if not holder.session:
             return USER.name
         return self.agent_name(holder.session, holder.agent_id) or holder.name
@@ -152,6 +188,11 @@ class LeaseService:
         service = self._mail.service_within(0)
         agent = service.find_by_session(session, agent_id) if service is not None else None
         return agent.name if agent is not None else ""
+
+    @property
+    def host_name(self) -> str:
+        """The name of this host in its team."""
+        return "" if self.team is None else self.team.host_name
 
     def is_same_session(self, session: str, other: str) -> bool:
         """Return whether two ids are of one session, which may have had both."""
@@ -167,16 +208,24 @@ class LeaseService:
 
     def notify(self, lease: Lease, by_session: str, subject: str, text: str) -> None:
         """Send the holder a message, once in a while for each session; a thread sends it."""
-        now, key = monotonic(), (lease.id, lease.since, by_session)
+        now, key = monotonic(), (lease.grant.id if lease.grant else lease.id, lease.since, by_session)
         last = self._notified.get(key)
         if last is not None and now - last < _NOTICE_INTERVAL:
             return
         if len(self._notified) >= _MAX_NOTIFIED:
             self._notified.clear()
         self._notified[key] = now
-        self._notices.append((lease.holder, subject, text))
+        self.tell(lease.holder, subject, text)
+
+    def tell(self, holder: Holder, subject: str, text: str) -> None:
+        """Send a holder a message, by a thread."""
+        self._notices.append((holder, subject, text))
 
     # -- internal --------------------------------------------------------------------------------------
+
+    def _living(self, leases: Iterable[Lease], now: float) -> list[Lease]:
+        """Return the leases whose time is not up and whose holders are alive."""
+        return [lease for lease in leases if lease.until > now and not self.is_dead(lease)]
 
     def _replace(self, table: LeaseTable) -> None:
         try:
@@ -184,7 +233,9 @@ class LeaseService:
         except OSError as error:
             raise MailUnreachable(f"the leases cannot be stored: {error.strerror or error}") from None
         self.table = table
-        self.version += 1
+        self._version += 1
+        if self.team is not None:
+            self.team.note_change()
 
     def _has_no_agent(self, holder: Holder) -> bool:
         """Return whether a session that is not tracked has no living agent either; unknown until the mail is open."""
@@ -206,13 +257,20 @@ class LeaseService:
         service = self._mail.service_within(0)
         while service is not None and self._notices:
             holder, subject, text = self._notices.popleft()
-            agent = USER if not holder.session else service.find_by_session(holder.session, holder.agent_id)
-            if agent is None or agent.ended:
+            name = self._address(service, holder)
+            if not name:
                 continue
             try:
-                service.send(FAIRLEAD, Draft(to=(agent.name,), subject=subject, body=text))
+                service.send(FAIRLEAD, Draft(to=(name,), subject=subject, body=text))
             except MailError as error:
-                self._errors.report(f"{agent.name} could not be notified about a lease: {error}")
+                self._errors.report(f"{name} could not be notified about a lease: {error}")
+
+    def _address(self, service: MessageService, holder: Holder) -> str:
+        """Return the name by which a holder gets mail; "" if it has ended."""
+        if holder.host:
+            return self.name_of(holder)
+        agent = USER if not holder.session else service.find_by_session(holder.session, holder.agent_id)
+        return "" if agent is None or agent.ended else agent.name
 
 
 def _is_gone(session: Session) -> bool:

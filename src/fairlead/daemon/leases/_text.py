@@ -42,14 +42,22 @@ def _conflict_line(path: str, lease: Lease, name: str, now: float) -> str:
 
 def attempt_notice(path: str, lease: Lease, by: str, now: float, *, is_blocked: bool) -> tuple[str, str]:
     """Return subject and text of the message to the holder of a lease."""
-    shown, name = one_line(path, _MAX_PATH), one_line(by)
+    there, title = _at_holder(path, lease)
+    shown, name, title = one_line(there, _MAX_PATH), one_line(by), one_line(title, _MAX_PATH)
     what = "wanted to change" if is_blocked else "changes"
     outcome = "The call was blocked." if is_blocked else "The call was allowed, with a warning (leases: warn)."
     text = (
-        f"You hold a lease on {one_line(lease.title, _MAX_PATH)} for another {duration(lease.until - now)}. {outcome}\n"
-        f"If you are done with it: fairlead lease --release {one_line(lease.title, _MAX_PATH)}"
+        f"You hold a lease on {title} for another {duration(lease.until - now)}. {outcome}\n"
+        f"If you are done with it: fairlead lease --release {title}"
     )
     return f"{name} {what} {shown}, which you have leased", text
+
+
+def _at_holder(path: str, lease: Lease) -> tuple[str, str]:
+    """Return a path and what is leased as the holder knows them: on another host, relative to the repository."""
+    if not lease.holder.host or lease.grant is None:
+        return path, lease.title
+    return path.removeprefix(f"{lease.root}/"), lease.grant.title
 
 
 def edited_too(path: str, name: str, at: float, now: float) -> str:

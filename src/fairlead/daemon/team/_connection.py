@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._notices import TeamNotices
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.daemon.team.leases._team_leases import TeamLeases
     from fairlead.mail import MessageService
     from fairlead.team import SnapshotKind, Verdict
     from fairlead.team.relay import Relay
@@ -46,6 +47,7 @@ class TeamConnection:
         directory: TeamDirectory,
         news: LocalNews,
         notices: TeamNotices,
+        leases: TeamLeases,
         log: ConnectionLog,
     ) -> None:
         self.relay = relay
@@ -54,6 +56,7 @@ class TeamConnection:
         self._directory = directory
         self._news = news
         self._notices = notices
+        self._leases = leases
         self._log = log
         self._outgoing = Outgoing(relay, service, roster, log)
         self._incoming = Incoming(relay, service, roster, directory, notices, log)
@@ -67,6 +70,7 @@ class TeamConnection:
     def open(self) -> None:
         """Read everything: what rang while there was no connection was lost."""
         self._read_all()
+        self._leases.open(self)
 
     def turn(self, *, rang: Ring, changed: bool) -> None:
         """Send what is to be sent, and take what has come. `rang`: by other hosts. `changed`: agents of this one."""
@@ -79,6 +83,7 @@ class TeamConnection:
             self._read_all()
         elif self._is_registry_due and monotonic() - self._read_registry_at > self._registry_interval():
             self._read_registry()
+        self._leases.turn(self)
         if changed or self._unpublished:
             self._publish()
         if is_moved:
@@ -86,7 +91,7 @@ class TeamConnection:
 
     def seconds_to_wait(self) -> float:
         """Return how long the next turn may be put off if nothing happens."""
-        until = [self._read_all_at + READ_INTERVAL]
+        until = [self._read_all_at + READ_INTERVAL, monotonic() + self._leases.seconds_to_wait(self)]
         if self._is_registry_due:
             until.append(self._read_registry_at + self._registry_interval())
         until += [self._published[kind][1] + _SNAPSHOT_INTERVALS[kind] for kind in self._unpublished]
@@ -102,11 +107,14 @@ class TeamConnection:
         """Confirm or remove a host."""
         host = self.roster.certify(self.relay, name, verdict, fingerprint)
         self._directory.follow_roster(self._service, self.roster)
+        if verdict == "removed":
+            self._leases.leave(self, host.id)
         self._read_all()
         return {"name": host.name, "state": self.roster.state(host.id)}
 
     def leave(self) -> None:
         """Notify the other hosts that this one has left."""
+        self._leases.leave(self, self.roster.membership.host)
         self.relay.add_certificate(self.roster.sign_own("removed"))
 
     # -- reading ---------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from fairlead.daemon.team._news import LocalNews
 from fairlead.daemon.team._notices import TeamNotices
 from fairlead.daemon.team._roster import Roster
 from fairlead.daemon.team._state import ConnectionLog
+from fairlead.daemon.team.leases._team_leases import TeamLeases
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding
 from fairlead.mail import MailError
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.leases._service import LeaseService
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.daemon.team._news import AgentNews, HostNews
@@ -67,7 +69,9 @@ _REFUSALS = (HostCloned, RelayTooNew, RelayRefused)
 class TeamService:
     """This host's part in its team."""
 
-    def __init__(self, mail: MailService, tracker: SessionTracker, errors: ErrorLog, version: str) -> None:
+    def __init__(
+        self, mail: MailService, tracker: SessionTracker, leases: LeaseService, errors: ErrorLog, version: str
+    ) -> None:
         self._mail = mail
         self._tracker = tracker
         self._errors = errors
@@ -76,6 +80,7 @@ class TeamService:
         self.directory = TeamDirectory()
         self._notices = TeamNotices(errors)
         self._news = LocalNews(mail, tracker)
+        self.leases = TeamLeases(leases, self.submit, self._wake)
         self.roster: Roster | None = None
         self._relay: Relay | None = None
         self._requests: SimpleQueue[tuple[Callable[[TeamConnection], Any], Future[Any]]] = SimpleQueue()
@@ -152,11 +157,12 @@ class TeamService:
         service = self._mail.service_within(_MAIL_TIMEOUT)
         if service is not None:
             service.team.leave("this host has left the team")
+        self.leases.close()
         remove_membership()
 
     def status(self) -> dict[str, Any]:
         """Return the document of `fairlead team status`."""
-        return status_document(self.log, self.roster, self.directory, time())
+        return status_document(self.log, self.roster, self.directory, time()) | {"leases": self.leases.status()}
 
     def session_documents(self) -> list[dict[str, Any]]:
         """Return the sessions of the other hosts, and how old the news of each are."""
@@ -190,6 +196,8 @@ class TeamService:
 
     def _run(self) -> None:
         failures = 0
+        with suppress(TeamError):
+            self.leases.load(self._load_roster())
         while not self._stopping.is_set():
             connections = self.log.connections
             delay = _FIRST_DELAY
@@ -232,6 +240,7 @@ class TeamService:
         if self._stopping.is_set():
             return
         self.log.lost(error, is_refusal=is_refusal)
+        self.leases.lost()
         service = self._mail.service_within(0)
         if is_refusal and service is not None:
             self._notices.tell_refusal(service, error)
@@ -242,6 +251,8 @@ class TeamService:
                 _, done = self._requests.get_nowait()
             except Empty:
                 return
+            if not done.set_running_or_notify_cancel():
+                continue
             done.set_exception(RelayUnreachable(f"the team's relay cannot be reached: {self.log.why}"))
 
     def _serve(self) -> None:
@@ -286,7 +297,7 @@ class TeamService:
         roster = self._load_roster()
         roster.membership = membership
         self.log.connected(relay.location, welcome.revision, welcome.offset, welcome.round_trip)
-        return TeamConnection(relay, service, roster, self.directory, self._news, self._notices, self.log)
+        return TeamConnection(relay, service, roster, self.directory, self._news, self._notices, self.leases, self.log)
 
     def _carry(self, connection: TeamConnection) -> None:
         relay, rang = connection.relay, Ring(0)
@@ -305,6 +316,8 @@ class TeamService:
                 work, done = self._requests.get_nowait()
             except Empty:
                 return
+            if not done.set_running_or_notify_cancel():
+                continue  # whoever asked has given up
             try:
                 done.set_result(work(connection))
             except FairleadError as error:

@@ -30,7 +30,8 @@ class TeamSwitch:
             from fairlead.daemon.team._service import TeamService
 
             daemon = self._daemon
-            self.service = TeamService(daemon.mail, daemon.tracker, daemon.errors, daemon.version)
+            self.service = TeamService(daemon.mail, daemon.tracker, daemon.leases, daemon.errors, daemon.version)
+            daemon.leases.team = self.service.leases
             self.service.start()
             self._changed.set()
 
@@ -45,6 +46,7 @@ class TeamSwitch:
         service, self.service = self.service, None
         if service is not None:
             await asyncio.get_running_loop().run_in_executor(None, service.close)
+        self._daemon.leases.team = None
         self.open()
 
     async def run_forever(self) -> None:

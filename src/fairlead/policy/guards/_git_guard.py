@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     class WatchedFiles(Protocol):
         """Files beside those of the rules of which it matters whether a command of git changes them."""
 
-        version: int
-        """Another number once other files are watched."""
+        @property
+        def version(self) -> int:
+            """Another number once other files are watched."""
 
         def __bool__(self) -> bool: ...
 

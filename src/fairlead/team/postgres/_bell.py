@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from fairlead.team._types import Ring
-from fairlead.team.postgres._statements import PARCELS_RING, PROGRESS_RING, TEAM_CHANNEL
+from fairlead.team.postgres._statements import LEASE_CHANNEL, PARCELS_RING, PROGRESS_RING, TEAM_CHANNEL
 
 if TYPE_CHECKING:
     from psycopg import Notify
@@ -26,6 +26,8 @@ class Bell:
         """Create the pipe that ends a wait."""
         self.host = ""
         self._rung = Ring(0)
+        self.has_lease_news = False
+        """Whether another host rang because of a lease since somebody has read them all."""
         self._lock = threading.Lock()
         self._is_closed = False
         self._reader, self._writer = os.pipe()
@@ -85,6 +87,9 @@ class Bell:
             return
         if channel == TEAM_CHANNEL:
             self._rung |= Ring.REGISTRY
+        elif channel == LEASE_CHANNEL:
+            self._rung |= Ring.LEASES
+            self.has_lease_news = True
         else:
             self._rung |= _HOST_RINGS.get(kind + colon, Ring.PARCELS | Ring.PROGRESS)
 

@@ -7,20 +7,21 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.team._errors import RelayUnreachable, TeamError
+from fairlead.team._errors import RelayRefused, RelayUnreachable, TeamError
 from fairlead.team._names import secrets_of
 from fairlead.team._types import Certificate, Host, Parcel, RelayLoad, Snapshot, TeamEvent, Welcome
 from fairlead.team.postgres import _statements as sql
 from fairlead.team.postgres._bell import Bell
 from fairlead.team.postgres._connection import DriverError, connect, describe, durably, listen
 from fairlead.team.postgres._errors import translate
+from fairlead.team.postgres._leases import LeaseRows
 from fairlead.team.postgres._registration import claim, register
 from fairlead.team.postgres._schema import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fairlead.team._types import Hello, Ring, SnapshotKind
+    from fairlead.team._types import Hello, LeaseBoard, Ring, SnapshotKind, TeamLease
 
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 """Of the bodies of one pull, or of one statement that pushes."""
@@ -44,6 +45,7 @@ class PostgresRelay:
         self._timeout = timeout
         self._host = ""
         self._touched = 0.0
+        self._lease_rows: LeaseRows | None = None
         self._bell = Bell()
         try:
             self._connection = connect(url, timeout)
@@ -66,8 +68,9 @@ class PostgresRelay:
             claim(self._connection, hello)
             welcome = register(self._connection, hello, revision, self.location)
             self._host = self._bell.host = hello.host
-            for channel in (f"{sql.HOST_CHANNEL}{hello.host}", sql.TEAM_CHANNEL):
+            for channel in (f"{sql.HOST_CHANNEL}{hello.host}", sql.TEAM_CHANNEL, sql.LEASE_CHANNEL):
                 listen(self._connection, channel)
+            self._lease_rows = LeaseRows(self._connection, hello.host)
             self._touched = time.monotonic()
             return welcome
 
@@ -149,12 +152,59 @@ class PostgresRelay:
         ]
 
     def forget(self, host: str) -> None:
-        """Delete a host, its snapshots and what is on its way to it, and ring all others."""
+        """Delete a host, its snapshots, its leases and what is on its way to it, and ring all others."""
         self._run(sql.FORGET, [*[host] * 5, self._host])
+        if self.has_leases:
+            self.drop_leases(host)
 
     def ages(self) -> dict[str, float]:
         """Return for how many seconds nothing was heard of each host."""
         return dict(self._run(sql.AGES))
+
+    # -- leases ----------------------------------------------------------------------------------------
+
+    @property
+    def has_leases(self) -> bool:
+        """Whether there are tables for leases, and the role may use them."""
+        return self._lease_rows is not None and self._lease_rows.exist
+
+    @property
+    def has_lease_news(self) -> bool:
+        """Whether another host rang because of a lease since `leases` was last called."""
+        return self._bell.has_lease_news
+
+    def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> LeaseBoard:
+        """Return the leases of the projects whose version is not the known one; of all, or of some projects."""
+        if projects is None:
+            self._bell.has_lease_news = False
+        with self._translating():
+            return self._leases.read(known or {}, projects)
+
+    def take_leases(
+        self, leases: Sequence[TeamLease], versions: Mapping[str, int], *, replaced: Sequence[str] = ()
+    ) -> bool:
+        """Store leases of this host if the versions of their projects are still these."""
+        with self._translating():
+            return self._leases.take(leases, versions, replaced)
+
+    def release_leases(self, ids: Sequence[str]) -> None:
+        """Delete leases of this host, and ring all hosts."""
+        with self._translating():
+            self._leases.release(ids)
+
+    def drop_leases(self, host: str) -> None:
+        """Delete all leases of a host, and ring all hosts."""
+        with self._translating():
+            self._leases.drop(host)
+
+    @property
+    def _leases(self) -> LeaseRows:
+        if self._lease_rows is None or not self._lease_rows.exist:
+            raise RelayRefused(
+                f"{self.location}: the schema is of an older Fairlead and has no leases; "
+                "have an administrator run what `fairlead team schema` prints"
+            )
+        return self._lease_rows
 
     # -- the history -----------------------------------------------------------------------------------
 
@@ -183,6 +233,9 @@ class PostgresRelay:
                 with self._translating():
                     count = self._connection.execute(statement, [before, _PRUNED_AT_ONCE]).rowcount
                 total += count
+        if self.has_leases:
+            with self._translating():
+                total += self._leases.prune()
         return total
 
     def load(self) -> RelayLoad:

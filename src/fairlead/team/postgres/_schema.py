@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fairlead.team.postgres._connection import LimitedConnection
 
-REVISIONS: Final = ("0001",)
+REVISIONS: Final = ("0001", "0002")
 """All revisions, oldest first; repeated here to recognize a current relay without Alembic."""
 UPGRADE_SECONDS: Final = 300.0
 
@@ -135,6 +135,7 @@ END $$
 _RECORD_REVISION: Final = f"""
 INSERT INTO {SCHEMA}.{REVISION_TABLE} (version_num) SELECT '{REVISIONS[-1]}'
 WHERE NOT EXISTS (SELECT FROM {SCHEMA}.{REVISION_TABLE});
+UPDATE {SCHEMA}.{REVISION_TABLE} SET version_num = '{REVISIONS[-1]}' WHERE version_num < '{REVISIONS[-1]}';
 """.strip()  # noqa: S608 - constants
 
 

@@ -108,6 +108,27 @@ snapshots = Table(
     _time("at"),
 )
 
+leases = Table(
+    "leases",
+    metadata,
+    _text("host", key=True),
+    _text("id", key=True),
+    _text("project"),
+    _time("until"),
+    _bytes("body"),
+    _bytes("signature"),
+    Index("leases_by_project", "project"),
+)
+
+lease_versions = Table(
+    "lease_versions",
+    metadata,
+    _text("project", key=True),
+    Column("version", BigInteger, nullable=False),
+    _time("at"),
+)
+"""Which change of its leases a project is at."""
+
 events = Table(
     "events",
     metadata,

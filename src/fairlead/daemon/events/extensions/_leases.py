@@ -89,7 +89,7 @@ class LeaseGate(EventExtension):
         mode = _mode(context)
         if mode == "off":
             return None
-        if self._leases.table:
+        if self._leases:
             conflicts = self._conflicts(context)
             if conflicts:
                 return self._conflict_output(context, conflicts, mode)
@@ -108,11 +108,13 @@ class LeaseGate(EventExtension):
     def _leases_on(self, change: FileChange, context: EventContext, now: float) -> list[Lease]:
         leases, session = self._leases, context.event.session_id
         covering = leases.table.covering(change.target)
+        remote = leases.remote
+        others = remote.covering(change.target, cached_only=context.inline) if remote else []
         if change.whole and change.target.is_folder:
             if context.inline:
                 raise NotCached  # the files below it have to be looked up
             covering += leases.table.below(change.target)
-        others = []
+            others += remote.below(change.target) if remote else []
         has_own = False
         for lease in covering:
             if leases.is_same_session(session, lease.holder.session):
@@ -127,7 +129,8 @@ class LeaseGate(EventExtension):
         event, now, is_blocked = context.event, time(), mode == "block"
         by = self._leases.agent_name(event.session_id, event.agent_id or "") or _SOMEBODY
         for path, lease, _ in conflicts:
-            subject, text = attempt_notice(path, lease, by, now, is_blocked=is_blocked)
+            name = f"{by}@{self._leases.host_name}" if lease.holder.host else by
+            subject, text = attempt_notice(path, lease, name, now, is_blocked=is_blocked)
             self._leases.notify(lease, event.session_id, subject, text)
         told = conflict_text(conflicts, now, is_blocked=is_blocked)
         if is_blocked:

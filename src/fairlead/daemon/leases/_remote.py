@@ -1,0 +1,212 @@
+"""The leases of other hosts, in memory, as leases on the files of this host's own checkouts.
+
+Who may be believed is for whoever puts them here. A lease is known by the identity of its repository and a path in
+it. Which folders are checkouts of which repository is looked up once a minute for each folder: at an event, what is
+not cached raises `NotCached`, and the event goes on in a thread.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fairlead.daemon.leases._repository import Checkout, find_checkout
+from fairlead.leases import Holder, Lease, LeaseError, LeaseTable, TeamGrant
+from fairlead.policy import NotCached
+from fairlead.sessions import find_git_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fairlead.policy import ResolvedPath
+
+    _FolderTable = tuple[float, int, LeaseTable | None]
+    """Until when it is believed, the version that it is of, and the leases; `None` without any."""
+
+_LIFETIME: Final = 60.0
+"""Seconds for which a folder is known to be in a checkout, or in none."""
+_MAX_FOLDERS: Final = 4096
+_MAX_ROOTS: Final = 200
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Goes on while the machine sleeps, and does not jump when its clock is set."""
+
+
+def now() -> float:
+    """Return the time by which leases of other hosts end here: seconds of a clock that nobody sets."""
+    return time.clock_gettime(_CLOCK)
+
+
+class RemoteLease(msgspec.Struct, frozen=True, kw_only=True):
+    """A lease of another host, which it has signed."""
+
+    grant: TeamGrant
+    host: str
+    """The name of the host."""
+    holder: str
+    """The name of the agent there."""
+    shared: bool = False
+    why: str = ""
+    ends: float
+    """By the clock of `now`."""
+
+    def on(self, root: str, number: int) -> Lease:
+        """Return it as a lease on the files of a checkout."""
+        grant, left = self.grant, max(0.0, self.ends - now())
+        base = root.rstrip("/")
+        return Lease(
+            id=number,
+            path=grant.path if grant.folder else f"{base}/{grant.path}".rstrip("/") or "/",
+            folder=f"{base}{grant.folder}".rstrip("/") or "/" if grant.folder else "",
+            holder=Holder(name=self.holder, host=self.host),
+            shared=self.shared,
+            why=self.why,
+            since=0.0,
+            until=time.time() + left,
+            grant=grant,
+        )
+
+
+class RemoteLeases:
+    """All leases of the other hosts. Replaced by the thread of the team, read by all."""
+
+    def __init__(self) -> None:
+        self._by_project: dict[str, tuple[RemoteLease, ...]] = {}
+        self.version = time.time_ns()
+        """Another number after each change, also than that of an earlier object: others add it to their own."""
+        self._tables: dict[Checkout, tuple[int, LeaseTable]] = {}
+        """With the version that each is of."""
+        self._folders: dict[str, tuple[float, Checkout | None]] = {}
+        """With the time until which that is believed."""
+        self._by_folder: dict[str, _FolderTable] = {}
+
+    def replace(self, leases: Iterable[RemoteLease]) -> None:
+        """Replace all leases."""
+        by_project: dict[str, tuple[RemoteLease, ...]] = {}
+        for lease in leases:
+            by_project[lease.grant.project] = (*by_project.get(lease.grant.project, ()), lease)
+        if by_project != self._by_project:
+            self._by_project = by_project
+            self.version += 1
+
+    def __bool__(self) -> bool:
+        return bool(self._by_project)
+
+    def all(self) -> list[RemoteLease]:
+        """Return the leases whose time is not up."""
+        at = now()
+        return [lease for leases in self._by_project.values() for lease in leases if lease.ends > at]
+
+    def listed(self, folder: str) -> list[Lease]:
+        """Return the leases whose time is not up: of the checkout that a folder is in as leases on its files."""
+        checkout = self.look_up(folder) if folder.startswith("/") else None
+        project = checkout.project if checkout is not None else ""
+        rows = [
+            lease.on(checkout.root, -number)
+            if checkout is not None and lease.grant.project == project
+            else _elsewhere(lease, -number)
+            for number, lease in enumerate(self.all(), 1)
+        ]
+        return sorted(rows, key=lambda lease: (lease.holder.host, lease.title))
+
+    # -- files -----------------------------------------------------------------------------------------
+
+    def covering(self, target: ResolvedPath, *, cached_only: bool = False) -> list[Lease]:
+        """Return the leases on a file, or on a folder above it. Raises `NotCached`."""
+        found: list[Lease] = []
+        at, version = time.monotonic(), self.version
+        for name in target.names:
+            folder = name if target.is_folder else name[: name.rfind("/")] or "/"
+            known = self._by_folder.get(folder)
+            if known is None or known[0] < at or known[1] != version:
+                known = self._find_table(folder, version, cached_only=cached_only)
+            if known[2] is not None:
+                found += known[2].covering(target)
+        return self._in_force({lease.id: lease for lease in found}.values()) if found else []
+
+    def _find_table(self, folder: str, version: int, *, cached_only: bool) -> _FolderTable:
+        """Return the leases on the files of the checkout that a folder is in, and until when that is so."""
+        checkout = self.checkout(folder, cached_only=cached_only)
+        has_leases = checkout is not None and checkout.project in self._by_project
+        table = self._table(checkout) if checkout is not None and has_leases else None
+        if len(self._by_folder) >= _MAX_FOLDERS:
+            self._by_folder = {}
+        expires, _ = self._folders.get(folder, (0.0, None))
+        known = self._by_folder[folder] = expires, version, table
+        return known
+
+    def below(self, folder: ResolvedPath) -> list[Lease]:
+        """Return the leases on files below a folder, which may have known checkouts below it."""
+        above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
+        roots = {one.root: one for one in map(self.checkout, folder.names) if one is not None}
+        for _, checkout in list(self._folders.values()):
+            if checkout is not None and checkout.root.startswith(above):
+                roots[checkout.root] = checkout
+        return self._in_force([lease for one in roots.values() for lease in self._table(one).below(folder)])
+
+    def in_checkout(self, checkout: Checkout) -> LeaseTable:
+        """Return the leases on files of a checkout whose time is not up."""
+        return LeaseTable(self._in_force(self._table(checkout).leases))
+
+    def checkout(self, folder: str, *, cached_only: bool = False) -> Checkout | None:
+        """Return the checkout that a folder is in; one without an identity, or none. Raises `NotCached`."""
+        known, at = self._folders.get(folder), time.monotonic()
+        if known is not None and known[0] > at:
+            return known[1]
+        if cached_only:
+            raise NotCached
+        return self.look_up(folder)
+
+    def look_up(self, folder: str) -> Checkout | None:
+        """Return the checkout that a folder is in now."""
+        if len(self._folders) >= _MAX_FOLDERS:
+            self._folders = {}
+        found = find_git_folders(folder)
+        checkout = None if found is None else find_checkout(found.worktree, found.common)
+        self._folders[folder] = time.monotonic() + _LIFETIME, checkout
+        return checkout
+
+    def _table(self, checkout: Checkout) -> LeaseTable:
+        version = self.version
+        cached = self._tables.get(checkout)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        table = table_of(self._by_project.get(checkout.project, ()), checkout.root)
+        if len(self._tables) >= _MAX_ROOTS:
+            self._tables = {}
+        self._tables[checkout] = version, table
+        return table
+
+    def _in_force(self, leases: Iterable[Lease]) -> list[Lease]:
+        """Return leases without those whose time is up, with their time by this host's clock as it is now."""
+        ends = {one.grant.id: one.ends for each in self._by_project.values() for one in each}
+        at, clock = now(), time.time()
+        return [
+            msgspec.structs.replace(lease, until=clock + ends[lease.grant.id] - at)
+            for lease in leases
+            if lease.grant is not None and ends.get(lease.grant.id, 0.0) > at
+        ]
+
+
+def _elsewhere(lease: RemoteLease, number: int) -> Lease:
+    """Return a lease on files that are not in the caller's checkout, named by the repository."""
+    title = f"{lease.grant.project}:{lease.grant.title}"
+    return msgspec.structs.replace(lease.on("/", number), path=title, folder="")
+
+
+def table_of(leases: Sequence[RemoteLease], root: str) -> LeaseTable:
+    """Return leases of other hosts as a table for a checkout. A pattern that is none covers nothing."""
+    made = [lease.on(root, -number) for number, lease in enumerate(leases, 1)]
+    try:
+        return LeaseTable(made)
+    except LeaseError:
+        return LeaseTable([lease for lease in made if _is_valid(lease)])
+
+
+def _is_valid(lease: Lease) -> bool:
+    try:
+        LeaseTable([lease])
+    except LeaseError:
+        return False
+    return True

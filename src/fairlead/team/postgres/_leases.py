@@ -1,0 +1,142 @@
+"""The leases of a team as rows. Who may take which is decided by the host that asks; here only who was first.
+
+Each project has a version, which every change of its leases replaces. A host reads the leases with the version,
+decides, and stores its own only if the version is still that one, in one transaction. No lock is held while a host
+decides, so that one which vanishes holds up nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fairlead.team._types import LeaseBoard, TeamLease
+from fairlead.team.postgres._connection import durably
+from fairlead.team.postgres._statements import LEASE_CHANNEL, NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fairlead.team.postgres._connection import LimitedConnection
+
+_MAX_ROWS: Final = 20_000
+"""That are read at once: whoever can write to the database could store any number."""
+_MAX_BODY: Final = 16 * 1024
+_IS_THERE: Final = """
+SELECT coalesce(has_table_privilege(to_regclass('fairlead.leases'), 'INSERT')
+    AND has_table_privilege(to_regclass('fairlead.lease_versions'), 'UPDATE'), false)
+"""
+_NEXT: Final = f"greatest(version + 1, ({NOW} * 1000000)::int8)"
+"""A number that a project never had, also after its row was deleted."""
+_READ: Final = f"""
+SELECT {NOW}, versions.project, versions.version, leases.host, leases.id, leases.until, leases.body, leases.signature
+FROM fairlead.lease_versions AS versions
+LEFT JOIN unnest(%b::text[], %b::int8[]) AS known (project, version) ON known.project = versions.project
+LEFT JOIN fairlead.leases
+    ON leases.project = versions.project AND leases.until > {NOW} AND octet_length(leases.body) <= {_MAX_BODY}
+WHERE versions.version IS DISTINCT FROM known.version
+    AND (%b::text[] IS NULL OR versions.project = ANY (%b::text[]))
+ORDER BY versions.project, leases.host, leases.id LIMIT {_MAX_ROWS}
+"""  # noqa: S608 - constants
+_READ_CLOCK: Final = f"SELECT {NOW}"
+_CLAIM_FIRST: Final = f"""
+INSERT INTO fairlead.lease_versions (project, version, at) VALUES (%s, ({NOW} * 1000000)::int8, {NOW})
+ON CONFLICT DO NOTHING
+"""  # noqa: S608
+_CLAIM: Final = f"""
+UPDATE fairlead.lease_versions SET version = {_NEXT}, at = {NOW} WHERE project = %s AND version = %s
+"""  # noqa: S608
+_TOUCH: Final = f"UPDATE fairlead.lease_versions SET version = {_NEXT}, at = {NOW} WHERE project = ANY (%s)"  # noqa: S608
+_STORE: Final = """
+INSERT INTO fairlead.leases (host, id, project, until, body, signature)
+SELECT %b::text, * FROM unnest(%b::text[], %b::text[], %b::float8[], %b::bytea[], %b::bytea[])
+ON CONFLICT (host, id) DO UPDATE
+SET project = excluded.project, until = excluded.until, body = excluded.body, signature = excluded.signature
+"""
+_DELETE: Final = "DELETE FROM fairlead.leases WHERE host = %s AND id = ANY (%s) RETURNING project"
+_DELETE_ALL: Final = "DELETE FROM fairlead.leases WHERE host = %s RETURNING project"
+_RING: Final = f"SELECT pg_notify('{LEASE_CHANNEL}', %s)"
+_PRUNE: Final = (
+    f"DELETE FROM fairlead.leases WHERE until < {NOW}",  # noqa: S608
+    f"""
+    DELETE FROM fairlead.lease_versions AS versions WHERE at < {NOW} - 86400
+        AND NOT EXISTS (SELECT FROM fairlead.leases WHERE leases.project = versions.project)
+    """,  # noqa: S608
+)
+
+
+class _VersionChanged(Exception):
+    """Another host was first."""
+
+
+class LeaseRows:
+    """The leases, over the connection of one host. Raises errors of the driver."""
+
+    def __init__(self, connection: LimitedConnection, host: str) -> None:
+        self._connection = connection
+        self._host = host
+        row = connection.execute(_IS_THERE).fetchone()
+        self.exist = bool(row and row[0])
+
+    def read(self, known: Mapping[str, int], projects: Sequence[str] | None) -> LeaseBoard:
+        """Return the leases of the projects whose version is another one than the known."""
+        wanted = None if projects is None else list(projects)
+        values = [list(known), list(known.values()), wanted, wanted]
+        rows = self._connection.execute(_READ, values, binary=True).fetchall()
+        if not rows:
+            row = self._connection.execute(_READ_CLOCK).fetchone()
+            return LeaseBoard(now=float(row[0]) if row else 0.0, versions={}, leases=())
+        return LeaseBoard(
+            now=rows[0][0],
+            versions={project: version for _, project, version, *_ in rows},
+            leases=tuple(
+                TeamLease(id=id_, host=host, project=project, until=until, body=body, signature=signature)
+                for _, project, _, host, id_, until, body, signature in rows
+                if id_ is not None
+            ),
+        )
+
+    def take(self, leases: Sequence[TeamLease], versions: Mapping[str, int], replaced: Sequence[str]) -> bool:
+        """Store leases if the versions of their projects are still these. Survives a crash of the server."""
+        try:
+            with durably(self._connection):
+                for project in sorted({lease.project for lease in leases}):  # all in one order: no deadlock
+                    self._claim(project, versions.get(project))
+                self._delete(replaced)
+                rows = ((one.id, one.project, one.until, one.body, one.signature) for one in leases)
+                self._connection.execute(_STORE, [self._host, *map(list, zip(*rows, strict=True))])
+                self._connection.execute(_RING, [self._host])
+        except _VersionChanged:
+            return False
+        return True
+
+    def release(self, ids: Sequence[str]) -> None:
+        """Delete leases of this host."""
+        with durably(self._connection):
+            self._delete(ids)
+            self._connection.execute(_RING, [self._host])
+
+    def drop(self, host: str) -> None:
+        """Delete all leases of a host."""
+        with durably(self._connection):
+            self._touch(self._connection.execute(_DELETE_ALL, [host]).fetchall())
+            self._connection.execute(_RING, [self._host])
+
+    def prune(self) -> int:
+        """Delete leases whose time is up; return how many rows."""
+        return sum(self._connection.execute(statement).rowcount for statement in _PRUNE)
+
+    def _claim(self, project: str, version: int | None) -> None:
+        if version is None:
+            cursor = self._connection.execute(_CLAIM_FIRST, [project])
+        else:
+            cursor = self._connection.execute(_CLAIM, [project, version])
+        if cursor.rowcount != 1:
+            raise _VersionChanged
+
+    def _delete(self, ids: Sequence[str]) -> None:
+        if ids:
+            self._touch(self._connection.execute(_DELETE, [self._host, list(ids)]).fetchall())
+
+    def _touch(self, projects: Sequence[tuple[str]]) -> None:
+        if projects:
+            self._connection.execute(_TOUCH, [sorted({project for (project,) in projects})])
