@@ -102,17 +102,20 @@ def test_a_relay_that_is_one_revision_newer_is_used(
     postgres_server: PostgresServer, database: str, relays: Relays
 ) -> None:
     relays.open("one").close()
-    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0002'", database)
+    newer = f"{int(REVISIONS[-1]) + 1:04}"
+    postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)
     relays.open("one").push([parcel("one", "two", 1)])
-    assert relays.welcome["one"].revision == "0002"
+    assert relays.welcome["one"].revision == newer
 
 
 def test_a_relay_that_is_newer_than_that_is_refused(
     postgres_server: PostgresServer, database: str, relays: Relays
 ) -> None:
     relays.open("one").close()
-    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0003'", database)
-    with pytest.raises(RelayTooNew, match=r"has revision 0003, this version knows 0001\); upgrade Fairlead"):
+    newer = f"{int(REVISIONS[-1]) + 2:04}"
+    postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)
+    known = REVISIONS[-1]
+    with pytest.raises(RelayTooNew, match=rf"has revision {newer}, this version knows {known}\); upgrade Fairlead"):
         relays.open("one")
 
 
@@ -143,7 +146,7 @@ def test_a_role_with_the_least_rights_can_do_all(
     assert len(two.pull()) == 1
     two.acknowledge({host_id("one"): 1})
     assert one.progress() == {host_id("two"): 1}
-    assert one.load().parcels == one.prune(events_before=1, hosts_before=1) == 0
+    assert one.load().parcels == one.prune(hosts_before=1) == 0
     with psycopg.connect(url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("CREATE TABLE fairlead.extra (x int)")
 

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
         RelayUnreachable,
         TeamError,
     )
+    from fairlead.team._history_types import (
+        HistoryFilter,
+        JournalMark,
+        TeamEvent,
+        TeamSession,
+    )
     from fairlead.team._keys import (
         PrivateKey,
         fingerprint,
@@ -43,10 +49,14 @@ if TYPE_CHECKING:
     )
     from fairlead.team._sealing import (
         sign_certificate,
+        sign_event,
         sign_parcel,
+        sign_session,
         sign_snapshot,
         verify_certificate,
+        verify_event,
         verify_parcel,
+        verify_session,
         verify_snapshot,
     )
     from fairlead.team._trust import (
@@ -65,7 +75,6 @@ if TYPE_CHECKING:
         RelayLoad,
         Snapshot,
         SnapshotKind,
-        TeamEvent,
         Verdict,
         Welcome,
     )
@@ -76,9 +85,11 @@ __all__ = [
     "BadTeamSettings",
     "Certificate",
     "Hello",
+    "HistoryFilter",
     "Host",
     "HostCloned",
     "HostState",
+    "JournalMark",
     "Membership",
     "NotInTeam",
     "Parcel",
@@ -92,6 +103,7 @@ __all__ = [
     "SnapshotKind",
     "TeamError",
     "TeamEvent",
+    "TeamSession",
     "Trust",
     "Verdict",
     "Welcome",
@@ -110,11 +122,15 @@ __all__ = [
     "remove_membership",
     "save_membership",
     "sign_certificate",
+    "sign_event",
     "sign_parcel",
+    "sign_session",
     "sign_snapshot",
     "update_membership",
     "verify_certificate",
+    "verify_event",
     "verify_parcel",
+    "verify_session",
     "verify_snapshot",
 ]
 
@@ -129,6 +145,12 @@ __getattr__ = lazy_exports(
             "RelayTooNew",
             "RelayUnreachable",
             "TeamError",
+        ),
+        "_history_types": (
+            "HistoryFilter",
+            "JournalMark",
+            "TeamEvent",
+            "TeamSession",
         ),
         "_keys": (
             "PrivateKey",
@@ -154,10 +176,14 @@ __getattr__ = lazy_exports(
         ),
         "_sealing": (
             "sign_certificate",
+            "sign_event",
             "sign_parcel",
+            "sign_session",
             "sign_snapshot",
             "verify_certificate",
+            "verify_event",
             "verify_parcel",
+            "verify_session",
             "verify_snapshot",
         ),
         "_trust": (
@@ -176,7 +202,6 @@ __getattr__ = lazy_exports(
             "RelayLoad",
             "Snapshot",
             "SnapshotKind",
-            "TeamEvent",
             "Verdict",
             "Welcome",
         ),

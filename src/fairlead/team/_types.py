@@ -107,19 +107,6 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
         return self.answered - self.asked
 
 
-class TeamEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded event of a host, redacted, for the history of the team."""
-
-    host: str
-    id: str
-    at: float
-    session: str
-    event: str
-    verdict: str = ""
-    body: bytes = b""
-    """The record as JSON."""
-
-
 class RelayLoad(msgspec.Struct, frozen=True, kw_only=True):
     """How much the relay holds."""
 

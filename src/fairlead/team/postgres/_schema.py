@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from psycopg import errors
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from fairlead.team._errors import RelayRefused, RelayTooNew
 from fairlead.team.postgres._tables import REVISION_TABLE, SCHEMA, metadata
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fairlead.team.postgres._connection import LimitedConnection
 
-REVISIONS: Final = ("0001",)
+REVISIONS: Final = ("0001", "0002")
 """All revisions, oldest first; repeated here to recognize a current relay without Alembic."""
 UPGRADE_SECONDS: Final = 300.0
 
@@ -135,13 +135,14 @@ END $$
 _RECORD_REVISION: Final = f"""
 INSERT INTO {SCHEMA}.{REVISION_TABLE} (version_num) SELECT '{REVISIONS[-1]}'
 WHERE NOT EXISTS (SELECT FROM {SCHEMA}.{REVISION_TABLE});
+UPDATE {SCHEMA}.{REVISION_TABLE} SET version_num = '{REVISIONS[-1]}' WHERE version_num < '{REVISIONS[-1]}';
 """.strip()  # noqa: S608 - constants
 
 
 def schema_sql(role: str = "fairlead") -> str:
     """Return the SQL with which an administrator creates the schema for a role that cannot create anything.
 
-    It may be run again: it changes nothing then.
+    It upgrades an older schema, and may be run again: it changes nothing then.
     """
     name = '"' + role.replace('"', '""') + '"'
     return "\n\n".join(
@@ -164,6 +165,10 @@ def _statements() -> Iterable[str]:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     for table in metadata.sorted_tables:
         yield f"{str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)).strip()};"
+        for column in table.columns:  # a column that came later has a default
+            if column.server_default is not None and not column.primary_key:
+                definition = str(CreateColumn(column).compile(dialect=dialect)).strip()
+                yield f"ALTER TABLE {table.fullname} ADD COLUMN IF NOT EXISTS {definition};"
         for index in sorted(table.indexes, key=lambda one: str(one.name)):
             yield f"{str(CreateIndex(index, if_not_exists=True).compile(dialect=dialect)).strip()};"
     yield (
