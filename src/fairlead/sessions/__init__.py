@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fairlead.clients import Usage
     from fairlead.sessions._attention import AttentionLog, AttentionRequest, AttentionSettings, decide_notification
     from fairlead.sessions._changes import Change
+    from fairlead.sessions._copies import CopyBatch, CopyCount, EventCopy, SessionCopy
     from fairlead.sessions._costs import CostEntry, CostLedger, Costs, SessionCost
     from fairlead.sessions._history import (
         Absence,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         HistoryPage,
         HistoryQuery,
         HistorySession,
+        OtherHosts,
         SessionHistory,
         SubagentHistory,
         TextKind,
@@ -50,10 +52,13 @@ __all__ = [
     "AttentionRequest",
     "AttentionSettings",
     "Change",
+    "CopyBatch",
+    "CopyCount",
     "CostEntry",
     "CostLedger",
     "Costs",
     "Counters",
+    "EventCopy",
     "EventText",
     "Evidence",
     "HistoryMatch",
@@ -63,8 +68,10 @@ __all__ = [
     "Idle",
     "Location",
     "OpenCall",
+    "OtherHosts",
     "Registry",
     "Session",
+    "SessionCopy",
     "SessionCost",
     "SessionHistory",
     "SessionMemory",
@@ -105,6 +112,7 @@ __getattr__ = lazy_exports(
             "decide_notification",
         ),
         "_changes": ("Change",),
+        "_copies": ("CopyBatch", "CopyCount", "EventCopy", "SessionCopy"),
         "_costs": (
             "CostEntry",
             "CostLedger",
@@ -118,6 +126,7 @@ __getattr__ = lazy_exports(
             "HistoryPage",
             "HistoryQuery",
             "HistorySession",
+            "OtherHosts",
             "SessionHistory",
             "SubagentHistory",
             "TextKind",

@@ -27,6 +27,8 @@ class HistorySession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """One session, running or ended."""
 
     id: str
+    host: str = ""
+    """The name of its host, if this one is in a team."""
     client: str = DEFAULT_CLIENT
     folder: str = ""
     """The project as the client reports it, or the working folder."""
@@ -63,6 +65,8 @@ class HistoryMatch(msgspec.Struct, frozen=True):
     at: float
     kind: TextKind
     text: str
+    host: str = ""
+    """The name of the session's host, if this one is in a team."""
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,6 +84,19 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The `next` of the page before."""
 
 
+class OtherHosts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the other hosts of a team."""
+
+    state: Literal["current", "old", "missing"] = "current"
+    """`current`: just read from the relay. `old`: as it was read before. `missing`: nothing of them is known."""
+    at: float = 0.0
+    """When it was read from the relay; 0 if never."""
+    why: str = ""
+    """Why it was not read now."""
+    refused: int = 0
+    """Rows on the relay that are not shown, because they were not signed by the host that they name."""
+
+
 class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions with the last active one first; or with a search, the texts that were found, the newest first."""
 
@@ -88,11 +105,13 @@ class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     left: float = 0.0
     """When the user left: their last key in `watch`, or prompt, before ten minutes without one; 0 if never."""
     usd: float = 0.0
-    """What all sessions that were asked for have cost since then."""
+    """What all sessions that were asked for have cost since then; of other hosts those on this page, to the hour."""
     sessions: list[HistorySession] = []
     matches: list[HistoryMatch] = []
     next: str = ""
     """Where the next page begins; "" if there is none."""
+    others: OtherHosts | None = None
+    """Set if the sessions of other hosts were asked for, and this one is in a team."""
 
 
 class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""Signs and verifies parcels, snapshots, certificates, and what is copied for the history. Knows who signed only by the key that it is given.
+"""Signs and verifies parcels, snapshots, certificates, and copies for the history. Knows who signed only by the key.
 
 What is signed starts with the kind of the value, so that no signature is valid for another kind, and with the id of
 the team, so that none is valid in another team. Each field has its length before it.

@@ -18,7 +18,6 @@ from fairlead.team._errors import BadTeamSettings
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fairlead.team.history import TeamHistory
     from fairlead.team._types import (
         Certificate,
         Hello,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         SnapshotKind,
         Welcome,
     )
+    from fairlead.team.history import TeamHistory
 
 
 class Relay(Protocol):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._news import LocalNews
     from fairlead.daemon.team._notices import TeamNotices
     from fairlead.daemon.team._roster import Roster
+    from fairlead.daemon.team._settings import CurrentSettings
     from fairlead.daemon.team._state import ConnectionLog
     from fairlead.mail import MessageService
     from fairlead.team import SnapshotKind, Verdict
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 
 READ_INTERVAL = 30.0
 """Seconds after which everything is read again, whether it rang or not."""
-GIVE_UP_SECONDS = 14 * 86400.0
-"""After which what is on its way to a silent host bounces."""
 RETENTION_SECONDS = 30 * 86400.0
-"""For which the relay keeps what is on its way to a silent host, and events."""
+"""For which the relay keeps what is on its way to a silent host at least."""
+_DAY = 86400.0
 _PRUNE_INTERVAL = 3600.0
 _REGISTRY_INTERVAL = 1.0
 """Seconds between two looks at the hosts and certificates, however often it rings."""
@@ -47,6 +47,7 @@ class TeamConnection:
         news: LocalNews,
         notices: TeamNotices,
         log: ConnectionLog,
+        settings: CurrentSettings,
     ) -> None:
         self.relay = relay
         self._service = service
@@ -55,6 +56,7 @@ class TeamConnection:
         self._news = news
         self._notices = notices
         self._log = log
+        self._settings = settings
         self._outgoing = Outgoing(relay, service, roster, log)
         self._incoming = Incoming(relay, service, roster, directory, notices, log)
         self._published: dict[SnapshotKind, tuple[bytes, float]] = {}
@@ -146,16 +148,17 @@ class TeamConnection:
 
     def _give_up_silent(self) -> None:
         """Bounce what is on its way to hosts that were not heard of for a long time."""
+        days = self._settings.read().give_up_days
+        time_span = f"{days} day{'' if days == 1 else 's'}"
         for host, age in self.roster.ages.items():
-            if age > GIVE_UP_SECONDS and host in self._directory.transit:
-                days = GIVE_UP_SECONDS / 86400
-                self._service.team.give_up(host, f"{self.roster.name(host)} was not heard of for {days:.0f} days")
+            if age > days * _DAY and host in self._directory.transit:
+                self._service.team.give_up(host, f"{self.roster.name(host)} was not heard of for {time_span}")
 
     def _prune(self) -> None:
         """Delete from the relay what nobody will take any more, now and then."""
         if monotonic() - self._pruned_at > _PRUNE_INTERVAL:
-            before = time() + self._log.offset - RETENTION_SECONDS
-            self.relay.prune(events_before=before, hosts_before=before)
+            kept = max(RETENTION_SECONDS, (self._settings.read().give_up_days + 1) * _DAY)
+            self.relay.prune(hosts_before=time() + self._log.offset - kept)
             self._pruned_at = monotonic()
 
     # -- publishing ------------------------------------------------------------------------------------

@@ -16,11 +16,14 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairlead.daemon.team._connection import TeamConnection
+from fairlead.daemon.team._copier import EventCopier
 from fairlead.daemon.team._directory import TeamDirectory
 from fairlead.daemon.team._documents import gauges, status_document
+from fairlead.daemon.team._history_reader import HistoryReader, forget_copies
 from fairlead.daemon.team._news import LocalNews
 from fairlead.daemon.team._notices import TeamNotices
 from fairlead.daemon.team._roster import Roster
+from fairlead.daemon.team._settings import CurrentSettings
 from fairlead.daemon.team._state import ConnectionLog
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.sessions._tracker import SessionTracker
+    from fairlead.daemon.store._process import StoreProcess
     from fairlead.daemon.team._news import AgentNews, HostNews
     from fairlead.mail import Agent, MessageService
     from fairlead.team.relay import Relay
@@ -66,7 +70,9 @@ _REFUSALS = (HostCloned, RelayTooNew, RelayRefused)
 class TeamService:
     """This host's part in its team."""
 
-    def __init__(self, mail: MailService, tracker: SessionTracker, errors: ErrorLog, version: str) -> None:
+    def __init__(
+        self, mail: MailService, tracker: SessionTracker, store: StoreProcess, errors: ErrorLog, version: str
+    ) -> None:
         self._mail = mail
         self._tracker = tracker
         self._errors = errors
@@ -75,7 +81,10 @@ class TeamService:
         self.directory = TeamDirectory()
         self._notices = TeamNotices(errors)
         self._news = LocalNews(mail, tracker)
+        self._settings = CurrentSettings(errors)
         self.roster: Roster | None = None
+        self.history = HistoryReader(self)
+        self._copier = EventCopier(self, store, self._settings, errors)
         self._relay: Relay | None = None
         self._requests: SimpleQueue[tuple[Callable[[TeamConnection], Any], Future[Any]]] = SimpleQueue()
         self._stopping = Flag()
@@ -91,16 +100,19 @@ class TeamService:
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+        self._copier.start()
 
     def close(self) -> None:
         """End the thread. One that waits for the network ends with the process."""
         self._stopping.set()
         self._wake()
+        self._copier.close()
         if self._thread.is_alive():
             self._thread.join(_JOIN_TIMEOUT)
 
     def look_at_sessions(self) -> None:
         """Have the news of this host published if agents or sessions have changed. In the event loop."""
+        self._copier.look()
         seen = self._tracker.revision, self._mail.waiters.waiting_agents()
         if seen != self._seen:
             self._seen, self._has_changes = seen, True
@@ -151,11 +163,18 @@ class TeamService:
         service = self._mail.service_within(_MAIL_TIMEOUT)
         if service is not None:
             service.team.leave("this host has left the team")
+        forget_copies()
         remove_membership()
+
+    def tell_given_up(self, count: int) -> None:
+        """Notify the person that events were not copied. For the thread that copies."""
+        service = self._mail.service_within(0)
+        if service is not None:
+            self._notices.tell_given_up(service, count, self.log.since)
 
     def status(self) -> dict[str, Any]:
         """Return the document of `fairlead team status`."""
-        return status_document(self.log, self.roster, self.directory, time())
+        return status_document(self.log, self.roster, self.directory, self._copier.counts, time())
 
     def session_documents(self) -> list[dict[str, Any]]:
         """Return the sessions of the other hosts, and how old the news of each are."""
@@ -172,7 +191,7 @@ class TeamService:
 
     def gauges(self) -> dict[str, float]:
         """Return the gauges for `/metrics`."""
-        return gauges(self.log, self.directory, time())
+        return gauges(self.log, self.directory, self._copier.counts, time())
 
     def _on_outgoing(self) -> None:
         """Note that something is to be sent. In the thread that has committed it."""
@@ -285,7 +304,9 @@ class TeamService:
         roster = self._load_roster()
         roster.membership = membership
         self.log.connected(relay.location, welcome.revision, welcome.offset, welcome.round_trip)
-        return TeamConnection(relay, service, roster, self.directory, self._news, self._notices, self.log)
+        return TeamConnection(
+            relay, service, roster, self.directory, self._news, self._notices, self.log, self._settings
+        )
 
     def _carry(self, connection: TeamConnection) -> None:
         relay, rang = connection.relay, False

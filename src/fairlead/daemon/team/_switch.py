@@ -30,7 +30,7 @@ class TeamSwitch:
             from fairlead.daemon.team._service import TeamService
 
             daemon = self._daemon
-            self.service = TeamService(daemon.mail, daemon.tracker, daemon.errors, daemon.version)
+            self.service = TeamService(daemon.mail, daemon.tracker, daemon.store, daemon.errors, daemon.version)
             self.service.start()
             self._changed.set()
 

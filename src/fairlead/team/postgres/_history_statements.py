@@ -46,7 +46,8 @@ ORDER BY last DESC, session COLLATE "C" DESC, host COLLATE "C" DESC LIMIT %(limi
 """  # noqa: S608 - constants
 FIND_SESSIONS: Final = f"""
 SELECT {_SESSION} FROM fairlead.history
-WHERE host = ANY (%b::text[]) AND starts_with(session, %b::text) ORDER BY session = %b::text DESC, last DESC LIMIT %b::int8
+WHERE host = ANY (%b::text[]) AND starts_with(session, %b::text)
+ORDER BY session = %b::text DESC, last DESC LIMIT %b::int8
 """  # noqa: S608
 EVENTS: Final = f"""
 SELECT {_EVENT} FROM fairlead.events
@@ -61,7 +62,8 @@ WHERE host = ANY (%(hosts)b::text[]) AND at >= %(since)b::float8 AND at < %(unti
     AND (at, id COLLATE "C", host COLLATE "C")
         < (%(before_time)b::float8, %(before_id)b::text, %(before_host)b::text)
     AND (%(folder)b::text = '' OR EXISTS (
-        SELECT FROM fairlead.history WHERE history.host = events.host AND history.session = events.session AND {_IN_FOLDER}
+        SELECT FROM fairlead.history
+        WHERE history.host = events.host AND history.session = events.session AND {_IN_FOLDER}
     ))
 ORDER BY at DESC, id COLLATE "C" DESC, host COLLATE "C" DESC LIMIT %(limit)b::int8
 """  # noqa: S608

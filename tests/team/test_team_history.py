@@ -1,0 +1,136 @@
+"""One history of several hosts, with daemons of their own and a real PostgreSQL: what is copied, shown, and deleted."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from daemon.daemon_home import until
+from team.daemon_hosts import TeamHost, member, team_host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from daemon.clients import Client
+    from team.postgres_server import PostgresServer
+
+SECRET = "ghp_" + "a1B2" * 9
+POLICY = "preToolUse: {uneditableFiles: [{pattern: '*.lock'}]}\n"
+
+
+@pytest.fixture
+def alpha() -> Iterator[TeamHost]:
+    with team_host("alpha") as host:
+        yield host
+
+
+@pytest.fixture
+def beta() -> Iterator[TeamHost]:
+    with team_host("beta") as host:
+        yield host
+
+
+@pytest.fixture
+def url(postgres_server: PostgresServer, database: str) -> str:
+    return postgres_server.url(database)
+
+
+def set_up(host: TeamHost, settings: str) -> None:
+    """Write the user-wide policy of a host, and wait until it applies."""
+    file = host.home.state / "config.yaml"
+    file.write_text(f"team: {settings}\n")
+    mode = re.findall(r"events: (\w+)", settings)[0]
+    until(lambda: host.status()["events"]["mode"] == mode, f"{host.name} has the setting")
+
+
+def work(host: TeamHost, prompt: str) -> Client:
+    """Let a session work, and be blocked once."""
+    host.home.policy(POLICY)
+    agent = host.agent()
+    agent.hook("UserPromptSubmit", prompt=prompt)
+    agent.hook("PreToolUse", tool_name="Bash", tool_input={"command": f"pytest --token={SECRET}"})
+    agent.hook("PreToolUse", tool_name="Edit", tool_input={"file_path": str(host.home.project / "uv.lock")})
+    return agent
+
+
+def history(host: TeamHost, *words: str) -> Any:
+    done = host.home.fairlead("history", "--json", *words)
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def listed(host: TeamHost, *words: str) -> list[tuple[str, str]]:
+    return [(one.get("host", ""), one.get("prompt", "")) for one in history(host, *words)["sessions"]]
+
+
+def is_copied(host: TeamHost, count: int) -> None:
+    until(lambda: host.status()["events"]["copied"] >= count, f"{host.name} has copied {count} events")
+
+
+def test_the_history_of_the_team_has_the_sessions_of_all_hosts(
+    alpha: TeamHost, beta: TeamHost, own_server: PostgresServer
+) -> None:
+    database = own_server.create_database()
+    member(alpha, own_server.url(database))
+    member(beta, own_server.url(database), alpha)
+    before = beta.agent()
+    before.hook("UserPromptSubmit", prompt="before it was wanted")
+    set_up(beta, "{events: all}")
+    remote = work(beta, "fix the login on beta")
+    work(alpha, "write the notes on alpha")
+    is_copied(beta, 4)
+
+    assert sorted(listed(alpha)) == [("alpha", "write the notes on alpha"), ("beta", "fix the login on beta")]
+    assert listed(alpha, "--here") == [("", "write the notes on alpha")]
+    assert listed(alpha, "--host", "beta") == [("beta", "fix the login on beta")]
+    assert listed(alpha, "--host", "alpha") == [("alpha", "write the notes on alpha")]
+    (one,) = history(alpha, "--host", "beta")["sessions"]
+    assert (one["tools"], one["blocked"], one["prompts"], one["folder"]) == (2, 1, 1, str(beta.home.project))
+    assert "ended" not in one
+    text = alpha.home.fairlead("history").stdout
+    assert re.search(r" 2 calls  \w{8}  beta   project         1 blocked; fix the login on beta", text)
+    nobody = alpha.home.fairlead("history", "--host", "nobody")
+    assert (nobody.exit_code, nobody.stderr.count("its members: alpha, beta")) == (1, 1)
+
+    timeline = history(alpha, "--session", remote.session[:8])
+    assert timeline["session"]["host"] == "beta"
+    rows = [(row["event"], row.get("verdict", "none"), row.get("text", "")) for row in timeline["timeline"]]
+    assert rows == [
+        ("SessionStart", "said", ""),
+        ("UserPromptSubmit", "none", "fix the login on beta"),
+        ("PreToolUse", "none", "pytest --token=[redacted]"),
+        ("PreToolUse", "blocked", str(beta.home.project / "uv.lock")),
+    ]
+    found = history(alpha, "--search", "THE")
+    assert [(row["host"], row["kind"], row["text"]) for row in found["matches"]] == [
+        ("alpha", "prompt", "write the notes on alpha"),
+        ("beta", "prompt", "fix the login on beta"),
+    ]
+    rows = own_server.execute("SELECT text, body FROM fairlead.events", database)
+    assert SECRET not in repr(rows)
+    assert len(rows) == 4
+
+    own_server.stop(hard=True)
+    until(lambda: not alpha.is_connected(), "alpha notices")
+    offline = alpha.home.fairlead("history")
+    assert offline.exit_code == 0
+    assert "fix the login on beta" in offline.stdout
+    assert re.search(
+        r"^the other hosts are shown as of \S+( ago)?: .*cannot be reached|^the other.*", offline.stdout, re.M
+    )
+    assert history(alpha)["others"]["state"] == "old"
+    lost = alpha.home.fairlead("history", "--session", remote.session[:8])
+    assert (lost.exit_code, "and the others cannot be asked" in lost.stderr) == (1, True)
+    assert [row["host"] for row in history(alpha, "--search", "notes")["matches"]] == ["alpha"]
+
+    remote.hook("UserPromptSubmit", prompt="while the relay is gone")
+    until(lambda: beta.status()["events"]["pending"] == 1, "it waits", 45)
+    assert "events      all: 4 copied, 1 wait" in beta.home.fairlead("team", "status").stdout
+    beta.stop(signal.SIGKILL)
+    own_server.start()
+    beta.start()
+    is_copied(beta, 1)
+    assert own_server.execute("SELECT count(*), count(DISTINCT id) FROM fairlead.events", database) == [(5, 5)]
