@@ -271,7 +271,7 @@ def history(**given: Any) -> int:
 
     The last active one comes first: when it started, how long it lasted, what it cost since then, its tool calls, id
     and project, and what it was first asked to do. What was recorded is shown, without secrets, as far back as
-    `journal.keepDays` reaches. In a team also the sessions of other hosts are shown, if these copy events (`team.events`).
+    `journal.keepDays` reaches. In a team also the sessions of other hosts that copy events (`team.events`) are shown.
     """
     options = Options(**{name: value for name, value in given.items() if value is not None})
     invocation = current()

@@ -104,6 +104,8 @@ class TeamConnection:
     def certify(self, name: str, verdict: Verdict, fingerprint: str) -> dict[str, Any]:
         """Confirm or remove a host."""
         host = self.roster.certify(self.relay, name, verdict, fingerprint)
+        if verdict == "removed":
+            self.relay.forget(host.id)  # so that another host can have its name
         self._directory.follow_roster(self._service, self.roster)
         self._read_all()
         return {"name": host.name, "state": self.roster.state(host.id)}
@@ -111,6 +113,7 @@ class TeamConnection:
     def leave(self) -> None:
         """Notify the other hosts that this one has left."""
         self.relay.add_certificate(self.roster.sign_own("removed"))
+        self.relay.forget(self.roster.membership.host)
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -138,6 +141,7 @@ class TeamConnection:
         self._directory.heard = {host: self.roster.read_at - age for host, age in self.roster.ages.items()}
         own = self.roster.membership
         if self.roster.state(own.host) == "removed":
+            self.relay.forget(own.host)  # connecting has listed it again
             raise RelayRefused(
                 f"this host, {own.name}, was removed from the team; to join again: fairlead team leave --force, "
                 "then fairlead team join"
@@ -159,6 +163,8 @@ class TeamConnection:
         if monotonic() - self._pruned_at > _PRUNE_INTERVAL:
             kept = max(RETENTION_SECONDS, (self._settings.read().give_up_days + 1) * _DAY)
             self.relay.prune(hosts_before=time() + self._log.offset - kept)
+            for host in self.roster.others("removed"):
+                self.relay.forget(host.id)
             self._pruned_at = monotonic()
 
     # -- publishing ------------------------------------------------------------------------------------

@@ -42,8 +42,9 @@ _BATCH = 100
 """Records of the journal that are copied at once."""
 _KEPT_SHARE = 0.9
 """Part of the bound that is left after events were given up, so that it does not happen again at once."""
-_OFFLINE_INTERVAL = 5.0
-_COUNT_INTERVAL = 30.0
+_OFFLINE_INTERVAL = 3.0
+"""Seconds between two looks at whether there is a relay, and at what waits for it."""
+_OFF_INTERVAL = 30.0
 _REFUSED_DELAY = 60.0
 _PRUNE_INTERVAL = 3600.0
 _IDLE_SECONDS = 60.0
@@ -162,11 +163,11 @@ class EventCopier:
             self._disconnect()
             self._lose_position()
             self._look_at_backlog()
-            return _OFFLINE_INTERVAL if settings.events != "off" else _COUNT_INTERVAL
+            return _OFFLINE_INTERVAL if settings.events != "off" else _OFF_INTERVAL
         self._prune(roster.membership, settings)
         if settings.events == "off":
             self._disconnect()
-            return _COUNT_INTERVAL
+            return _OFF_INTERVAL
         has_more = self._copy(roster.membership, settings.events)
         if not has_more and monotonic() - self._used_at > _IDLE_SECONDS:
             self._disconnect()
@@ -235,7 +236,7 @@ class EventCopier:
         """Count what waits, and give up the oldest if it is too much."""
         if self._state.events == "off" or monotonic() < self._count_at:
             return
-        self._count_at = monotonic() + _COUNT_INTERVAL
+        self._count_at = monotonic() + _OFFLINE_INTERVAL
         blocked_only = self._state.events == "blocked"
         journal = self._store.journal
         reached = self._position or max(self._state.start, self._state.skipped, self._state.reached)
@@ -275,6 +276,7 @@ class EventCopier:
         """Have the relay tell again how far it is; remember it as a guess until then."""
         if self._position is not None:
             self._state = replace(self._state, reached=self._position)
+            self._count_at = 0.0
         self._position = None
 
     def _save_sometimes(self) -> None:

@@ -74,7 +74,15 @@ def _hosts(roster: Roster, directory: TeamDirectory, now: float) -> list[dict[st
     own = roster.membership.host
     listed = sorted(roster.hosts.values(), key=lambda host: (host.id != own, host.name))
     rows = [_host(host, roster, directory, now) for host in listed]
-    unlisted = [one for one in roster.trust.members.values() if one.host not in roster.hosts and one.host != own]
+    known = [*roster.trust.members.values(), *roster.trust.removed.values()]
+    names = {row["name"] for row in rows}
+    unlisted = [
+        one
+        for one in known
+        if one.host not in roster.hosts
+        and one.host != own
+        and (one.host in roster.trust.members or one.name not in names)
+    ]
     return rows + [
         _row(one.host, one.name, one.key, roster.trust.state(one.host)) | _transit(directory, one.host)
         for one in unlisted

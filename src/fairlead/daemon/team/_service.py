@@ -67,6 +67,14 @@ _JOIN_TIMEOUT = 2.0
 _REFUSALS = (HostCloned, RelayTooNew, RelayRefused)
 
 
+def has_joined() -> bool:
+    """Return whether this host is in a team; not if it only began to join. A broken file is for the service to tell."""
+    try:
+        return load_membership() is not None
+    except TeamError:
+        return True
+
+
 class TeamService:
     """This host's part in its team."""
 

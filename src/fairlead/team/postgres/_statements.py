@@ -23,6 +23,7 @@ ADD_HOST: Final = f"""
 INSERT INTO fairlead.hosts (id, name, key, version, boot, joined, seen) VALUES (%s, %s, %s, %s, %s, {NOW}, {NOW})
 """  # noqa: S608
 RENEW_HOST: Final = f"UPDATE fairlead.hosts SET version = %s, boot = %s, seen = {NOW} WHERE id = %s"  # noqa: S608
+IS_REMOVED: Final = "SELECT 1 FROM fairlead.certificates WHERE host = %s AND verdict = 'removed' LIMIT 1"
 TOUCH: Final = f"UPDATE fairlead.hosts SET seen = {NOW} WHERE id = %s"  # noqa: S608
 READ_CLOCK: Final = f"SELECT {NOW}"
 
