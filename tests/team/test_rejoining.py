@@ -79,6 +79,7 @@ def test_an_attempt_that_was_killed_goes_on_and_one_under_another_name_replaces_
     assert names == [("alpha",), ("beta",)]
 
 
+@pytest.mark.timeout(120)
 def test_the_name_of_a_removed_host_is_free_and_mail_goes_to_the_one_that_has_it_now(
     hosts: list[TeamHost], postgres_server: PostgresServer, database: str
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.daemon_home import until
-from team.daemon_hosts import TeamHost, member, team_host
+from team.daemon_hosts import TeamHost, letters, member, team_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 
 SECRET = "ghp_" + "a1B2" * 9
 POLICY = "preToolUse: {uneditableFiles: [{pattern: '*.lock'}]}\n"
+
+FORGE = """
+UPDATE fairlead.events SET text = 'a forged prompt' WHERE event = 'UserPromptSubmit';
+INSERT INTO fairlead.events SELECT 'stranger', id, at, session, event, verdict, body, stage, text, signature
+    FROM fairlead.events;
+INSERT INTO fairlead.events SELECT host, id || 'x', at, session, event, verdict, body, stage, text, signature
+    FROM fairlead.events;
+INSERT INTO fairlead.history SELECT 'stranger', session, started, last, folder, version, body, signature
+    FROM fairlead.history;
+INSERT INTO fairlead.history SELECT host, 'forged', started, last, folder, version, body, signature
+    FROM fairlead.history;
+"""
+"""What somebody who may write to the database, and has no key, can do."""
 
 
 @pytest.fixture
@@ -113,6 +126,7 @@ def test_the_history_of_the_team_has_the_sessions_of_all_hosts(
     assert len(stored) == 4
 
 
+@pytest.mark.timeout(120)
 def test_without_the_relay_the_others_are_shown_as_they_were_and_what_happens_waits(
     alpha: TeamHost, beta: TeamHost, own_server: PostgresServer
 ) -> None:
@@ -147,3 +161,40 @@ def test_without_the_relay_the_others_are_shown_as_they_were_and_what_happens_wa
     is_copied(beta, 1)
     until(lambda: beta.status()["events"]["pending"] == 0, "nothing waits")
     assert own_server.execute("SELECT count(*), count(DISTINCT id) FROM fairlead.events", database) == [(5, 5)]
+
+
+@pytest.mark.timeout(120)
+def test_what_a_member_has_not_signed_is_not_shown_and_a_removed_host_is_forgotten(
+    alpha: TeamHost, beta: TeamHost, postgres_server: PostgresServer, database: str
+) -> None:
+    member(alpha, postgres_server.url(database))
+    member(beta, postgres_server.url(database), alpha)
+    set_up(alpha, "{events: blocked, giveUpDays: 2}")
+    set_up(beta, "{events: all}")
+    remote, asker = work(beta, "the true prompt"), alpha.agent()
+    is_copied(beta, 4)
+    late = f"{remote.name}@beta"
+    until(lambda: alpha.knows(late), "alpha knows the agent of beta")
+    postgres_server.execute(FORGE, database)
+
+    assert [(one["host"], one["prompt"]) for one in history(alpha)["sessions"] if one["host"] != "alpha"] == [
+        ("beta", "the true prompt")
+    ]
+    assert "1 row on the relay is not shown: not signed by the host" in alpha.home.fairlead("history").stdout
+    found = history(alpha, "--search", "prompt")
+    assert (found["matches"], found["others"]["refused"]) == ([], 2)
+    rows = [row["event"] for row in history(alpha, "--session", remote.session)["timeline"]]
+    assert rows == ["SessionStart", "PreToolUse", "PreToolUse"]
+
+    beta.stop()
+    sent = asker.send(late, "are you there?")
+    postgres_server.execute("UPDATE fairlead.hosts SET seen = seen - 3 * 86400 WHERE name = 'beta'", database)
+    alpha.stop()
+    alpha.start()
+    until(lambda: letters(asker, sent["id"])[0]["stage"] == "bounced", "it bounces")
+    assert letters(asker, sent["id"])[0]["why"] == "beta was not heard of for 2 days"
+
+    assert alpha.home.fairlead("team", "remove", "beta", "--yes").exit_code == 0
+    assert {one["host"] for one in history(alpha)["sessions"]} == {"alpha"}
+    count = "SELECT (SELECT count(*) FROM fairlead.events), (SELECT count(*) FROM fairlead.history)"
+    until(lambda: postgres_server.execute(count, database) == [(0, 0)], "what it copied is deleted")

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from fairlead.daemon.store._messages import StoreUnavailable
 from fairlead.daemon.team._copy_state import load_state, save_state
 from fairlead.daemon.team._signing import sign_batch
+from fairlead.journal import Position
 from fairlead.team import JournalMark, RelayUnreachable, TeamError
 from fairlead.team.relay import open_history
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._settings import CurrentSettings
     from fairlead.daemon.team._state import ConnectionLog
-    from fairlead.journal import Position
     from fairlead.policy import Team as TeamSection
     from fairlead.team import Membership
     from fairlead.team.history import TeamHistory
@@ -114,6 +114,8 @@ class EventCopier:
         """Up to where `pending` counts."""
         self._count_at = 0.0
         self._prune_at = 0.0
+        self._removed = 0
+        """Hosts that were removed when the relay was last pruned: what they have copied goes at once."""
         self._stopping = Flag()
         self._woken = Flag()
         self._thread = Thread(target=self._run, name="team-events", daemon=True)
@@ -164,6 +166,8 @@ class EventCopier:
             self._lose_position()
             self._look_at_backlog()
             return _OFFLINE_INTERVAL if settings.events != "off" else _OFF_INTERVAL
+        if len(roster.trust.removed) != self._removed:
+            self._removed, self._prune_at = len(roster.trust.removed), 0.0
         self._prune(roster.membership, settings)
         if settings.events == "off":
             self._disconnect()
@@ -245,11 +249,21 @@ class EventCopier:
             dropped = self._store.count_copies(reached, blocked_only=blocked_only, keep_bytes=kept)
             self._give_up(dropped.events, dropped.position)
             reached = dropped.position
+        if self._has_lost(reached):
+            left = self._store.count_copies(reached, blocked_only=blocked_only)
+            lost = max(0, self.counts.pending - left.events) if self._counted is not None else 0
+            reached = Position(journal.segments()[0], 0)
+            self._give_up(lost, reached)
         if self._counted is None:
             self._counted, self.counts.pending = reached, 0
         found = self._store.count_copies(self._counted, blocked_only=blocked_only)
         self.counts.pending += found.events
         self._counted = found.position
+
+    def _has_lost(self, reached: Position) -> bool:
+        """Return whether the journal has been pruned beyond a position: by its age, or by its own bound."""
+        segments = self._store.journal.segments()
+        return bool(segments) and 0 < reached.segment < segments[0]
 
     def _give_up(self, count: int, position: Position) -> None:
         self._state = replace(self._state, skipped=position, reached=position, given_up=self._state.given_up + count)
@@ -257,7 +271,8 @@ class EventCopier:
         self._counted = None
         self.counts.given_up = self._state.given_up
         self._save()
-        self._team.tell_given_up(self._state.given_up)
+        if count:
+            self._team.tell_given_up(self._state.given_up)
 
     # -- the connection and the file -------------------------------------------------------------------
 
