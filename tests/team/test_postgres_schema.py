@@ -14,6 +14,7 @@ from team.relay_hosts import Relays, host_id, parcel
 from fairlead.team import RelayRefused, RelayTooNew, TeamError
 from fairlead.team.postgres import schema_sql
 from fairlead.team.postgres._schema import REVISIONS, plan, scripts
+from fairlead.team.relay import open_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,3 +160,43 @@ def test_nothing_is_left_of_a_schema_whose_creation_failed(
         relays.open("one")
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'fairlead'"
     assert postgres_server.execute(tables, database) == [("events",)]
+
+
+_FIRST_REVISION = """
+DROP INDEX fairlead.events_by_session;
+ALTER TABLE fairlead.events DROP COLUMN stage, DROP COLUMN text, DROP COLUMN signature;
+DROP TABLE fairlead.history, fairlead.marks;
+UPDATE fairlead.revision SET version_num = '0001';
+"""
+
+
+def test_a_relay_of_the_first_revision_is_upgraded_by_a_host_or_by_an_administrator(
+    postgres_server: PostgresServer, database: str, relays: Relays, limited_role: str
+) -> None:
+    relays.open("one").close()
+    newest = definition(postgres_server, database)
+    postgres_server.execute(_FIRST_REVISION, database)
+    postgres_server.execute(schema_sql(limited_role), database)
+    assert definition(postgres_server, database) == newest
+    assert postgres_server.execute("SELECT version_num FROM fairlead.revision", database) == [(REVISIONS[-1],)]
+
+    postgres_server.execute(_FIRST_REVISION, database)
+    relays.open("one").push([parcel("one", "two", 1)])
+    assert definition(postgres_server, database) == newest
+    assert relays.welcome["one"].revision == REVISIONS[-1]
+
+
+def test_a_relay_that_may_not_be_upgraded_goes_on_with_mail_and_says_why_nothing_is_copied(
+    postgres_server: PostgresServer, database: str, relays: Relays, limited_role: str
+) -> None:
+    relays.open("one").close()
+    postgres_server.execute(schema_sql(limited_role), database)
+    postgres_server.execute(_FIRST_REVISION, database)
+    url = postgres_server.url(database, user=limited_role)
+    one, two = relays.open("one", url=url), relays.open("two", url=url)
+    one.push([parcel("one", "two", 1)])
+    assert (len(two.pull()), relays.welcome["two"].revision) == (1, "0001")
+    history = open_history(url)
+    with pytest.raises(RelayRefused, match="missing in the schema fairlead; have an administrator run what"):
+        history.mark(host_id("one"))
+    history.close()
