@@ -48,7 +48,7 @@ def _measure(server: PostgresServer) -> None:
     _fill(history, server.url(database))
     host, hub = process_time() - started, cpu_seconds(server) - before
     sizes = "SELECT pg_total_relation_size('fairlead.events') + pg_total_relation_size('fairlead.history')"
-    ((size,),) = server.execute(sizes, database)
+    size = float(str(server.execute(sizes, database)[0][0]))
     print(
         f"{size / EVENTS:.0f} bytes an event; CPU: host {host / EVENTS * 1e6:.0f} us, relay {hub / EVENTS * 1e6:.0f} us"
     )
@@ -58,7 +58,7 @@ def _measure(server: PostgresServer) -> None:
 
 
 def _fill(history: TeamHistory, url: str) -> None:
-    from fairlead.daemon.team._signing import sign_batch
+    from fairlead.daemon.team.history._signing import sign_batch
     from fairlead.team import JournalMark, Membership, RelaySource, generate_key
 
     secret = generate_key().secret

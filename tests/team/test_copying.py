@@ -16,10 +16,10 @@ from daemon.daemon_home import until
 from team.relay_hosts import Relays, host_id
 
 from fairlead.daemon.store._writer import StoreWriter
-from fairlead.daemon.team._copier import EventCopier
 from fairlead.daemon.team._roster import Roster
 from fairlead.daemon.team._settings import CurrentSettings
 from fairlead.daemon.team._state import ConnectionLog
+from fairlead.daemon.team.history._copier import EventCopier
 from fairlead.journal import CommandsRecord, EventRecord, Journal, set_redaction
 from fairlead.team import Anchor, Membership, RelaySource, generate_key
 

@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from fairlead.clients import Usage
     from fairlead.sessions._attention import AttentionLog, AttentionRequest, AttentionSettings, decide_notification
     from fairlead.sessions._changes import Change
-    from fairlead.sessions._copies import CopyBatch, CopyCount, EventCopy, SessionCopy
     from fairlead.sessions._costs import CostEntry, CostLedger, Costs, SessionCost
     from fairlead.sessions._history import (
         Absence,
+        CopyBatch,
+        CopyCount,
+        EventCopy,
         EventText,
         HistoryMatch,
         HistoryPage,
         HistoryQuery,
         HistorySession,
         OtherHosts,
+        SessionCopy,
         SessionHistory,
         SubagentHistory,
         TextKind,
@@ -112,7 +115,6 @@ __getattr__ = lazy_exports(
             "decide_notification",
         ),
         "_changes": ("Change",),
-        "_copies": ("CopyBatch", "CopyCount", "EventCopy", "SessionCopy"),
         "_costs": (
             "CostEntry",
             "CostLedger",
@@ -121,12 +123,16 @@ __getattr__ = lazy_exports(
         ),
         "_history": (
             "Absence",
+            "CopyBatch",
+            "CopyCount",
+            "EventCopy",
             "EventText",
             "HistoryMatch",
             "HistoryPage",
             "HistoryQuery",
             "HistorySession",
             "OtherHosts",
+            "SessionCopy",
             "SessionHistory",
             "SubagentHistory",
             "TextKind",

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from fairlead.events import DEFAULT_CLIENT
+from fairlead.journal import Position
 
 TextKind: TypeAlias = Literal["prompt", "command", "file", "call"]
 """What a text is: a prompt of a person, a shell command, the file of a tool call, or what else says most about one."""
@@ -175,3 +176,46 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
     def is_empty(self) -> bool:
         """Whether nothing happened."""
         return not (self.ended or self.waiting or self.asked or self.blocked or self.active)
+
+
+# -- copies for the history of a team ---------------------------------------------------------------------
+
+
+class EventCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An event of this host, for the others."""
+
+    id: str
+    entry: TimelineEntry
+    """Its `text` is empty if it is the beginning of `text`."""
+    has_ended: bool = False
+    """Whether its commands have ended, so that the answer is the last one."""
+    text: str = ""
+    """What a search finds."""
+    kind: TextKind = "call"
+    agent_type: str = ""
+    """The type of the subagent that it is of."""
+
+
+class SessionCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A session of this host with its figures, for the others."""
+
+    session: HistorySession
+    hours: dict[int, float] = {}
+    """What it has cost in US dollars, by hours since 1970."""
+
+
+class CopyBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be copied of a part of the journal."""
+
+    events: list[EventCopy] = []
+    sessions: list[SessionCopy] = []
+    position: Position
+    """Where that part ends."""
+    has_more: bool = False
+
+
+class CopyCount(msgspec.Struct, frozen=True):
+    """How many events are to be copied of a part of the journal, and where it ends."""
+
+    events: int
+    position: Position

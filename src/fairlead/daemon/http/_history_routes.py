@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.sessions._tracker import SessionTracker
-    from fairlead.daemon.team._history_reader import HistoryReader
+    from fairlead.daemon.team.history._reader import HistoryReader
     from fairlead.sessions import HistoryPage, HistorySession
 
 _MAX_PAGE = 1000
@@ -76,7 +76,7 @@ class _Answers:
         if reader is None:
             page: HistoryPage = await _in_thread(self._find_here, query)
             return replace(page, sessions=[with_end(one, self._tracker) for one in page.sessions])
-        from fairlead.daemon.team._history_pages import merged_page
+        from fairlead.daemon.team.history._pages import merged_page
 
         page = await _in_thread(merged_page, self._find_here, reader, query, host)
         own = reader.own_name
@@ -121,7 +121,7 @@ class _Answers:
 
     @staticmethod
     async def _find_elsewhere(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> Response:
-        from fairlead.daemon.team._history_pages import NoSuchSession, find_elsewhere
+        from fairlead.daemon.team.history._pages import NoSuchSession, find_elsewhere
         from fairlead.team import RelayUnreachable
 
         try:

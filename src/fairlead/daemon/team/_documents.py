@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from fairlead.team import fingerprint
 
 if TYPE_CHECKING:
-    from fairlead.daemon.team._copier import CopyCounts
     from fairlead.daemon.team._directory import TeamDirectory
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.daemon.team.history._copier import CopyCounts
     from fairlead.team import Host
 
 

@@ -16,15 +16,15 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairlead.daemon.team._connection import TeamConnection
-from fairlead.daemon.team._copier import EventCopier
 from fairlead.daemon.team._directory import TeamDirectory
 from fairlead.daemon.team._documents import gauges, status_document
-from fairlead.daemon.team._history_reader import HistoryReader, forget_copies
 from fairlead.daemon.team._news import LocalNews
 from fairlead.daemon.team._notices import TeamNotices
 from fairlead.daemon.team._roster import Roster
 from fairlead.daemon.team._settings import CurrentSettings
 from fairlead.daemon.team._state import ConnectionLog
+from fairlead.daemon.team.history._copier import EventCopier
+from fairlead.daemon.team.history._reader import HistoryReader, forget_copies
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding
 from fairlead.mail import MailError

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.daemon.team._copy_state import copy_state_file, write_private
-from fairlead.daemon.team._history_rows import HistoryRows, subagents_of
+from fairlead.daemon.team.history._copy_state import copy_state_file, write_private
+from fairlead.daemon.team.history._rows import HistoryRows, subagents_of
 from fairlead.paths import state_folder
 from fairlead.sessions import OtherHosts, SessionHistory
 from fairlead.team import HistoryFilter, RelayUnreachable, TeamError, TeamSession
@@ -24,7 +24,7 @@ from fairlead.team.relay import open_history
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fairlead.daemon.team._history_rows import Found, ReadingTeam, RowKey
+    from fairlead.daemon.team.history._rows import Found, ReadingTeam, RowKey
     from fairlead.sessions import HistoryQuery, HistorySession
     from fairlead.team.history import TeamHistory
 

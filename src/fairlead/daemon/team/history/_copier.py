@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from fairlead.daemon.store._messages import StoreUnavailable
-from fairlead.daemon.team._copy_state import load_state, save_state
-from fairlead.daemon.team._signing import sign_batch
+from fairlead.daemon.team.history._copy_state import load_state, save_state
+from fairlead.daemon.team.history._signing import sign_batch
 from fairlead.journal import Position
 from fairlead.team import JournalMark, RelayUnreachable, TeamError
 from fairlead.team.relay import open_history

@@ -12,8 +12,8 @@ from fairlead.team import TeamError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.daemon.team._history_reader import HistoryReader
-    from fairlead.daemon.team._history_rows import Found, RowKey
+    from fairlead.daemon.team.history._reader import HistoryReader
+    from fairlead.daemon.team.history._rows import Found, RowKey
     from fairlead.sessions import HistoryMatch, HistoryPage, HistoryQuery, HistorySession, OtherHosts, SessionHistory
 
     Find = Callable[[HistoryQuery], HistoryPage]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.daemon.team._signing import CLOCK_TOLERANCE
+from fairlead.daemon.team.history._signing import CLOCK_TOLERANCE
 from fairlead.sessions import EventCopy, HistoryMatch, HistorySession, SessionCopy, SubagentHistory
 from fairlead.team import TeamEvent, TeamSession, verify_event, verify_session
 
