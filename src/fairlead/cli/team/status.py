@@ -63,7 +63,7 @@ def _event_lines(events: Document, now: float) -> Iterator[str]:
         waiting = f"{events['pending']} wait" if events["pending"] else "none waits"
         last = f", as of {ago(events['at'], now)}" if events["at"] else ""
         yield f"events      {events['mode']}: {events['copied']} copied, {waiting}{last}"
-    if events["why"]:
+    if events["mode"] != "off" and events["why"]:
         yield f"            {one_line(events['why'], 400)}"
     if events["given_up"]:
         yield f"            {events['given_up']} were given up: the relay was gone for too long"
