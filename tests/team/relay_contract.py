@@ -11,7 +11,7 @@ import pytest
 from team.relay_hosts import host_id, parcel, parcels, using
 from team.relay_lease_contract import LeaseContract
 
-from fairlead.team import Certificate, HostCloned, RelayRefused, RelayUnreachable, Ring, Snapshot, TeamEvent, Verdict
+from fairlead.team import Certificate, HostCloned, RelayRefused, RelayUnreachable, Ring, Snapshot, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,11 +48,6 @@ def certificate(host: str, verdict: Verdict = "member", by: str = "one", at: flo
 
 def snapshot(host: str, version: int, body: bytes = b"{}") -> Snapshot:
     return Snapshot(host=host_id(host), kind="agents", version=version, body=body, signature=b"s" * 64)
-
-
-def event(number: int, host: str = "one") -> TeamEvent:
-    body = b'{"n": "number %d"}' % number
-    return TeamEvent(host=host_id(host), id=f"e{number}", at=float(number), session="s", event="Stop", body=body)
 
 
 def later(function: Callable[[], object]) -> threading.Timer:
@@ -289,32 +284,13 @@ class RelayContract(LeaseContract):
         again.connect(msgspec.structs.replace(relays.hello("four"), name="two"))
         assert again.pull() == []
 
-    # -- the history -----------------------------------------------------------------------------------
+    # -- its size --------------------------------------------------------------------------------------
 
-    def test_events_are_stored_once_and_found_by_time_host_and_text(self, relays: Relays) -> None:
+    def test_prune_deletes_what_waits_for_hosts_that_are_gone(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.append_events([event(1), event(2), event(3)])
-        one.append_events([event(3), event(4)])
-        two.append_events([event(5, "two")])
-        two.append_events([])
-
-        def found(**wanted: object) -> list[str]:
-            return [each.id for each in two.query_events(**{"since": 0.0, "until": 99.0, **wanted})]  # type: ignore[arg-type]
-
-        assert found() == ["e5", "e4", "e3", "e2", "e1"]
-        assert found(since=2.0, until=4.0) == ["e3", "e2"]
-        assert found(host=host_id("two")) == ["e5"]
-        assert found(text="number 3") == ["e3"]
-        assert found(limit=2) == ["e5", "e4"]
-        assert two.query_events(since=0, until=2) == [event(1)]
-
-    def test_prune_deletes_old_events_and_what_waits_for_hosts_that_are_gone(self, relays: Relays) -> None:
-        one, two = relays.open("one"), relays.open("two")
-        one.append_events([event(1), event(2), event(3)])
         one.push(parcels("one", "two", 1, 2))
-        assert two.prune(events_before=3.0, hosts_before=0.0) == 2
-        assert two.load().events == 1
-        assert two.prune(events_before=0.0, hosts_before=relays.welcome["one"].now + 3600) == 2
+        assert two.prune(hosts_before=1.0) == 0
+        assert two.prune(hosts_before=relays.welcome["one"].now + 3600) == 2
         assert two.pull() == []
 
     def test_load_counts_what_is_on_its_way(self, relays: Relays) -> None:

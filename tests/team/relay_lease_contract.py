@@ -122,7 +122,7 @@ class LeaseContract:
             time.sleep(0.01)
         assert names(one.leases()) == []
         assert one.leases().now >= now + 0.2
-        assert one.prune(events_before=1.0, hosts_before=1.0) == 2
+        assert one.prune(hosts_before=1.0) == 2
 
     def test_the_leases_of_a_host_that_leaves_or_is_forgotten_are_dropped(self, relays: Relays) -> None:
         one, two, three = (relays.open(name) for name in ("one", "two", "three"))

@@ -14,11 +14,21 @@ from team.relay_hosts import Relays, host_id, parcel
 from fairlead.team import RelayRefused, RelayTooNew, TeamError
 from fairlead.team.postgres import schema_sql
 from fairlead.team.postgres._schema import REVISIONS, plan, scripts
+from fairlead.team.relay import open_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from team.postgres_server import PostgresServer
+
+
+FIRST_REVISION = """
+DROP INDEX fairlead.events_by_session;
+ALTER TABLE fairlead.events DROP COLUMN stage, DROP COLUMN text, DROP COLUMN signature;
+DROP TABLE fairlead.history, fairlead.marks, fairlead.leases, fairlead.lease_versions;
+UPDATE fairlead.revision SET version_num = '0001';
+"""
+"""Makes the newest schema the first one."""
 
 
 @pytest.fixture
@@ -102,17 +112,20 @@ def test_a_relay_that_is_one_revision_newer_is_used(
     postgres_server: PostgresServer, database: str, relays: Relays
 ) -> None:
     relays.open("one").close()
-    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0003'", database)
+    newer = f"{int(REVISIONS[-1]) + 1:04}"
+    postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)  # noqa: S608 - a constant
     relays.open("one").push([parcel("one", "two", 1)])
-    assert relays.welcome["one"].revision == "0003"
+    assert relays.welcome["one"].revision == newer
 
 
 def test_a_relay_that_is_newer_than_that_is_refused(
     postgres_server: PostgresServer, database: str, relays: Relays
 ) -> None:
     relays.open("one").close()
-    postgres_server.execute("UPDATE fairlead.revision SET version_num = '0004'", database)
-    with pytest.raises(RelayTooNew, match=r"has revision 0004, this version knows 0002\); upgrade Fairlead"):
+    newer = f"{int(REVISIONS[-1]) + 2:04}"
+    postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)  # noqa: S608 - a constant
+    known = REVISIONS[-1]
+    with pytest.raises(RelayTooNew, match=rf"has revision {newer}, this version knows {known}\); upgrade Fairlead"):
         relays.open("one")
 
 
@@ -120,13 +133,11 @@ def test_a_relay_without_leases_is_used_for_all_else_until_it_is_upgraded(
     postgres_server: PostgresServer, database: str, relays: Relays, limited_role: str
 ) -> None:
     postgres_server.execute(schema_sql(limited_role), database)
-    set_back = f"UPDATE fairlead.revision SET version_num = '{REVISIONS[-2]}'"  # noqa: S608 - a constant
-    older = f"DROP TABLE fairlead.leases, fairlead.lease_versions; {set_back}"
-    postgres_server.execute(older, database)
+    postgres_server.execute(FIRST_REVISION, database)
     url = postgres_server.url(database, user=limited_role)
     one = relays.open("one", url=url)
     one.push([parcel("one", "two", 1)])
-    assert (one.has_leases, one.prune(events_before=1, hosts_before=1)) == (False, 0)
+    assert (one.has_leases, one.prune(hosts_before=1)) == (False, 0)
     with pytest.raises(RelayRefused, match="is of an older Fairlead and has no leases; have an administrator run what"):
         one.leases()
     one.forget(host_id("two"))
@@ -135,7 +146,7 @@ def test_a_relay_without_leases_is_used_for_all_else_until_it_is_upgraded(
     assert relays.open("two", url=url).has_leases
     assert relays.welcome["two"].revision == REVISIONS[-1]
 
-    postgres_server.execute(older, database)
+    postgres_server.execute(FIRST_REVISION, database)
     assert relays.open("three").has_leases, "a role that may upgrade it does"
 
 
@@ -166,7 +177,7 @@ def test_a_role_with_the_least_rights_can_do_all(
     assert len(two.pull()) == 1
     two.acknowledge({host_id("one"): 1})
     assert one.progress() == {host_id("two"): 1}
-    assert one.load().parcels == one.prune(events_before=1, hosts_before=1) == 0
+    assert one.load().parcels == one.prune(hosts_before=1) == 0
     with psycopg.connect(url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("CREATE TABLE fairlead.extra (x int)")
 
@@ -179,3 +190,35 @@ def test_nothing_is_left_of_a_schema_whose_creation_failed(
         relays.open("one")
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'fairlead'"
     assert postgres_server.execute(tables, database) == [("events",)]
+
+
+def test_a_relay_of_the_first_revision_is_upgraded_by_a_host_or_by_an_administrator(
+    postgres_server: PostgresServer, database: str, relays: Relays, limited_role: str
+) -> None:
+    relays.open("one").close()
+    newest = definition(postgres_server, database)
+    postgres_server.execute(FIRST_REVISION, database)
+    postgres_server.execute(schema_sql(limited_role), database)
+    assert definition(postgres_server, database) == newest
+    assert postgres_server.execute("SELECT version_num FROM fairlead.revision", database) == [(REVISIONS[-1],)]
+
+    postgres_server.execute(FIRST_REVISION, database)
+    relays.open("one").push([parcel("one", "two", 1)])
+    assert definition(postgres_server, database) == newest
+    assert relays.welcome["one"].revision == REVISIONS[-1]
+
+
+def test_a_relay_that_may_not_be_upgraded_goes_on_with_mail_and_says_why_nothing_is_copied(
+    postgres_server: PostgresServer, database: str, relays: Relays, limited_role: str
+) -> None:
+    relays.open("one").close()
+    postgres_server.execute(schema_sql(limited_role), database)
+    postgres_server.execute(FIRST_REVISION, database)
+    url = postgres_server.url(database, user=limited_role)
+    one, two = relays.open("one", url=url), relays.open("two", url=url)
+    one.push([parcel("one", "two", 1)])
+    assert (len(two.pull()), relays.welcome["two"].revision) == (1, "0001")
+    history = open_history(url)
+    with pytest.raises(RelayRefused, match="missing in the schema fairlead; have an administrator run what"):
+        history.mark(host_id("one"))
+    history.close()

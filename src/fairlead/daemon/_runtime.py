@@ -59,7 +59,7 @@ class Daemon:
         self.store = StoreProcess(self._journal, self.errors)
         self.extensions = ExtensionRegistry()
         self.recorder = EventRecorder(
-            self._journal, self.extensions, self.metrics, self.errors, stored=self.store.position
+            self._journal, self.extensions, self.metrics, self.errors, stored=lambda: self.store.position
         )
         self.tracker = SessionTracker(self._journal, self.errors)
         self.token_usage = SubagentTokenUsage(self.tracker)

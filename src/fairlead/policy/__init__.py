@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Policy,
         PolicyTest,
         StayMode,
+        Team,
     )
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._effects import CallEffects, call_effects
@@ -118,6 +119,7 @@ __all__ = [
     "SessionCaller",
     "StayMode",
     "Step",
+    "Team",
     "TooManyFiles",
     "TrustedFile",
     "Verdict",
@@ -204,7 +206,17 @@ __getattr__ = lazy_exports(
         "config._schema": ("schema_text",),
         "config._time_spans": ("is_within_hours",),
         "config._types": (
-            *("Attention", "Command", "Layer", "LeaseMode", "Notifications", "Policy", "PolicyTest", "StayMode"),
+            *(
+                "Attention",
+                "Command",
+                "Layer",
+                "LeaseMode",
+                "Notifications",
+                "Policy",
+                "PolicyTest",
+                "StayMode",
+                "Team",
+            ),
         ),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
         "guards._effects": ("CallEffects", "call_effects"),

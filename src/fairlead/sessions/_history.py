@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from fairlead.events import DEFAULT_CLIENT
+from fairlead.journal import Position
 
 TextKind: TypeAlias = Literal["prompt", "command", "file", "call"]
 """What a text is: a prompt of a person, a shell command, the file of a tool call, or what else says most about one."""
@@ -27,6 +28,8 @@ class HistorySession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """One session, running or ended."""
 
     id: str
+    host: str = ""
+    """The name of its host, if this one is in a team."""
     client: str = DEFAULT_CLIENT
     folder: str = ""
     """The project as the client reports it, or the working folder."""
@@ -63,6 +66,8 @@ class HistoryMatch(msgspec.Struct, frozen=True):
     at: float
     kind: TextKind
     text: str
+    host: str = ""
+    """The name of the session's host, if this one is in a team."""
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,6 +85,19 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The `next` of the page before."""
 
 
+class OtherHosts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the other hosts of a team."""
+
+    state: Literal["current", "old", "missing"] = "current"
+    """`current`: just read from the relay. `old`: as it was read before. `missing`: nothing of them is known."""
+    at: float = 0.0
+    """When it was read from the relay; 0 if never."""
+    why: str = ""
+    """Why it was not read now."""
+    refused: int = 0
+    """Rows on the relay that are not shown, because they were not signed by the host that they name."""
+
+
 class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions with the last active one first; or with a search, the texts that were found, the newest first."""
 
@@ -88,11 +106,13 @@ class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     left: float = 0.0
     """When the user left: their last key in `watch`, or prompt, before ten minutes without one; 0 if never."""
     usd: float = 0.0
-    """What all sessions that were asked for have cost since then."""
+    """What all sessions that were asked for have cost since then; of other hosts those on this page, to the hour."""
     sessions: list[HistorySession] = []
     matches: list[HistoryMatch] = []
     next: str = ""
     """Where the next page begins; "" if there is none."""
+    others: OtherHosts | None = None
+    """Set if the sessions of other hosts were asked for, and this one is in a team."""
 
 
 class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -156,3 +176,46 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
     def is_empty(self) -> bool:
         """Whether nothing happened."""
         return not (self.ended or self.waiting or self.asked or self.blocked or self.active)
+
+
+# -- copies for the history of a team ---------------------------------------------------------------------
+
+
+class EventCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An event of this host, for the others."""
+
+    id: str
+    entry: TimelineEntry
+    """Its `text` is empty if it is the beginning of `text`."""
+    has_ended: bool = False
+    """Whether its commands have ended, so that the answer is the last one."""
+    text: str = ""
+    """What a search finds."""
+    kind: TextKind = "call"
+    agent_type: str = ""
+    """The type of the subagent that it is of."""
+
+
+class SessionCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A session of this host with its figures, for the others."""
+
+    session: HistorySession
+    hours: dict[int, float] = {}
+    """What it has cost in US dollars, by hours since 1970."""
+
+
+class CopyBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be copied of a part of the journal."""
+
+    events: list[EventCopy] = []
+    sessions: list[SessionCopy] = []
+    position: Position
+    """Where that part ends."""
+    has_more: bool = False
+
+
+class CopyCount(msgspec.Struct, frozen=True):
+    """How many events are to be copied of a part of the journal, and where it ends."""
+
+    events: int
+    position: Position

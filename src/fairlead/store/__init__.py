@@ -12,6 +12,7 @@ from fairlead.store._errors import (
     StoreURLError,
 )
 from fairlead.store._revisions import HEAD_REVISION, known_revisions
+from fairlead.store.events._rows import clean_text
 from fairlead.store.events._store import Store, default_url
 from fairlead.store.events._tables import REVISION_TABLE
 from fairlead.store.events._values import Counts, Key, StoredEvent
@@ -34,6 +35,7 @@ __all__ = [
     "StoreURLError",
     "StoreUnwritable",
     "StoredEvent",
+    "clean_text",
     "default_mail_url",
     "default_url",
     "known_revisions",

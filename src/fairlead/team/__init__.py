@@ -19,6 +19,12 @@ if TYPE_CHECKING:
         RelayUnreachable,
         TeamError,
     )
+    from fairlead.team._history_types import (
+        HistoryFilter,
+        JournalMark,
+        TeamEvent,
+        TeamSession,
+    )
     from fairlead.team._keys import (
         PrivateKey,
         fingerprint,
@@ -43,12 +49,16 @@ if TYPE_CHECKING:
     )
     from fairlead.team._sealing import (
         sign_certificate,
+        sign_event,
         sign_lease,
         sign_parcel,
+        sign_session,
         sign_snapshot,
         verify_certificate,
+        verify_event,
         verify_lease,
         verify_parcel,
+        verify_session,
         verify_snapshot,
     )
     from fairlead.team._trust import (
@@ -69,7 +79,6 @@ if TYPE_CHECKING:
         Ring,
         Snapshot,
         SnapshotKind,
-        TeamEvent,
         TeamLease,
         Verdict,
         Welcome,
@@ -81,9 +90,11 @@ __all__ = [
     "BadTeamSettings",
     "Certificate",
     "Hello",
+    "HistoryFilter",
     "Host",
     "HostCloned",
     "HostState",
+    "JournalMark",
     "LeaseBoard",
     "Membership",
     "NotInTeam",
@@ -100,6 +111,7 @@ __all__ = [
     "TeamError",
     "TeamEvent",
     "TeamLease",
+    "TeamSession",
     "Trust",
     "Verdict",
     "Welcome",
@@ -118,13 +130,17 @@ __all__ = [
     "remove_membership",
     "save_membership",
     "sign_certificate",
+    "sign_event",
     "sign_lease",
     "sign_parcel",
+    "sign_session",
     "sign_snapshot",
     "update_membership",
     "verify_certificate",
+    "verify_event",
     "verify_lease",
     "verify_parcel",
+    "verify_session",
     "verify_snapshot",
 ]
 
@@ -139,6 +155,12 @@ __getattr__ = lazy_exports(
             "RelayTooNew",
             "RelayUnreachable",
             "TeamError",
+        ),
+        "_history_types": (
+            "HistoryFilter",
+            "JournalMark",
+            "TeamEvent",
+            "TeamSession",
         ),
         "_keys": (
             "PrivateKey",
@@ -164,12 +186,16 @@ __getattr__ = lazy_exports(
         ),
         "_sealing": (
             "sign_certificate",
+            "sign_event",
             "sign_lease",
             "sign_parcel",
+            "sign_session",
             "sign_snapshot",
             "verify_certificate",
+            "verify_event",
             "verify_lease",
             "verify_parcel",
+            "verify_session",
             "verify_snapshot",
         ),
         "_trust": (
@@ -190,7 +216,6 @@ __getattr__ = lazy_exports(
             "Ring",
             "Snapshot",
             "SnapshotKind",
-            "TeamEvent",
             "TeamLease",
             "Verdict",
             "Welcome",

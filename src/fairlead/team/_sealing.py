@@ -1,4 +1,4 @@
-"""Signs and verifies parcels, snapshots, leases and certificates. Knows who signed only by the key that it is given.
+"""Signs and verifies parcels, snapshots, leases, certificates, and copies for the history, by the key that it is given.
 
 What is signed starts with the kind of the value, so that no signature is valid for another kind, and with the id of
 the team, so that none is valid in another team. Each field has its length before it.
@@ -15,6 +15,7 @@ import msgspec
 from fairlead.team._keys import verify
 
 if TYPE_CHECKING:
+    from fairlead.team._history_types import TeamEvent, TeamSession
     from fairlead.team._keys import PrivateKey
     from fairlead.team._types import Certificate, Parcel, Snapshot, TeamLease
 
@@ -22,6 +23,8 @@ _PARCEL: Final = b"fairlead-parcel-1\0"
 _SNAPSHOT: Final = b"fairlead-snapshot-1\0"
 _CERTIFICATE: Final = b"fairlead-certificate-1\0"
 _LEASE: Final = b"fairlead-lease-1\0"
+_EVENT: Final = b"fairlead-event-1\0"
+_SESSION: Final = b"fairlead-session-1\0"
 
 
 def sign_parcel(parcel: Parcel, key: PrivateKey, team: str) -> Parcel:
@@ -62,6 +65,39 @@ def sign_lease(lease: TeamLease, key: PrivateKey, team: str) -> TeamLease:
 def verify_lease(lease: TeamLease, public: bytes, team: str) -> bool:
     """Return whether the host with the key `public` signed a lease for this team."""
     return verify(public, lease.signature, _lease_bytes(lease, team))
+
+
+def sign_event(event: TeamEvent, key: PrivateKey, team: str) -> TeamEvent:
+    """Return a copied event with the signature of its host."""
+    return msgspec.structs.replace(event, signature=key.sign(_event_bytes(event, team)))
+
+
+def verify_event(event: TeamEvent, public: bytes, team: str) -> bool:
+    """Return whether the host with the key `public` signed a copied event for this team."""
+    return verify(public, event.signature, _event_bytes(event, team))
+
+
+def sign_session(session: TeamSession, key: PrivateKey, team: str) -> TeamSession:
+    """Return a copied session with the signature of its host."""
+    return msgspec.structs.replace(session, signature=key.sign(_session_bytes(session, team)))
+
+
+def verify_session(session: TeamSession, public: bytes, team: str) -> bool:
+    """Return whether the host with the key `public` signed a copied session for this team."""
+    return verify(public, session.signature, _session_bytes(session, team))
+
+
+def _event_bytes(event: TeamEvent, team: str) -> bytes:
+    one = event
+    named = (one.host, one.id, struct.pack(">d", one.at), one.session, one.event, one.verdict, str(one.stage))
+    return _join(_EVENT, team, *named, one.text, hashlib.sha256(one.body).digest())
+
+
+def _session_bytes(session: TeamSession, team: str) -> bytes:
+    one = session
+    times = struct.pack(">dd", one.started, one.last)
+    body = hashlib.sha256(one.body).digest()
+    return _join(_SESSION, team, one.host, one.session, times, one.folder, str(one.version), body)
 
 
 def _parcel_bytes(parcel: Parcel, team: str) -> bytes:

@@ -121,19 +121,6 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
         return self.answered - self.asked
 
 
-class TeamEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded event of a host, redacted, for the history of the team."""
-
-    host: str
-    id: str
-    at: float
-    session: str
-    event: str
-    verdict: str = ""
-    body: bytes = b""
-    """The record as JSON."""
-
-
 class TeamLease(msgspec.Struct, frozen=True, kw_only=True):
     """A lease of a host on files of a project, as the relay keeps it. What it is on is for the hosts to read."""
 

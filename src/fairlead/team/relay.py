@@ -11,7 +11,7 @@ caller opens another one, and reads everything again, because what rang meanwhil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlead.team._errors import BadTeamSettings
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
         Ring,
         Snapshot,
         SnapshotKind,
-        TeamEvent,
         TeamLease,
         Welcome,
     )
+    from fairlead.team.history import TeamHistory
 
 
 class Relay(Protocol):
@@ -128,18 +128,10 @@ class Relay(Protocol):
     def drop_leases(self, host: str) -> None:
         """Delete all leases of a host that was removed or leaves, and ring all hosts."""
 
-    # -- the history -----------------------------------------------------------------------------------
+    # -- its size --------------------------------------------------------------------------------------
 
-    def append_events(self, events: Sequence[TeamEvent]) -> None:
-        """Store events of this host. One that is there already is left as it is."""
-
-    def query_events(
-        self, *, since: float, until: float, host: str = "", text: str = "", limit: int = 200
-    ) -> list[TeamEvent]:
-        """Return events of the team, newest first."""
-
-    def prune(self, *, events_before: float, hosts_before: float) -> int:
-        """Delete old events, and what is on its way to hosts that were not heard of since; return how many rows."""
+    def prune(self, *, hosts_before: float) -> int:
+        """Delete what is on its way to hosts that were not heard of since; return how many rows."""
 
     def load(self) -> RelayLoad:
         """Return how much the relay holds."""
@@ -167,11 +159,21 @@ def relay_schemes() -> frozenset[str]:
 
 def open_relay(url: str, *, timeout: float = 10.0) -> Relay:
     """Return a relay for a URL. Raises `BadTeamSettings` for a kind that does not exist, `RelayUnreachable`."""
+    relay: Relay = _package(url).open_relay(url, timeout=timeout)
+    return relay
+
+
+def open_history(url: str, *, timeout: float = 10.0) -> TeamHistory:
+    """Return the history on the relay of a URL, over a connection of its own. Raises as `open_relay` does."""
+    history: TeamHistory = _package(url).open_history(url, timeout=timeout)
+    return history
+
+
+def _package(url: str) -> Any:
     from importlib import import_module
 
     scheme = url.partition(":")[0].lower()
     package = _KINDS.get(scheme)
     if package is None:
         raise BadTeamSettings(f"a relay of the kind {scheme!r} is not supported; use postgresql://HOST/DATABASE")
-    relay: Relay = import_module(package).open_relay(url, timeout=timeout)
-    return relay
+    return import_module(package)

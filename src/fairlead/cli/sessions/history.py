@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from datetime import datetime
 from time import localtime, strftime, time
 from typing import TYPE_CHECKING, Any
@@ -22,12 +23,12 @@ from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 from fairlead.ipc import RequestRefused
 from fairlead.sessions import HistoryPage, SessionHistory
-from fairlead.text import cell_width, duration, fit, money, one_line, start_of_day
+from fairlead.text import ago, cell_width, duration, fit, money, one_line, start_of_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.sessions import HistoryMatch, HistorySession, TimelineEntry
+    from fairlead.sessions import HistoryMatch, HistorySession, OtherHosts, TimelineEntry
 
 _SINCE = "expected a duration (2h, 7d), today, yesterday, left, or a date such as 2026-11-17 or 2026-11-17T09:30"
 _DEFAULT_LIMIT = 20
@@ -47,6 +48,8 @@ class Options(msgspec.Struct, frozen=True):
     session: str = ""
     limit: int | None = None
     before: str = ""
+    host: str = ""
+    here: bool = False
     as_json: bool = False
 
 
@@ -69,10 +72,14 @@ def parse_since(text: str, now: float) -> str:
 
 def to_path(options: Options, now: float, cwd: str) -> str:
     """Return the path of the request."""
+    if options.here and options.host:
+        raise UsageError("history: give one of --here and --host")
+    team = {"host": options.host} if options.host else {} if options.here else {"team": "true"}
     if options.session:
-        fields = {"limit": str(options.limit or _DEFAULT_EVENTS), "before": options.before}
+        fields = {"limit": str(options.limit or _DEFAULT_EVENTS), "before": options.before, **team}
         return f"/v1/history/{quote(options.session, safe='')}?{urlencode(fields)}"
     fields = {"since": parse_since(options.since, now), "limit": str(options.limit or _DEFAULT_LIMIT)}
+    fields |= team
     if options.project:
         fields["folder"] = os.path.normpath(os.path.join(cwd, options.project))
     if options.search:
@@ -100,16 +107,32 @@ def page_lines(page: HistoryPage, options: Options, columns: int) -> Iterator[st
         yield from _match_lines(page, columns)
     else:
         yield _heading(page)
+        width = max((len(one_line(one.host)) for one in page.sessions), default=0)
         for session in page.sessions:
-            yield _cut(_session_line(session, page.now), columns)
+            yield _cut(_session_line(session, page.now, width), columns)
+    if page.others is not None:
+        yield from _others_lines(page.others, page.now)
     if page.next:
-        yield f"there are more; the next page: --before {page.next}"
+        yield f"there are more; the next page: --before {shlex.quote(page.next)}"
+
+
+def _others_lines(others: OtherHosts, now: float) -> Iterator[str]:
+    """Yield what is wrong with the part of the other hosts; nothing if it is complete."""
+    why = f": {one_line(others.why, 300)}" if others.why else ""
+    if others.state == "old":
+        yield f"the other hosts are shown as of {ago(others.at, now)}{why}"
+    elif others.state == "missing":
+        last = f", which were last read {ago(others.at, now)}," if others.at else ""
+        yield f"the other hosts{last} are missing{why}"
+    if others.refused:
+        what = "row on the relay is" if others.refused == 1 else "rows on the relay are"
+        yield f"{others.refused} {what} not shown: not signed by the host that is named in it"
 
 
 def session_lines(history: SessionHistory, now: float, columns: int) -> Iterator[str]:
     """Yield a session's figures, its subagents and its events, the newest last."""
     one = history.session
-    yield _cut(f"{one_line(one.id)}  {one_line(one.folder)}", columns)
+    yield _cut("  ".join(filter(None, (one_line(one.id), one_line(one.host), one_line(one.folder)))), columns)
     if one.prompt:
         yield _cut(f"  {one_line(one.prompt)}", columns)
     yield _cut(f"  {_clock(one.started)} to {_end(one)}, {_length(one, now)}, {money(one.total_usd)}", columns)
@@ -133,25 +156,28 @@ def _heading(page: HistoryPage) -> str:
     return f"since {_clock(page.since)}: {number}, {running} running, {money(page.usd)}"
 
 
-def _session_line(one: HistorySession, now: float) -> str:
+def _session_line(one: HistorySession, now: float, host_width: int = 0) -> str:
     state = ">" if one.ended is None else "x"
     project = fit(one_line(one.folder.rstrip("/").rpartition("/")[2]) or "no folder", 14)
     notes = [f"{one.blocked} blocked"] if one.blocked else []
     notes += [f"{one.subagents} subagents"] if one.subagents else []
     what = "; ".join([*notes, one_line(one.prompt)] if one.prompt else notes)
     figures = f"{_length(one, now):>6}  {money(one.cost_usd):>7}  {one.tools:>4} calls"
-    return f"{state} {_clock(one.started)}  {figures}  {one_line(one.id)[:_SHOWN_ID]:<8}  {project}  {what}".rstrip()
+    host = f"{one_line(one.host):<{host_width}}  " if host_width else ""
+    name = f"{one_line(one.id)[:_SHOWN_ID]:<8}"
+    return f"{state} {_clock(one.started)}  {figures}  {name}  {host}{project}  {what}".rstrip()
 
 
 def _match_lines(page: HistoryPage, columns: int) -> Iterator[str]:
     """Yield the texts that were found, below the session that they are of."""
     if not page.matches:
         yield "nothing found"
-    last = ""
+    last = ("", "")
     for match in page.matches:
-        if match.session != last:
-            last = match.session
-            yield _cut(f"{one_line(match.session)}  {one_line(match.folder)}", columns)
+        if (match.host, match.session) != last:
+            last = (match.host, match.session)
+            names = (one_line(match.session), one_line(match.host), one_line(match.folder))
+            yield _cut("  ".join(filter(None, names)), columns)
         yield _cut(_match_line(match), columns)
 
 
@@ -209,6 +235,7 @@ def _cut(line: str, columns: int) -> str:
         "fairlead history --since yesterday --project .",
         "fairlead history --search 'git push'",
         "fairlead history --session 4f3a1c2d",
+        "fairlead history --host server",
     ),
     exit_codes=(
         (0, "shown, even if there was nothing"),
@@ -236,13 +263,15 @@ def _cut(line: str, columns: int) -> str:
     "--limit", metavar="N", type=Number(1, 1000), help="At most that many (default: 20; 200 events of one session)."
 )
 @click.option("--before", metavar="PAGE", type=Text(), default=None, help="The page before; the last line names it.")
+@click.option("--here", is_flag=True, help="Only sessions of this host, not of the others of its team.")
+@click.option("--host", metavar="NAME", type=Text(), default=None, help="Only sessions of that host of the team.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def history(**given: Any) -> int:
     """Show what sessions did and cost, also those that have ended.
 
     The last active one comes first: when it started, how long it lasted, what it cost since then, its tool calls, id
     and project, and what it was first asked to do. What was recorded is shown, without secrets, as far back as
-    `journal.keepDays` reaches.
+    `journal.keepDays` reaches. In a team also the sessions of other hosts that copy events (`team.events`) are shown.
     """
     options = Options(**{name: value for name, value in given.items() if value is not None})
     invocation = current()

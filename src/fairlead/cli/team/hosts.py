@@ -75,8 +75,8 @@ def confirm(*, name: str, yes: bool) -> int:
 def remove(*, name: str, yes: bool) -> int:
     """Remove a host from the team, for good.
 
-    What is on its way to it bounces, and what it sends is refused. It can join again only as a new host:
-    `fairlead team join --new-identity`.
+    What is on its way to it bounces, what it sends is refused, and what it has copied for the history is deleted from
+    the relay. Its name is free then. It can join again only as a new host: `fairlead team join --new-identity`.
     """
     refuse_below_session("remove a host")
     host = find_host(_status(), name, ("member", "pending"))

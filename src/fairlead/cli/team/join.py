@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from time import time
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from fairlead.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fairlead.cli.team.identity import Identity
     from fairlead.team import Certificate, Host, Membership, RelaySource, Welcome
     from fairlead.team.relay import Relay
 
@@ -101,7 +101,6 @@ def join(**given: object) -> int:
     """
     options = Options(**given)  # type: ignore[arg-type]
     refuse_below_session("join a team")
-    from fairlead.cli.team.identity import begin_identity, forget_identity
     from fairlead.team import check_host_name, default_host_name, load_membership, save_membership
     from fairlead.team.relay import open_relay
 
@@ -109,84 +108,115 @@ def join(**given: object) -> int:
     if before is not None and not options.new_identity:
         raise UsageError(f"this host is in a team already, as {before.name}; to join another: fairlead team leave")
     source = source_of(options, before, os.environ.get("PGSERVICE", ""))
-    identity = begin_identity(check_host_name(options.name or default_host_name()))
+    name = check_host_name(options.name or default_host_name())
     print_error(f"connecting to {source.describe()} …")
-    if before is not None:
-        request_daemon("POST", "/v1/team/forget")
     relay = open_relay(source.read_url())
     try:
-        welcome = relay.connect(identity.hello())
-        save_membership(_membership(relay, welcome, identity, source, options))
+        if before is not None:
+            request_daemon("POST", "/v1/team/forget")
+        membership, is_founder = _register(relay, name, source, options)
+        save_membership(membership)
     finally:
         relay.close()
-    forget_identity()
     request_daemon("POST", "/v1/team/reload")
-    print_lines(joined_lines(identity, is_founder=welcome.is_founder))
+    print_lines(joined_lines(membership, is_founder=is_founder))
     return 0
 
 
-def joined_lines(identity: Identity, *, is_founder: bool) -> Iterator[str]:
+def _register(relay: Relay, name: str, source: RelaySource, options: Options) -> tuple[Membership, bool]:
+    """Register this host, have a person agree, and return its membership and whether it founded the team.
+
+    The identity is on disk before the relay knows it: a second attempt goes on with it. If the person does not agree,
+    or something is wrong, the relay forgets this host, so that its name is not taken by an attempt that failed.
+    """
+    from fairlead import __version__
+    from fairlead.team import RelayUnreachable, TeamError, prepare_hello, remove_membership
+
+    abandoned = _begin(name, source)
+    begun, hello = prepare_hello(__version__)
+    try:
+        welcome = relay.connect(hello)
+    except TeamError as error:
+        if not isinstance(error, RelayUnreachable):  # else the relay may know it
+            remove_membership()
+        raise
+    try:
+        if abandoned:
+            relay.forget(abandoned)
+        return _agreed(relay, welcome, begun, options)
+    except BaseException:
+        with suppress(TeamError):
+            relay.forget(begun.host)
+            remove_membership()
+        raise
+
+
+def _begin(name: str, source: RelaySource) -> str:
+    """Write an identity that has not joined yet, or go on with that of an attempt under this name.
+
+    Return the host id of an attempt under another name, which is abandoned; empty if there was none.
+    """
+    from fairlead.team import Membership, generate_key, load_membership, new_host_id, save_membership
+
+    before = load_membership(unfinished=True)
+    if before is not None and before.name == name:
+        save_membership(msgspec.structs.replace(before, relay=source))
+        return ""
+    key = generate_key().secret
+    save_membership(Membership(team="", host=new_host_id(), name=name, relay=source, private_key=key))
+    return before.host if before is not None else ""
+
+
+def joined_lines(own: Membership, *, is_founder: bool) -> Iterator[str]:
     """Yield what to do next."""
     from fairlead.team import fingerprint
 
-    yield f"{'founded a team' if is_founder else 'joined'} as {identity.name}, with the key"
-    yield f"  {fingerprint(identity.key.public)}"
+    yield f"{'founded a team' if is_founder else 'joined'} as {own.name}, with the key"
+    yield f"  {fingerprint(own.key.public)}"
     if is_founder:
         yield "On each other host run: fairlead team join with the same URL; then here: fairlead team confirm NAME"
     else:
-        yield f"Nothing is delivered before a person confirms it, on a member: fairlead team confirm {identity.name}"
+        yield f"Nothing is delivered before a person confirms it, on a member: fairlead team confirm {own.name}"
 
 
-def _membership(
-    relay: Relay, welcome: Welcome, identity: Identity, source: RelaySource, options: Options
-) -> Membership:
-    """Return the membership, once a person has agreed to the members that it trusts."""
-    from fairlead.team import Anchor, Membership
+def _agreed(relay: Relay, welcome: Welcome, begun: Membership, options: Options) -> tuple[Membership, bool]:
+    """Return the membership, once a person has agreed to the members that it trusts, and whether it is the first."""
+    from fairlead.team import Anchor
 
-    members = [] if welcome.is_founder else members_of(relay.hosts(), relay.certificates())
+    hosts, certificates = relay.hosts(), relay.certificates()
+    # The relay has a team without hosts if the first one began to join, and its person did not agree.
+    is_first = welcome.is_founder or (not certificates and all(host.id == begun.host for host in hosts))
     anchors: tuple[Anchor, ...]
-    if welcome.is_founder:
-        anchors = (Anchor(host=identity.host, name=identity.name, key=identity.key.public),)
-        require_person(f"found a team on {relay.location}, as {identity.name}", assume_yes=options.yes)
-        _certify_itself(relay, welcome, identity)
+    if is_first:
+        anchors = (Anchor(host=begun.host, name=begun.name, key=begun.key.public),)
+        require_person(f"found a team on {relay.location}, as {begun.name}", assume_yes=options.yes)
+        _certify_itself(relay, welcome, begun)
     else:
-        _check_members(members, options.fingerprint)
+        members = members_of(hosts, certificates)
+        _check_members(members, [host.name for host in hosts if host.id != begun.host], options.fingerprint)
         print_lines(member_lines(members))
-        require_person(f"trust these hosts, and join their team as {identity.name}", assume_yes=options.yes)
+        require_person(f"trust these hosts, and join their team as {begun.name}", assume_yes=options.yes)
         anchors = tuple(Anchor(host=host.id, name=host.name, key=host.key) for host in members)
-    return Membership(
-        team=welcome.team,
-        host=identity.host,
-        name=identity.name,
-        relay=source,
-        private_key=identity.private_key,
-        anchors=anchors,
-        boots=identity.boots,
-        joined=time(),
-    )
+    return msgspec.structs.replace(begun, team=welcome.team, anchors=anchors, joined=time()), is_first
 
 
-def _check_members(members: Sequence[Host], wanted: str) -> None:
+def _check_members(members: Sequence[Host], names: Sequence[str], wanted: str) -> None:
     from fairlead.team import RelayRefused, fingerprint
 
     if not members:
-        raise RelayRefused("the relay lists no member of the team; look at fairlead team status on the first host")
+        listed = f"; to finish joining there, run again: fairlead team join, on {' or '.join(names)}" if names else ""
+        raise RelayRefused(f"the relay lists no member of the team{listed}")
     if wanted and wanted not in {fingerprint(host.key) for host in members}:
         found = ", ".join(f"{host.name} {fingerprint(host.key)}" for host in members)
         raise RelayRefused(f"no member of the team has the key {wanted}, so it was not joined; its members: {found}")
 
 
-def _certify_itself(relay: Relay, welcome: Welcome, identity: Identity) -> None:
+def _certify_itself(relay: Relay, welcome: Welcome, own: Membership) -> None:
     """Have the first host say that it is a member: it is how later ones learn whom to ask."""
     from fairlead.team import Certificate, sign_certificate
 
     statement = Certificate(
-        host=identity.host,
-        name=identity.name,
-        key=identity.key.public,
-        verdict="member",
-        by=identity.host,
-        at=round(time(), 3),
+        host=own.host, name=own.name, key=own.key.public, verdict="member", by=own.host, at=round(time(), 3)
     )
-    relay.add_certificate(sign_certificate(statement, identity.key, welcome.team))
+    relay.add_certificate(sign_certificate(statement, own.key, welcome.team))
     print_line(f"{relay.location} has no team yet")

@@ -49,10 +49,25 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
         yield f"clock       {_offset(document['offset'])} the relay's"
     way = document["on_its_way"]
     yield f"on its way  {way} parcels" + ("; they wait until the relay is reached" if _waits(document) else "")
+    yield from _event_lines(document["events"], now)
     if document["refused"]:
         yield f"refused     {document['refused']} parcels of hosts that are no members, or not signed by them"
     yield from _lease_lines(document)
     yield from _host_lines(document, screen)
+
+
+def _event_lines(events: Document, now: float) -> Iterator[str]:
+    """Yield how far the copying of events is; nothing if it is off and always was."""
+    from fairlead.text import ago, one_line
+
+    if events["mode"] != "off":
+        waiting = f"{events['pending']} wait" if events["pending"] else "none waits"
+        last = f", as of {ago(events['at'], now)}" if events["at"] else ""
+        yield f"events      {events['mode']}: {events['copied']} copied, {waiting}{last}"
+    if events["mode"] != "off" and events["why"]:
+        yield f"            {one_line(events['why'], 400)}"
+    if events["given_up"]:
+        yield f"            {events['given_up']} were given up: the relay was gone for too long"
 
 
 def _waits(document: Document) -> bool:

@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.daemon.store._messages import StoreUnavailable
+from fairlead.errors import FairleadError
 from fairlead.sessions import AttentionNeeded, HistoryQuery
 from fairlead.text import start_of_day
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.sessions._tracker import SessionTracker
-    from fairlead.sessions import HistorySession
+    from fairlead.daemon.team.history._reader import HistoryReader
+    from fairlead.sessions import HistoryPage, HistorySession
 
 _MAX_PAGE = 1000
 _MAX_ENDED = 20
@@ -41,42 +43,94 @@ def history_routes(daemon: Daemon) -> list[Route]:
     ]
 
 
+class NoTeam(FairleadError):
+    """This host is in no team."""
+
+
 class _Answers:
     """The answers, from the process of the store and from the sessions that are known here."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._presence = daemon.presence
         self._store = daemon.store
+        self._team = daemon.team
         self._tracker = daemon.tracker
 
     async def find(self, request: Request) -> Response:
         """Answer with a page of sessions, or of texts that have what is searched."""
         try:
             query = _query(request, self._presence.left(time()))
+            await self._tracker.replayed()
+            page = await self._page(query, request)
         except ValueError as error:
             return PlainTextResponse(str(error), _BAD_REQUEST)
-        await self._tracker.replayed()
-        try:
-            page = await _in_thread(self._store.find_history, query)
         except StoreUnavailable as error:
             return PlainTextResponse(str(error), _UNAVAILABLE)
-        sessions = [with_end(one, self._tracker) for one in page.sessions]
-        return _json(replace(page, now=time(), left=self._presence.left(time()), sessions=sessions))
+        except FairleadError as error:
+            return PlainTextResponse(str(error), _CONFLICT)
+        return _json(replace(page, now=time(), left=self._presence.left(time())))
+
+    async def _page(self, query: HistoryQuery, request: Request) -> HistoryPage:
+        """Return a page of this host; of the team if that was asked for, and there is one."""
+        reader, host = self._reader(request)
+        if reader is None:
+            page: HistoryPage = await _in_thread(self._find_here, query)
+            return replace(page, sessions=[with_end(one, self._tracker) for one in page.sessions])
+        from fairlead.daemon.team.history._pages import merged_page
+
+        page = await _in_thread(merged_page, self._find_here, reader, query, host)
+        own = reader.own_name
+        sessions = [with_end(one, self._tracker) if one.host == own else one for one in page.sessions]
+        return replace(page, sessions=sessions)
+
+    def _find_here(self, query: HistoryQuery) -> HistoryPage:
+        if query.before:
+            float(query.before.partition(",")[0])
+        return self._store.find_history(query)
+
+    def _reader(self, request: Request) -> tuple[HistoryReader | None, str]:
+        """Return what reads the history of the other hosts, if it is wanted, and the one host that is."""
+        host, service = request.query_params.get("host", ""), self._team.service
+        if host and service is None:
+            raise NoTeam(f"this host is in no team, so it knows no host {host!r}")
+        wants_all = host or request.query_params.get("team")
+        return (service.history if service is not None and wants_all else None), host
 
     async def find_one(self, request: Request) -> Response:
         """Answer with one session and its events."""
         limit, name = _number(request.query_params.get("limit"), 200), request.path_params["id"]
+        before = request.query_params.get("before", "")
         await self._tracker.replayed()
         try:
-            found = await _in_thread(self._store.history_of, name, limit, request.query_params.get("before", ""))
+            reader, host = self._reader(request)
+            is_here = reader is None or host in {"", reader.own_name}
+            found = await _in_thread(self._store.history_of, name, limit, before) if is_here else []
+            if not found and reader is not None:
+                return await self._find_elsewhere(reader, name, host, limit, before)
         except StoreUnavailable as error:
             return PlainTextResponse(str(error), _UNAVAILABLE)
+        except FairleadError as error:
+            return PlainTextResponse(str(error), _CONFLICT)
         if not found:
             return PlainTextResponse(f"no session's id begins with {name!r}; see fairlead history", _NOT_FOUND)
         if len(found) > 1:
             ids = " and ".join(each.session.id for each in found)
             return PlainTextResponse(f"several ids begin with {name!r}, such as {ids}; give more of it", _CONFLICT)
-        return _json(replace(found[0], session=with_end(found[0].session, self._tracker)))
+        session = replace(with_end(found[0].session, self._tracker), host=reader.own_name if reader else "")
+        return _json(replace(found[0], session=session))
+
+    @staticmethod
+    async def _find_elsewhere(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> Response:
+        from fairlead.daemon.team.history._pages import NoSuchSession, find_elsewhere
+        from fairlead.team import RelayUnreachable
+
+        try:
+            return _json(await _in_thread(find_elsewhere, reader, name, host, limit, before))
+        except NoSuchSession as error:
+            return PlainTextResponse(str(error), _NOT_FOUND)
+        except RelayUnreachable as error:
+            text = f"no session's id begins with {name!r} on this host, and the others cannot be asked: {error}"
+            return PlainTextResponse(text, _NOT_FOUND)
 
     async def absence(self, request: Request) -> Response:
         """Answer with what happened since a time, or since the user was last seen."""
@@ -118,16 +172,13 @@ def _query(request: Request, left: float) -> HistoryQuery:
     since = given.get("since") or "today"
     now = time()
     times = {"today": start_of_day(now), "yesterday": start_of_day(now, 1), "left": left}
-    before = given.get("before", "")
-    if before:
-        float(before.partition(",")[0])
     return HistoryQuery(
         since=times[since] if since in times else float(since),
         until=float(given.get("until") or 0.0),
         folder=given.get("folder", ""),
         search=given.get("search", ""),
         limit=_number(given.get("limit"), 50),
-        before=before,
+        before=given.get("before", ""),
     )
 
 

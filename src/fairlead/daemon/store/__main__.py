@@ -17,6 +17,8 @@ import msgspec
 
 from fairlead.daemon.store._messages import (
     Answer,
+    CopyEvents,
+    CountCopies,
     FindHistory,
     FindSession,
     Finish,
@@ -112,6 +114,12 @@ class StoreFeeder:
             value = self._writer.find_history(request.query)
         elif isinstance(request, FindSession):
             value = self._writer.history_of(request.session, request.limit, request.before)
+        elif isinstance(request, CopyEvents):
+            value = self._writer.copies(request.after, blocked_only=request.blocked_only, limit=request.limit)
+        elif isinstance(request, CountCopies):
+            value = self._writer.count_copies(
+                request.after, blocked_only=request.blocked_only, keep_bytes=request.keep_bytes
+            )
         else:
             value = self._writer.summarize(request.since)
         return Answer(request.number, msgspec.Raw(msgspec.json.encode(value)))

@@ -50,6 +50,18 @@ class Digest:
             self.texts.append(EventText(record.id, record.session, record.at, kind, text[:_MAX_TEXT]))
 
 
+def searched_text(record: EventRecord) -> tuple[TextKind, str]:
+    """Return the text of an event that a search finds, and what it is; an empty one if there is none."""
+    found = Digest([record]).texts
+    return (found[0].kind, found[0].text) if found else ("call", "")
+
+
+def agent_type_of(record: EventRecord) -> str:
+    """Return the type of the subagent that an event is of; empty if it is of none, or does not say."""
+    event = _parsed(client_or_default(record.client), record) if record.agent else None
+    return getattr(event, "agent_type", None) or ""
+
+
 def timeline_entry(stored: StoredEvent) -> TimelineEntry:
     """Return an event of a session, with what its commands have changed about the answer."""
     record, commands = stored.event, stored.commands
@@ -78,8 +90,7 @@ def subagents_of(entries: Iterable[StoredEvent]) -> list[SubagentHistory]:
         if not one.agent:
             continue
         known = found.get(one.agent) or SubagentHistory(id=one.agent, started=one.at)
-        event = _parsed(client_or_default(one.client), one)
-        known = replace(known, type=known.type or getattr(event, "agent_type", None) or "")
+        known = replace(known, type=known.type or agent_type_of(one))
         found[one.agent] = replace(known, ended=one.at) if one.event == "SubagentStop" else known
     return list(found.values())
 

@@ -69,6 +69,24 @@ class Summarize(msgspec.Struct, frozen=True, tag=True):
     since: float
 
 
+class CopyEvents(msgspec.Struct, frozen=True, tag=True):
+    """Asks for what is to be copied to the relay of the team, after a position of the journal."""
+
+    number: int
+    after: Position
+    blocked_only: bool
+    limit: int
+
+
+class CountCopies(msgspec.Struct, frozen=True, tag=True):
+    """Asks how many events are to be copied after a position, up to so many bytes before the end of the journal."""
+
+    number: int
+    after: Position
+    blocked_only: bool
+    keep_bytes: int = 0
+
+
 class Retain(msgspec.Struct, frozen=True, tag=True):
     """Sets for how many seconds events are kept."""
 
@@ -79,7 +97,7 @@ class Finish(msgspec.Struct, frozen=True, tag=True):
     """Asks to write what is left, within a second, and to exit."""
 
 
-Question: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize
+Question: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize | CopyEvents | CountCopies
 """A request with an answer."""
 Request: TypeAlias = Question | Retain | Finish
 

@@ -15,6 +15,8 @@ import msgspec
 
 from fairlead.daemon.store._messages import (
     Answer,
+    CopyEvents,
+    CountCopies,
     FindHistory,
     FindSession,
     Finish,
@@ -31,7 +33,7 @@ from fairlead.daemon.store._messages import (
     send,
 )
 from fairlead.journal import Position
-from fairlead.sessions import Absence, HistoryPage, SessionHistory
+from fairlead.sessions import Absence, CopyBatch, CopyCount, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +128,16 @@ class StoreProcess:
         """Return what happened since a time. Raises `StoreUnavailable`."""
         return msgspec.json.decode(self._wait(self._ask(lambda number: Summarize(number, since))), type=Absence)
 
+    def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
+        """Return what is to be copied for the history of the team. Raises `StoreUnavailable`."""
+        answer = self._ask(lambda number: CopyEvents(number, after, blocked_only, limit))
+        return msgspec.json.decode(self._wait(answer), type=CopyBatch)
+
+    def count_copies(self, after: Position, *, blocked_only: bool, keep_bytes: int = 0) -> CopyCount:
+        """Count what is to be copied after a position. Raises `StoreUnavailable`."""
+        answer = self._ask(lambda number: CountCopies(number, after, blocked_only, keep_bytes))
+        return msgspec.json.decode(self._wait(answer), type=CopyCount)
+
     def retain(self, seconds: float) -> None:
         """Keep events for so many seconds."""
         with self._lock:
@@ -163,9 +175,15 @@ class StoreProcess:
 
     # -- status ----------------------------------------------------------------------------------------
 
+    @property
     def position(self) -> Position:
-        """Return up to where the journal is stored; segment 0 if that is not known yet."""
+        """Up to where the journal is stored; (0, 0) until the process has told."""
         return self._progress.position
+
+    @property
+    def journal(self) -> JournalReader:
+        """The journal that the store is filled from."""
+        return self._journal
 
     def bytes_behind(self) -> int:
         """Return how many bytes of the journal are not in the store yet. Reads no file: the event loop asks."""

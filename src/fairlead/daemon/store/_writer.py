@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fairlead.daemon.store._digest import Digest, subagents_of, timeline_entry
 from fairlead.errors import FairleadError
 from fairlead.journal import Position
-from fairlead.sessions import Absence, HistoryPage, SessionHistory
+from fairlead.sessions import Absence, CopyBatch, CopyCount, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,6 +135,27 @@ class StoreWriter:
         except Exception as error:  # noqa: BLE001 - an answer must come
             self._report_failure(error)
             return Absence(since=since, now=time())
+
+    def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
+        """Return what is to be copied for the history of the team; nothing without a store."""
+        try:
+            from fairlead.daemon.store._copies import prepare_copies
+
+            store = self._opened()
+            return prepare_copies(store, self._journal, after, self.position, blocked_only=blocked_only, limit=limit)
+        except Exception as error:  # noqa: BLE001 - an answer must come
+            self._report_failure(error)
+            return CopyBatch(position=after)
+
+    def count_copies(self, after: Position, *, blocked_only: bool, keep_bytes: int) -> CopyCount:
+        """Count what is to be copied."""
+        try:
+            from fairlead.daemon.store._copies import count_copies
+
+            return count_copies(self._journal, after, blocked_only=blocked_only, keep_bytes=keep_bytes)
+        except Exception as error:  # noqa: BLE001 - an answer must come
+            self._report_failure(error)
+            return CopyCount(0, after)
 
     def _report_failure(self, error: Exception) -> None:
         """Report an error that is not about the database: `write_batch` runs into those too."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._news import LocalNews
     from fairlead.daemon.team._notices import TeamNotices
     from fairlead.daemon.team._roster import Roster
+    from fairlead.daemon.team._settings import CurrentSettings
     from fairlead.daemon.team._state import ConnectionLog
     from fairlead.daemon.team.leases._team_leases import TeamLeases
     from fairlead.mail import MessageService
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 
 READ_INTERVAL = 30.0
 """Seconds after which everything is read again, whether it rang or not."""
-GIVE_UP_SECONDS = 14 * 86400.0
-"""After which what is on its way to a silent host bounces."""
 RETENTION_SECONDS = 30 * 86400.0
-"""For which the relay keeps what is on its way to a silent host, and events."""
+"""For which the relay keeps what is on its way to a silent host at least."""
+_DAY = 86400.0
 _PRUNE_INTERVAL = 3600.0
 _REGISTRY_INTERVAL = 1.0
 """Seconds between two looks at the hosts and certificates, however often it rings."""
@@ -49,6 +49,7 @@ class TeamConnection:
         notices: TeamNotices,
         leases: TeamLeases,
         log: ConnectionLog,
+        settings: CurrentSettings,
     ) -> None:
         self.relay = relay
         self._service = service
@@ -58,6 +59,7 @@ class TeamConnection:
         self._notices = notices
         self._leases = leases
         self._log = log
+        self._settings = settings
         self._outgoing = Outgoing(relay, service, roster, log)
         self._incoming = Incoming(relay, service, roster, directory, notices, log)
         self._published: dict[SnapshotKind, tuple[bytes, float]] = {}
@@ -106,6 +108,8 @@ class TeamConnection:
     def certify(self, name: str, verdict: Verdict, fingerprint: str) -> dict[str, Any]:
         """Confirm or remove a host."""
         host = self.roster.certify(self.relay, name, verdict, fingerprint)
+        if verdict == "removed":
+            self.relay.forget(host.id)  # so that another host can have its name
         self._directory.follow_roster(self._service, self.roster)
         if verdict == "removed":
             self._leases.leave(self, host.id)
@@ -116,6 +120,7 @@ class TeamConnection:
         """Notify the other hosts that this one has left."""
         self._leases.leave(self, self.roster.membership.host)
         self.relay.add_certificate(self.roster.sign_own("removed"))
+        self.relay.forget(self.roster.membership.host)
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -143,6 +148,7 @@ class TeamConnection:
         self._directory.heard = {host: self.roster.read_at - age for host, age in self.roster.ages.items()}
         own = self.roster.membership
         if self.roster.state(own.host) == "removed":
+            self.relay.forget(own.host)  # connecting has listed it again
             raise RelayRefused(
                 f"this host, {own.name}, was removed from the team; to join again: fairlead team leave --force, "
                 "then fairlead team join"
@@ -153,16 +159,19 @@ class TeamConnection:
 
     def _give_up_silent(self) -> None:
         """Bounce what is on its way to hosts that were not heard of for a long time."""
+        days = self._settings.read().give_up_days
+        time_span = f"{days} day{'' if days == 1 else 's'}"
         for host, age in self.roster.ages.items():
-            if age > GIVE_UP_SECONDS and host in self._directory.transit:
-                days = GIVE_UP_SECONDS / 86400
-                self._service.team.give_up(host, f"{self.roster.name(host)} was not heard of for {days:.0f} days")
+            if age > days * _DAY and host in self._directory.transit:
+                self._service.team.give_up(host, f"{self.roster.name(host)} was not heard of for {time_span}")
 
     def _prune(self) -> None:
         """Delete from the relay what nobody will take any more, now and then."""
         if monotonic() - self._pruned_at > _PRUNE_INTERVAL:
-            before = time() + self._log.offset - RETENTION_SECONDS
-            self.relay.prune(events_before=before, hosts_before=before)
+            kept = max(RETENTION_SECONDS, (self._settings.read().give_up_days + 1) * _DAY)
+            self.relay.prune(hosts_before=time() + self._log.offset - kept)
+            for host in self.roster.others("removed"):
+                self.relay.forget(host.id)
             self._pruned_at = monotonic()
 
     # -- publishing ------------------------------------------------------------------------------------

@@ -65,19 +65,18 @@ class TeamDirectory:
 
     def follow_roster(self, service: MessageService, roster: Roster) -> None:
         """Record in the mail who is in the team. What is on its way to a host that was removed bounces."""
-        for host in roster.hosts.values():
-            state = roster.state(host.id)
-            if host.id == roster.membership.host or self._states.get(host.id) == state:
+        for host, (name, state) in roster.known().items():
+            if host == roster.membership.host or self._states.get(host) == state:
                 continue
             # What it told before it was a member is read again.
-            self.known = {key: version for key, version in self.known.items() if key[0] != host.id}
-            self.names[host.id] = host.name
-            service.team.update_host(host.id, host.name, state)
+            self.known = {key: version for key, version in self.known.items() if key[0] != host}
+            self.names[host] = name
+            service.team.update_host(host, name, state)
             if state != "member":
-                self.news = {key: news for key, news in self.news.items() if key != host.id}
+                self.news = {key: news for key, news in self.news.items() if key != host}
             if state == "removed":
-                service.team.give_up(host.id, f"{host.name} was removed from the team")
-            self._states[host.id] = state
+                service.team.give_up(host, f"{name} was removed from the team")
+            self._states[host] = state
 
     def take_snapshot(self, service: MessageService, roster: Roster, snapshot: Snapshot, offset: float) -> None:
         """Take the news of a host, if it is a member and has signed them. `offset`: of the relay's clock to ours."""

@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._directory import TeamDirectory
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.daemon.team.history._copier import CopyCounts
     from fairlead.team import Host
 
 
-def status_document(log: ConnectionLog, roster: Roster | None, directory: TeamDirectory, now: float) -> dict[str, Any]:
+def status_document(
+    log: ConnectionLog, roster: Roster | None, directory: TeamDirectory, copies: CopyCounts, now: float
+) -> dict[str, Any]:
     """Return everything about the team. Every key is always present."""
     own = roster.membership if roster is not None else None
     return {
@@ -37,11 +40,19 @@ def status_document(log: ConnectionLog, roster: Roster | None, directory: TeamDi
         "received": log.received,
         "refused": log.refused,
         "on_its_way": directory.on_its_way,
+        "events": {
+            "mode": copies.events,
+            "copied": copies.copied,
+            "pending": copies.pending,
+            "given_up": copies.given_up,
+            "at": copies.at,
+            "why": copies.why,
+        },
         "hosts": _hosts(roster, directory, now) if roster else [],
     }
 
 
-def gauges(log: ConnectionLog, directory: TeamDirectory, now: float) -> dict[str, float]:
+def gauges(log: ConnectionLog, directory: TeamDirectory, copies: CopyCounts, now: float) -> dict[str, float]:
     """Return what Prometheus is to know. Names and ids of hosts are left out."""
     oldest = min((since for _, since in directory.transit.values() if since), default=now)
     return {
@@ -53,6 +64,9 @@ def gauges(log: ConnectionLog, directory: TeamDirectory, now: float) -> dict[str
         "team_parcels_received": log.received,
         "team_parcels_refused": log.refused,
         "team_clock_offset_seconds": round(log.offset, 3),
+        "team_events_copied": copies.copied,
+        "team_events_pending": copies.pending,
+        "team_events_given_up": copies.given_up,
     }
 
 
@@ -60,7 +74,15 @@ def _hosts(roster: Roster, directory: TeamDirectory, now: float) -> list[dict[st
     own = roster.membership.host
     listed = sorted(roster.hosts.values(), key=lambda host: (host.id != own, host.name))
     rows = [_host(host, roster, directory, now) for host in listed]
-    unlisted = [one for one in roster.trust.members.values() if one.host not in roster.hosts and one.host != own]
+    known = [*roster.trust.members.values(), *roster.trust.removed.values()]
+    names = {row["name"] for row in rows}
+    unlisted = [
+        one
+        for one in known
+        if one.host not in roster.hosts
+        and one.host != own
+        and (one.host in roster.trust.members or one.name not in names)
+    ]
     return rows + [
         _row(one.host, one.name, one.key, roster.trust.state(one.host)) | _transit(directory, one.host)
         for one in unlisted

@@ -57,14 +57,14 @@ class Incoming:
     def _take_from(self, origin: str, parcels: list[Parcel]) -> bool:
         """Take the parcels of one host. Return whether more of it can be taken."""
         state = self._roster.state(origin)
-        if origin not in self._roster.hosts or state == "pending":
+        if state != "removed" and (origin not in self._roster.hosts or state == "pending"):
             self._roster.read(self._relay)  # it may have been confirmed a moment ago
             self._directory.follow_roster(self._service, self._roster)
             state = self._roster.state(origin)
-        if origin not in self._roster.hosts:
-            return self._refuse(origin, parcels, "It is of a host that the team does not know.")
         if state == "removed":
             return self._refuse(origin, parcels, "That host was removed from the team.")
+        if origin not in self._roster.hosts:
+            return self._refuse(origin, parcels, "It is of a host that the team does not know.")
         key = self._roster.trust.key(origin)
         if state == "pending" or key is None:
             return False

@@ -59,6 +59,16 @@ class TeamNotices:
             service, f"{type(error).__name__} {error}", subject, f"{error}\n{advice}\nMail to other hosts waits."
         )
 
+    def tell_given_up(self, service: MessageService, count: int, since: float) -> None:
+        """Notify that events were not copied, once while the relay is gone since then."""
+        self._tell(
+            service,
+            f"given up {since}",
+            "Events were not copied to your team",
+            f"The team's relay was gone for so long that {count} events of this host, the oldest, will not be in the "
+            "history of the other hosts. On this host they are. `fairlead team status` has the number.",
+        )
+
     def _tell(self, service: MessageService, what: str, subject: str, body: str) -> None:
         key = f"team-{hashlib.sha256(what.encode()).hexdigest()[:32]}"
         if key in self._told:

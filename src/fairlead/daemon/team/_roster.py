@@ -50,10 +50,10 @@ class Roster:
         lacking = [one for one in trust.effective if one not in set(received)]
         for certificate in (*lacking, *self._own_certificate(received)):
             relay.add_certificate(certificate)
-        before = self._view()
+        before = self.known()
         self.hosts, self.trust = hosts, trust
         self.ages, self.read_at = relay.ages(), time()
-        return self._view() != before
+        return self.known() != before
 
     def _own_certificate(self, received: list[Certificate]) -> list[Certificate]:
         """Return what the first host says of itself, if the relay has lost it: how others learn whom to trust."""
@@ -74,8 +74,15 @@ class Roster:
         update_membership(lambda old: msgspec.structs.replace(old, certificates=certificates))
         self._kept = certificates
 
-    def _view(self) -> dict[str, tuple[str, HostState]]:
-        return {host.id: (host.name, self.trust.state_of(host)) for host in self.hosts.values()}
+    def known(self) -> dict[str, tuple[str, HostState]]:
+        """Return the names and states of all hosts, also of those that were removed and are not listed any more."""
+        listed: dict[str, tuple[str, HostState]] = {
+            host.id: (host.name, self.trust.state_of(host)) for host in self.hosts.values()
+        }
+        removed: dict[str, tuple[str, HostState]] = {
+            one.host: (one.name, "removed") for one in self.trust.removed.values()
+        }
+        return removed | listed
 
     def state(self, host: str) -> HostState:
         """Return the state of a host."""

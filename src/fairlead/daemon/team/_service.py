@@ -21,7 +21,10 @@ from fairlead.daemon.team._documents import gauges, status_document
 from fairlead.daemon.team._news import LocalNews
 from fairlead.daemon.team._notices import TeamNotices
 from fairlead.daemon.team._roster import Roster
+from fairlead.daemon.team._settings import CurrentSettings
 from fairlead.daemon.team._state import ConnectionLog
+from fairlead.daemon.team.history._copier import EventCopier
+from fairlead.daemon.team.history._reader import HistoryReader, forget_copies
 from fairlead.daemon.team.leases._team_leases import TeamLeases
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.leases._service import LeaseService
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.sessions._tracker import SessionTracker
+    from fairlead.daemon.store._process import StoreProcess
     from fairlead.daemon.team._news import AgentNews, HostNews
     from fairlead.mail import Agent, MessageService
     from fairlead.team.relay import Relay
@@ -66,11 +70,25 @@ _JOIN_TIMEOUT = 2.0
 _REFUSALS = (HostCloned, RelayTooNew, RelayRefused)
 
 
+def has_joined() -> bool:
+    """Return whether this host is in a team; not if it only began to join. A broken file is for the service to tell."""
+    try:
+        return load_membership() is not None
+    except TeamError:
+        return True
+
+
 class TeamService:
     """This host's part in its team."""
 
-    def __init__(
-        self, mail: MailService, tracker: SessionTracker, leases: LeaseService, errors: ErrorLog, version: str
+    def __init__(  # noqa: PLR0913, PLR0917 - the services that a team reaches
+        self,
+        mail: MailService,
+        tracker: SessionTracker,
+        leases: LeaseService,
+        store: StoreProcess,
+        errors: ErrorLog,
+        version: str,
     ) -> None:
         self._mail = mail
         self._tracker = tracker
@@ -81,7 +99,10 @@ class TeamService:
         self._notices = TeamNotices(errors)
         self._news = LocalNews(mail, tracker)
         self.leases = TeamLeases(leases, self.submit, self._wake)
+        self._settings = CurrentSettings(errors)
         self.roster: Roster | None = None
+        self.history = HistoryReader(self)
+        self._copier = EventCopier(self, store, self._settings, errors)
         self._relay: Relay | None = None
         self._requests: SimpleQueue[tuple[Callable[[TeamConnection], Any], Future[Any]]] = SimpleQueue()
         self._stopping = Flag()
@@ -97,16 +118,19 @@ class TeamService:
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+        self._copier.start()
 
     def close(self) -> None:
         """End the thread. One that waits for the network ends with the process."""
         self._stopping.set()
         self._wake()
+        self._copier.close()
         if self._thread.is_alive():
             self._thread.join(_JOIN_TIMEOUT)
 
     def look_at_sessions(self) -> None:
         """Have the news of this host published if agents or sessions have changed. In the event loop."""
+        self._copier.look()
         seen = self._tracker.revision, self._mail.waiters.waiting_agents()
         if seen != self._seen:
             self._seen, self._has_changes = seen, True
@@ -158,11 +182,19 @@ class TeamService:
         if service is not None:
             service.team.leave("this host has left the team")
         self.leases.close()
+        forget_copies()
         remove_membership()
+
+    def tell_given_up(self, count: int) -> None:
+        """Notify the person that events were not copied. For the thread that copies."""
+        service = self._mail.service_within(0)
+        if service is not None:
+            self._notices.tell_given_up(service, count, self.log.since)
 
     def status(self) -> dict[str, Any]:
         """Return the document of `fairlead team status`."""
-        return status_document(self.log, self.roster, self.directory, time()) | {"leases": self.leases.status()}
+        document = status_document(self.log, self.roster, self.directory, self._copier.counts, time())
+        return document | {"leases": self.leases.status()}
 
     def session_documents(self) -> list[dict[str, Any]]:
         """Return the sessions of the other hosts, and how old the news of each are."""
@@ -179,7 +211,7 @@ class TeamService:
 
     def gauges(self) -> dict[str, float]:
         """Return the gauges for `/metrics`."""
-        return gauges(self.log, self.directory, time())
+        return gauges(self.log, self.directory, self._copier.counts, time())
 
     def _on_outgoing(self) -> None:
         """Note that something is to be sent. In the thread that has committed it."""
@@ -297,7 +329,17 @@ class TeamService:
         roster = self._load_roster()
         roster.membership = membership
         self.log.connected(relay.location, welcome.revision, welcome.offset, welcome.round_trip)
-        return TeamConnection(relay, service, roster, self.directory, self._news, self._notices, self.leases, self.log)
+        return TeamConnection(
+            relay,
+            service,
+            roster,
+            self.directory,
+            self._news,
+            self._notices,
+            self.leases,
+            self.log,
+            self._settings,
+        )
 
     def _carry(self, connection: TeamConnection) -> None:
         relay, rang = connection.relay, Ring(0)

@@ -27,10 +27,14 @@ class TeamSwitch:
     def open(self) -> None:
         """Start the service if there is a membership."""
         if self.service is None and os.path.exists(membership_path()):
-            from fairlead.daemon.team._service import TeamService
+            from fairlead.daemon.team._service import TeamService, has_joined
 
             daemon = self._daemon
-            self.service = TeamService(daemon.mail, daemon.tracker, daemon.leases, daemon.errors, daemon.version)
+            if not has_joined():
+                return
+            self.service = TeamService(
+                daemon.mail, daemon.tracker, daemon.leases, daemon.store, daemon.errors, daemon.version
+            )
             daemon.leases.team = self.service.leases
             self.service.start()
             self._changed.set()

@@ -195,7 +195,9 @@ class TeamHosts:
     def _on_host(self, name: str, host_name: str, written: str) -> Agent:
         if host_name == self.local_name:
             return self._agents.by_name(name)
-        host = next((one for one in self._hosts.values() if one.name == host_name), None)
+        named = [one for one in self._hosts.values() if one.name == host_name]
+        # A host that was removed may have had the name before.
+        host = next((one for one in named if one.can_be_addressed), next(iter(named[::-1]), None))
         if host is None or not host.can_be_addressed:
             raise self._no_such_host(host_name, host)
         number = host.numbers.get(name)

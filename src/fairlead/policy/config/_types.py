@@ -29,6 +29,7 @@ if TYPE_CHECKING or not LIGHT:  # the light structs do not read annotations
     StayMode = Literal["always", "wake", "no"]
     IntegrityMode = Literal["restore", "report", "off"]
     LeaseMode = Literal["block", "warn", "off"]
+    CopyMode = Literal["off", "blocked", "all"]
 
 
 class Section(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -287,6 +288,17 @@ class Journal(Section, frozen=True, kw_only=True):
     """Days after which events, with the history of their sessions, are deleted."""
 
 
+class Team(Section, frozen=True, kw_only=True):
+    """New. What this host does in its team of hosts. Only in the user-wide file."""
+
+    events: CopyMode = "off"
+    """Which events are copied, without secrets, for one history of the team: `off`, what was `blocked`, or `all`."""
+    keep_days: Annotated[int, Meta(ge=1, le=3650)] = 30
+    """Days after which the relay deletes the copied events of this host."""
+    give_up_days: Annotated[int, Meta(ge=1, le=365)] = 14
+    """Days without news of a host after which mail that is on its way to it bounces."""
+
+
 class PolicyTest(Section, frozen=True, kw_only=True):
     """New. A test of the policy: a payload and the expected answer."""
 
@@ -335,6 +347,7 @@ class Policy(Section, frozen=True, kw_only=True):
     attention: Attention = field(default_factory=Attention)
     mail: Mail = field(default_factory=Mail)
     journal: Journal = field(default_factory=Journal)
+    team: Team = field(default_factory=Team)
     leases: LeaseMode = "warn"
     """New. What happens if an agent changes a file that another session has leased. Needs the daemon.
 

@@ -217,4 +217,4 @@ def _with_warnings(verdict: Verdict, warnings: tuple[str, ...]) -> Verdict:
 
 def _restricts_agents(layer: Layer) -> bool:
     """Return whether a file sets anything but how people and agents are notified."""
-    return not layer.given or not layer.given.keys() <= {"attention", "journal", "leases"}
+    return not layer.given or not layer.given.keys() <= {"attention", "journal", "leases", "team"}

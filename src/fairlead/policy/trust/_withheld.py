@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     from fairlead.policy.config._types import Layer
 
-_RULES = frozenset({"preToolUse", "permissionRequest", "subagentStart", "attention", "journal", "leases", "tests"})
+_RULES = frozenset(
+    {"preToolUse", "permissionRequest", "subagentStart", "attention", "journal", "leases", "team", "tests"}
+)
 """Sections that are looked at more closely, and those that never apply: some are for the user-wide file alone."""
 
 

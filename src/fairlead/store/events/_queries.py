@@ -57,6 +57,11 @@ def stored_among(ids: Sequence[str]) -> Select[str]:
     return select(events.c.id).where(events.c.id.in_(ids))
 
 
+def with_ids(ids: Sequence[str]) -> Select[Any]:
+    """Select events by their ids."""
+    return EVENTS_WITH_COMMANDS.where(events.c.id.in_(ids))
+
+
 def latest_daemon_records(limit: int) -> Select[Any]:
     """Select the daemon's last records, newest first."""
     return select(daemon_records).order_by(daemon_records.c.at.desc(), daemon_records.c.id).limit(limit)

@@ -132,6 +132,14 @@ class Store(History):
         with self._reading() as connection:
             return [stored_event(row) for row in connection.execute(page)]
 
+    def events_by_id(self, ids: Iterable[str]) -> list[StoredEvent]:
+        """Return the events with these ids that are stored, in no order."""
+        found: list[StoredEvent] = []
+        with self._reading() as connection:
+            for batch in batches([clean_text(name) for name in ids]):
+                found += [stored_event(row) for row in connection.execute(queries.with_ids(batch))]
+        return found
+
     def daemon_records(self, limit: int = 100) -> list[DaemonRecord]:
         """Return the daemon's records, newest first."""
         with self._reading() as connection:

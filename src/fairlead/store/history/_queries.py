@@ -40,7 +40,7 @@ def find_sessions(connection: Connection, query: HistoryQuery) -> HistoryPage:
     return HistoryPage(
         since=query.since,
         usd=_sum_of_costs(connection, query),
-        sessions=[_session(row, spent.get(row.session, 0.0)) for row in page],
+        sessions=[session_of_row(row, spent.get(row.session, 0.0)) for row in page],
         next=f"{page[-1].last!r},{page[-1].session}" if len(rows) > query.limit else "",
     )
 
@@ -53,7 +53,7 @@ def find_session(connection: Connection, name: str) -> list[HistorySession]:
     rows = connection.execute(query).all()
     if rows and rows[0].session == clean_text(name):
         rows = rows[:1]
-    return [_session(row, row.usd) for row in rows]
+    return [session_of_row(row, row.usd) for row in rows]
 
 
 def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
@@ -110,7 +110,7 @@ def _since(time: float) -> tuple[ColumnElement[bool], ...]:
 def _sessions_named(connection: Connection, names: set[str], query: HistoryQuery) -> list[HistorySession]:
     rows = connection.execute(select(sessions).where(sessions.c.session.in_(names))).all() if names else []
     spent = _costs_of(connection, names, query)
-    return [_session(row, spent.get(row.session, 0.0)) for row in rows]
+    return [session_of_row(row, spent.get(row.session, 0.0)) for row in rows]
 
 
 def _in_folder(folder: str) -> tuple[ColumnElement[bool], ...]:
@@ -141,12 +141,13 @@ def _sum_of_costs(connection: Connection, query: HistoryQuery) -> float:
     return connection.execute(statement).scalar_one() or 0.0
 
 
-def _session(row: Row[Any], usd: float) -> HistorySession:
+def session_of_row(row: Row[Any], usd: float, *, prompt: str | None = None) -> HistorySession:
+    """Return the session of a row. `usd` is what it has cost in the time that was asked for."""
     return HistorySession(
         id=row.session,
         client=row.client,
         folder=row.folder,
-        prompt=row.prompt,
+        prompt=row.prompt if prompt is None else prompt,
         started=row.started,
         last=row.last,
         ended=row.ended or None,

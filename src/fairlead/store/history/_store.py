@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, select
 
 from fairlead.store._database import Database
+from fairlead.store.history import _copies as copies
 from fairlead.store.history import _queries as queries
 from fairlead.store.history import _search as search
 from fairlead.store.history._tables import costs, sessions, texts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlalchemy import Connection
 
-    from fairlead.sessions import Absence, HistoryPage, HistoryQuery, HistorySession
+    from fairlead.sessions import Absence, HistoryPage, HistoryQuery, HistorySession, SessionCopy
 
 _BATCH_SIZE = 200
 """Rows deleted in one transaction."""
@@ -38,6 +41,11 @@ class History(Database):
         """Return what happened since a time."""
         with self._reading() as connection:
             return queries.summarize(connection, since, now)
+
+    def sessions_to_copy(self, names: Iterable[str], *, blocked_only: bool) -> list[SessionCopy]:
+        """Return sessions for the history of a team; with `blocked_only` those in which something was blocked."""
+        with self._reading() as connection:
+            return copies.sessions_to_copy(connection, names, blocked_only=blocked_only)
 
 
 def delete_some(connection: Connection, before: float) -> int:

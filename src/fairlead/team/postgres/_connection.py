@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 MIN_SERVER: Final = 13_00_00
 STATEMENT_SECONDS: Final = 120
+DELETED_AT_ONCE: Final = 5_000
 _APPLICATION: Final = "fairlead"
 _PROBE_EVERY: Final = 2
 _PROBES: Final = 3
@@ -126,6 +127,16 @@ def durably(connection: LimitedConnection) -> Iterator[None]:
 def listen(connection: LimitedConnection, channel: str) -> None:
     """Have the server pass on what is notified on a channel."""
     connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+
+
+def delete_in_steps(connection: LimitedConnection, statement: str, values: dict[str, Any]) -> int:
+    """Run a statement that deletes at most `%(step)s` rows until it finds fewer; return how many it deleted."""
+    total = 0
+    while True:
+        count = connection.execute(statement, {**values, "step": DELETED_AT_ONCE}).rowcount
+        total += count
+        if count < DELETED_AT_ONCE:
+            return total
 
 
 def _parameters(url: str, location: str, timeout: float) -> dict[str, Any]:

@@ -20,6 +20,7 @@ _REFUSED_STATES: Final = {
     "42501": f"the role lacks rights; {_ADMIN_SQL}",
     "3F000": f"the schema fairlead is missing; {_ADMIN_SQL}",
     "42P01": f"a table is missing in the schema fairlead; {_ADMIN_SQL}",
+    "42703": f"a column is missing in the schema fairlead; {_ADMIN_SQL}",
     "25006": "the database is read-only; connect to the primary server",
     "53100": "the disk of the server is full; free space on it",
     "58030": "the server cannot read or write its files; look at its log",

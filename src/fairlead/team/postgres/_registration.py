@@ -45,6 +45,11 @@ def register(connection: LimitedConnection, hello: Hello, revision: str, locatio
             team, is_founder = _team(connection, hello, location)
             is_new = _host(connection, hello, location)
     except errors.UniqueViolation:
+        if connection.execute(sql.IS_REMOVED, [hello.host]).fetchone():
+            raise RelayRefused(
+                f"{location}: this host was removed from the team, and another one has the name {hello.name} now; to "
+                "join again: fairlead team leave --force, then fairlead team join --name NAME"
+            ) from None
         raise RelayRefused(
             f"{location}: another host of the team has the name {hello.name}; choose another one with --name"
         ) from None

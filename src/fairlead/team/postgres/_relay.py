@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import itertools
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from fairlead.team._errors import RelayRefused, RelayUnreachable, TeamError
-from fairlead.team._names import secrets_of
-from fairlead.team._types import Certificate, Host, Parcel, RelayLoad, Snapshot, TeamEvent, Welcome
+from fairlead.team._errors import RelayRefused, TeamError
+from fairlead.team._types import Certificate, Host, Parcel, RelayLoad, Snapshot, Welcome
 from fairlead.team.postgres import _statements as sql
 from fairlead.team.postgres._bell import Bell
-from fairlead.team.postgres._connection import DriverError, connect, describe, durably, listen
-from fairlead.team.postgres._errors import translate
+from fairlead.team.postgres._connection import connect, delete_in_steps, durably, listen
 from fairlead.team.postgres._leases import LeaseRows
 from fairlead.team.postgres._registration import claim, register
 from fairlead.team.postgres._schema import prepare
+from fairlead.team.postgres._statement_runner import StatementRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 """Of the bodies of one pull, or of one statement that pushes."""
-_PRUNED_AT_ONCE: Final = 5_000
 _TOUCH_SECONDS: Final = 10.0
 """How old the time may get at which the relay last saw this host, while it reads."""
 
@@ -35,23 +32,16 @@ def open_relay(url: str, *, timeout: float = 10.0) -> PostgresRelay:
     return PostgresRelay(url, timeout)
 
 
-class PostgresRelay:
+class PostgresRelay(StatementRunner):
     """A connection of this host to a relay on PostgreSQL. See `fairlead.team.relay.Relay` for what each method does."""
 
     def __init__(self, url: str, timeout: float = 10.0) -> None:
         """Connect to the server. `timeout` is in seconds: for connecting, and for a server that is silent."""
-        self.location = describe(url)
-        self._url = url
-        self._timeout = timeout
+        super().__init__(url, timeout)
         self._host = ""
         self._touched = 0.0
         self._lease_rows: LeaseRows | None = None
         self._bell = Bell()
-        try:
-            self._connection = connect(url, timeout)
-        except BaseException:
-            self._bell.close()
-            raise
         self._connection.add_notify_handler(self._bell.hear)
 
     def connect(self, hello: Hello) -> Welcome:
@@ -77,7 +67,7 @@ class PostgresRelay:
     def close(self) -> None:
         """Close the connection."""
         self._bell.close()
-        self._connection.close()
+        super().close()
 
     # -- parcels ---------------------------------------------------------------------------------------
 
@@ -206,37 +196,13 @@ class PostgresRelay:
             )
         return self._lease_rows
 
-    # -- the history -----------------------------------------------------------------------------------
+    # -- its size --------------------------------------------------------------------------------------
 
-    def append_events(self, events: Sequence[TeamEvent]) -> None:
-        """Store events of this host."""
-        if events:
-            rows = ((one.id, one.at, one.session, one.event, one.verdict, one.body) for one in events)
-            self._run(sql.APPEND_EVENTS, [self._host, *map(list, zip(*rows, strict=True))])
-
-    def query_events(
-        self, *, since: float, until: float, host: str = "", text: str = "", limit: int = 200
-    ) -> list[TeamEvent]:
-        """Return events of the team, newest first; those whose record contains `text`, as it is written."""
-        values = {"since": since, "until": until, "host": host, "text": text.encode(), "limit": limit}
-        return [
-            TeamEvent(host=host, id=id_, at=at, session=session, event=event, verdict=verdict, body=body)
-            for host, id_, at, session, event, verdict, body in self._run(sql.QUERY_EVENTS, values)
-        ]
-
-    def prune(self, *, events_before: float, hosts_before: float) -> int:
-        """Delete old events, and what is on its way to hosts that were not heard of since."""
-        total = 0
-        for statement, before in ((sql.PRUNE_EVENTS, events_before), (sql.PRUNE_PARCELS, hosts_before)):
-            count = _PRUNED_AT_ONCE
-            while count == _PRUNED_AT_ONCE:
-                with self._translating():
-                    count = self._connection.execute(statement, [before, _PRUNED_AT_ONCE]).rowcount
-                total += count
-        if self.has_leases:
-            with self._translating():
-                total += self._leases.prune()
-        return total
+    def prune(self, *, hosts_before: float) -> int:
+        """Delete what is on its way to hosts that were not heard of since, and leases whose time is up."""
+        with self._translating():
+            total = delete_in_steps(self._connection, sql.PRUNE_PARCELS, {"before": hosts_before})
+            return total + (self._leases.prune() if self.has_leases else 0)
 
     def load(self) -> RelayLoad:
         """Return how much the relay holds."""
@@ -262,22 +228,6 @@ class PostgresRelay:
             with self._translating():
                 self._connection.execute(sql.TOUCH, [self._host])
             self._touched = now
-
-    def _run(self, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
-        with self._translating():
-            cursor = self._connection.execute(statement, values, binary=True)
-            return cursor.fetchall() if cursor.description else []
-
-    @contextmanager
-    def _translating(self) -> Iterator[None]:
-        """Raise errors of the driver as those of a team. After `RelayUnreachable` the connection is closed."""
-        try:
-            yield
-        except DriverError as error:
-            translated = translate(error, self.location, hidden=secrets_of(self._url))
-            if isinstance(translated, RelayUnreachable) or self._connection.broken:
-                self._connection.close()
-            raise translated from None
 
 
 def _batches(parcels: Sequence[Parcel]) -> Iterator[list[Parcel]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from psycopg import errors
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from fairlead.team._errors import RelayRefused, RelayTooNew
 from fairlead.team.postgres._tables import REVISION_TABLE, SCHEMA, metadata
@@ -142,7 +142,7 @@ UPDATE {SCHEMA}.{REVISION_TABLE} SET version_num = '{REVISIONS[-1]}' WHERE versi
 def schema_sql(role: str = "fairlead") -> str:
     """Return the SQL with which an administrator creates the schema for a role that cannot create anything.
 
-    It may be run again: it changes nothing then.
+    It upgrades an older schema, and may be run again: it changes nothing then.
     """
     name = '"' + role.replace('"', '""') + '"'
     return "\n\n".join(
@@ -165,6 +165,10 @@ def _statements() -> Iterable[str]:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     for table in metadata.sorted_tables:
         yield f"{str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)).strip()};"
+        for column in table.columns:  # a column that came later has a default
+            if column.server_default is not None and not column.primary_key:
+                definition = str(CreateColumn(column).compile(dialect=dialect)).strip()
+                yield f"ALTER TABLE {table.fullname} ADD COLUMN IF NOT EXISTS {definition};"
         for index in sorted(table.indexes, key=lambda one: str(one.name)):
             yield f"{str(CreateIndex(index, if_not_exists=True).compile(dialect=dialect)).strip()};"
     yield (

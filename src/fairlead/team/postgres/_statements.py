@@ -27,6 +27,7 @@ ADD_HOST: Final = f"""
 INSERT INTO fairlead.hosts (id, name, key, version, boot, joined, seen) VALUES (%s, %s, %s, %s, %s, {NOW}, {NOW})
 """  # noqa: S608
 RENEW_HOST: Final = f"UPDATE fairlead.hosts SET version = %s, boot = %s, seen = {NOW} WHERE id = %s"  # noqa: S608
+IS_REMOVED: Final = "SELECT 1 FROM fairlead.certificates WHERE host = %s AND verdict = 'removed' LIMIT 1"
 TOUCH: Final = f"UPDATE fairlead.hosts SET seen = {NOW} WHERE id = %s"  # noqa: S608
 READ_CLOCK: Final = f"SELECT {NOW}"
 
@@ -121,26 +122,12 @@ SELECT pg_notify('{TEAM_CHANNEL}', %b::text)
 """  # noqa: S608
 AGES: Final = f"SELECT id, greatest(0, {NOW} - seen) FROM fairlead.hosts"  # noqa: S608
 
-# -- the history ------------------------------------------------------------------------------------------
+# -- its size ---------------------------------------------------------------------------------------------
 
-APPEND_EVENTS: Final = """
-INSERT INTO fairlead.events (host, id, at, session, event, verdict, body)
-SELECT %b::text, * FROM unnest(%b::text[], %b::float8[], %b::text[], %b::text[], %b::text[], %b::bytea[])
-ON CONFLICT DO NOTHING
-"""
-QUERY_EVENTS: Final = """
-SELECT host, id, at, session, event, verdict, body FROM fairlead.events
-WHERE at >= %(since)b AND at < %(until)b AND (%(host)b::text = '' OR host = %(host)b::text)
-    AND (%(text)b::bytea = '' OR position(%(text)b::bytea IN body) > 0)
-ORDER BY at DESC, host, id LIMIT %(limit)b
-"""
-PRUNE_EVENTS: Final = """
-DELETE FROM fairlead.events WHERE (host, id) IN (SELECT host, id FROM fairlead.events WHERE at < %s LIMIT %s)
-"""
 PRUNE_PARCELS: Final = """
 DELETE FROM fairlead.parcels WHERE (target, origin, seq) IN (
     SELECT target, origin, seq FROM fairlead.parcels
-    WHERE target IN (SELECT id FROM fairlead.hosts WHERE seen < %s) LIMIT %s
+    WHERE target IN (SELECT id FROM fairlead.hosts WHERE seen < %(before)s) LIMIT %(step)s
 )
 """
 LOAD: Final = f"""

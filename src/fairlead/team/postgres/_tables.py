@@ -14,6 +14,7 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     MetaData,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -139,6 +140,35 @@ events = Table(
     _text("event"),
     _text("verdict"),
     _bytes("body"),
+    Column("stage", SmallInteger, nullable=False, server_default=text("0")),
+    Column("text", Text, nullable=False, server_default=text("''")),
+    Column("signature", LargeBinary, nullable=False, server_default=text("'\\x'")),
     Index("events_by_time", "at"),
     Index("events_by_host", "host", "at"),
+    Index("events_by_session", "host", "session", "at"),
 )
+"""Events that hosts have copied for the history of the team."""
+
+history = Table(
+    "history",
+    metadata,
+    _text("host", key=True),
+    _text("session", key=True),
+    _time("started"),
+    _time("last"),
+    _text("folder"),
+    Column("version", BigInteger, nullable=False),
+    _bytes("body"),
+    _bytes("signature"),
+    Index("history_by_time", "last"),
+)
+"""Sessions of which events were copied, with their figures."""
+
+marks = Table(
+    "marks",
+    metadata,
+    _text("host", key=True),
+    Column("segment", BigInteger, nullable=False),
+    Column("position", BigInteger, nullable=False),
+)
+"""Up to where each host has copied its journal, written with the events before that."""

@@ -1,0 +1,103 @@
+"""Prepares what is copied for the history of a team: reads on in the journal, as far as it is stored.
+
+It runs in the process of the store, so that neither parsing nor reading is in the way of an event.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fairlead.daemon.store._digest import agent_type_of, searched_text, timeline_entry
+from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
+from fairlead.sessions import CopyBatch, CopyCount, EventCopy
+from fairlead.store import StoredEvent, clean_text
+
+if TYPE_CHECKING:
+    from fairlead.journal import Journal, Position, Record
+    from fairlead.store import Store
+
+_BLOCKED = frozenset({"blocked", "failed"})
+_MAX_READ = 1000
+"""Records that are read for one batch: with `blocked` most of them are not copied."""
+_MAX_BYTES = 256 * 1024
+"""Of the texts of one batch, about."""
+_MAX_REASON = 400
+
+
+def prepare_copies(  # noqa: PLR0913 - keyword-only limits
+    store: Store, journal: Journal, after: Position, stored: Position, *, blocked_only: bool, limit: int
+) -> CopyBatch:
+    """Return the next events to copy, at most `limit`, and the sessions that changed with them."""
+    position, size = after, 0
+    records: list[Record] = []
+    for at, record in islice(journal.read(after), _MAX_READ):
+        if at > stored or len(records) >= limit or size > _MAX_BYTES:
+            break
+        position = at
+        records.append(record)
+        size += len(record.payload) if isinstance(record, EventRecord) else 0
+    events = _events(store, records, blocked_only=blocked_only)
+    names = {clean_text(one.session) for one in records if isinstance(one, EventRecord | CostRecord) and one.session}
+    names |= {one.entry.session for one in events}
+    return CopyBatch(
+        events=events,
+        sessions=store.sessions_to_copy(names - {DOCTOR_SESSION, ""}, blocked_only=blocked_only),
+        position=position,
+        has_more=after < position < stored,
+    )
+
+
+def count_copies(journal: Journal, after: Position, *, blocked_only: bool, keep_bytes: int) -> CopyCount:
+    """Count the events to copy after a position, up to so many bytes before the end of the journal."""
+    position, count = after, 0
+    left = journal.size_after(after) - keep_bytes
+    for at, record in journal.read(after):
+        if left <= 0:
+            break
+        left -= at.offset - position.offset if at.segment == position.segment else at.offset
+        position = at
+        count += _is_counted(record, blocked_only=blocked_only)
+    return CopyCount(count, position)
+
+
+def _is_counted(record: Record, *, blocked_only: bool) -> bool:
+    if blocked_only:
+        return isinstance(record, EventRecord | CommandsRecord) and record.verdict in _BLOCKED
+    return isinstance(record, EventRecord)
+
+
+def _events(store: Store, records: list[Record], *, blocked_only: bool) -> list[EventCopy]:
+    """Return the copies of records, one of each event: that of its commands if they have ended."""
+    ended = [one.id for one in records if isinstance(one, CommandsRecord) and _is_wanted(one, blocked_only)]
+    wanted = [one for one in records if isinstance(one, EventRecord) and _is_wanted(one, blocked_only)]
+    found = {clean_text(one.id): StoredEvent(one) for one in wanted}
+    if ended:
+        found |= {one.event.id: one for one in store.events_by_id(ended)}
+    return [_copy(one) for one in found.values() if one.event.session not in {"", DOCTOR_SESSION}]
+
+
+def _is_wanted(record: EventRecord | CommandsRecord, blocked_only: bool) -> bool:  # noqa: FBT001 - of this module
+    return not blocked_only or record.verdict in _BLOCKED
+
+
+def _copy(stored: StoredEvent) -> EventCopy:
+    entry = timeline_entry(stored)
+    texts = {
+        name: clean_text(text) for name in entry.__struct_fields__ if isinstance(text := getattr(entry, name), str)
+    }
+    entry = msgspec.structs.replace(entry, **(texts | {"reason": texts["reason"][:_MAX_REASON]}))
+    kind, text = searched_text(stored.event)
+    text = clean_text(text)
+    if text.startswith(entry.text):
+        entry = msgspec.structs.replace(entry, text="")
+    return EventCopy(
+        id=clean_text(stored.event.id),
+        entry=entry,
+        has_ended=stored.commands is not None,
+        text=text,
+        kind=kind,
+        agent_type=clean_text(agent_type_of(stored.event)),
+    )

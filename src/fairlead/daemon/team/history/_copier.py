@@ -1,0 +1,306 @@
+"""Copies the events of this host to the relay, in a thread and over a connection of its own.
+
+Neither mail nor an event waits for it: what is stored is read in the process of the store, some records at a time. What
+is copied and how far it is are one transaction on the relay. While there is no relay the journal is what waits; beyond
+a bound the oldest is given up.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from threading import Event as Flag
+from threading import Thread
+from time import monotonic, time
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
+
+from fairlead.daemon.store._messages import StoreUnavailable
+from fairlead.daemon.team.history._copy_state import load_state, save_state
+from fairlead.daemon.team.history._signing import sign_batch
+from fairlead.journal import Position
+from fairlead.team import JournalMark, RelayUnreachable, TeamError
+from fairlead.team.relay import open_history
+
+if TYPE_CHECKING:
+    from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.store._process import StoreProcess
+    from fairlead.daemon.team._roster import Roster
+    from fairlead.daemon.team._settings import CurrentSettings
+    from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.policy import Team as TeamSection
+    from fairlead.team import Membership
+    from fairlead.team.history import TeamHistory
+
+INTERVAL = 2.0
+"""Seconds between two batches, once all is copied."""
+MAX_BACKLOG = 64 * 1024 * 1024
+"""Bytes of the journal that wait for the relay at most; less than the journal keeps."""
+MAX_EVENTS = 200_000
+"""Of this host that the relay keeps."""
+_BATCH = 100
+"""Records of the journal that are copied at once."""
+_KEPT_SHARE = 0.9
+"""Part of the bound that is left after events were given up, so that it does not happen again at once."""
+_OFFLINE_INTERVAL = 3.0
+"""Seconds between two looks at whether there is a relay, and at what waits for it."""
+_OFF_INTERVAL = 30.0
+_REFUSED_DELAY = 60.0
+_PRUNE_INTERVAL = 3600.0
+_IDLE_SECONDS = 60.0
+"""After which a connection that is not used is closed."""
+_SAVE_INTERVAL = 60.0
+_TIMEOUT = 10.0
+_JOIN_TIMEOUT = 2.0
+
+
+class CopyingTeam(Protocol):
+    """What the copier needs of the team."""
+
+    log: ConnectionLog
+    roster: Roster | None
+
+    def tell_given_up(self, count: int) -> None:
+        """Notify the person that events were given up."""
+
+
+class CopyCounts:
+    """What is known of the copying. Written by its thread, read by all."""
+
+    def __init__(self) -> None:
+        self.events = "off"
+        self.copied = 0
+        """Events, since the daemon started."""
+        self.pending = 0
+        """Events that wait; exact as of the last look."""
+        self.given_up = 0
+        self.at = 0.0
+        """When something was last copied, or nothing was left to copy."""
+        self.why = ""
+        """Why it does not work, beyond what is known of the relay."""
+
+
+class EventCopier:
+    """The thread that copies."""
+
+    def __init__(  # noqa: PLR0913 - the parts of the service
+        self,
+        team: CopyingTeam,
+        store: StoreProcess,
+        settings: CurrentSettings,
+        errors: ErrorLog,
+        *,
+        max_backlog: int = MAX_BACKLOG,
+        interval: float = INTERVAL,
+    ) -> None:
+        """Start nothing yet."""
+        self._team = team
+        self._store = store
+        self._settings = settings
+        self._errors = errors
+        self._max_backlog = max_backlog
+        self._interval = interval
+        self.counts = CopyCounts()
+        self._state = load_state()
+        self.counts.given_up = self._state.given_up
+        self._saved_at = 0.0
+        self._history: TeamHistory | None = None
+        self._used_at = 0.0
+        self._position: Position | None = None
+        """Up to where it is copied, once the relay has told."""
+        self._connections = 0
+        """How often the relay was connected to when it told that: it may be another one, from a backup."""
+        self._counted: Position | None = None
+        """Up to where `pending` counts."""
+        self._count_at = 0.0
+        self._prune_at = 0.0
+        self._removed = 0
+        """Hosts that were removed when the relay was last pruned: what they have copied goes at once."""
+        self._stopping = Flag()
+        self._woken = Flag()
+        self._thread = Thread(target=self._run, name="team-events", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread. One that waits for the network ends with the process."""
+        self._stopping.set()
+        self._woken.set()
+        if self._thread.is_alive():
+            self._thread.join(_JOIN_TIMEOUT)
+
+    def look(self) -> None:
+        """Wake the thread if the setting has changed. In the event loop."""
+        if self._settings.read().events != self.counts.events:
+            self._woken.set()
+
+    # -- the thread ------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._woken.clear()
+            try:
+                pause = self._turn()
+            except (TeamError, StoreUnavailable) as error:
+                pause = self._failed(error)
+            except Exception as error:  # noqa: BLE001 - one failure must not end the thread
+                pause = self._failed(error)
+                self._errors.report(f"copying events to the team's relay failed: {type(error).__name__}: {error}")
+            if not self._stopping.is_set():
+                self._woken.wait(pause)
+        self._disconnect()
+        self._save()
+
+    def _turn(self) -> float:
+        """Copy one batch, or do what else is due. Return how many seconds to wait for the next turn."""
+        settings, roster = self._settings.read(), self._team.roster
+        self.counts.events = settings.events
+        if roster is None:
+            return self._interval
+        self._follow(roster.membership.host, settings.events)
+        is_member = roster.state(roster.membership.host) == "member"
+        if not (is_member and self._team.log.state == "connected"):
+            self._disconnect()
+            self._lose_position()
+            self._look_at_backlog()
+            return _OFFLINE_INTERVAL if settings.events != "off" else _OFF_INTERVAL
+        if len(roster.trust.removed) != self._removed:
+            self._removed, self._prune_at = len(roster.trust.removed), 0.0
+        self._prune(roster.membership, settings)
+        if settings.events == "off":
+            self._disconnect()
+            return _OFF_INTERVAL
+        has_more = self._copy(roster.membership, settings.events)
+        if not has_more and monotonic() - self._used_at > _IDLE_SECONDS:
+            self._disconnect()
+        return 0.0 if has_more else self._interval
+
+    def _follow(self, host: str, events: str) -> None:
+        if (host, events) != (self._state.host, self._state.events):
+            self._state = self._state.follow(host, events, self._store.journal)
+            self._position = self._counted = None
+            self.counts.pending, self.counts.given_up = 0, self._state.given_up
+            self._save()
+
+    def _copy(self, own: Membership, events: str) -> bool:
+        """Copy one batch; return whether there is more."""
+        journal, connections = self._store.journal, self._team.log.connections
+        if connections != self._connections:
+            self._lose_position()
+        if self._position is None:
+            self._connections = connections
+            self._state = self._state.follow(own.host, events, journal)
+            self._position = self._state.position(self._connected(own).mark(own.host), journal)
+            self._counted, self.counts.pending = None, 0
+        if self._position == self._store.position:
+            self._caught_up()
+            return False
+        self._look_at_backlog()
+        batch = self._store.copies(self._position, blocked_only=events == "blocked", limit=_BATCH)
+        rows, sessions = sign_batch(batch, own, self._team.log.offset)
+        if rows or sessions:
+            mark = JournalMark(batch.position.segment, batch.position.offset)
+            self._connected(own).append(own.host, rows, sessions, mark)
+            self._used_at = monotonic()
+        self._position = batch.position
+        self.counts.copied += len(rows)
+        self.counts.pending = max(0, self.counts.pending - len(rows))
+        self.counts.why = ""
+        if not batch.has_more:
+            self._caught_up()
+        return batch.has_more
+
+    def _caught_up(self) -> None:
+        self.counts.pending, self.counts.at, self._counted = 0, time(), None
+        self._save_sometimes()
+
+    def _prune(self, own: Membership, settings: TeamSection) -> None:
+        """Delete from the relay what is too old, now and then."""
+        if monotonic() < self._prune_at:
+            return
+        self._prune_at = monotonic() + _PRUNE_INTERVAL
+        before = time() + self._team.log.offset - settings.keep_days * 86400.0
+        self._connected(own).prune(own.host, before=before, max_events=MAX_EVENTS)
+
+    def _failed(self, error: Exception) -> float:
+        """Note why it does not work, and return how long to wait."""
+        self._disconnect()
+        self._lose_position()
+        is_passing = isinstance(error, RelayUnreachable | StoreUnavailable)
+        self.counts.why = "" if is_passing else str(error)
+        with suppress(StoreUnavailable):
+            self._look_at_backlog()
+        return _OFFLINE_INTERVAL if is_passing else _REFUSED_DELAY
+
+    # -- what waits ------------------------------------------------------------------------------------
+
+    def _look_at_backlog(self) -> None:
+        """Count what waits, and give up the oldest if it is too much."""
+        if self._state.events == "off" or monotonic() < self._count_at:
+            return
+        self._count_at = monotonic() + _OFFLINE_INTERVAL
+        blocked_only = self._state.events == "blocked"
+        journal = self._store.journal
+        reached = self._position or max(self._state.start, self._state.skipped, self._state.reached)
+        if journal.size_after(reached) > self._max_backlog:
+            kept = int(self._max_backlog * _KEPT_SHARE)
+            dropped = self._store.count_copies(reached, blocked_only=blocked_only, keep_bytes=kept)
+            self._give_up(dropped.events, dropped.position)
+            reached = dropped.position
+        if self._has_lost(reached):
+            left = self._store.count_copies(reached, blocked_only=blocked_only)
+            lost = max(0, self.counts.pending - left.events) if self._counted is not None else 0
+            reached = Position(journal.segments()[0], 0)
+            self._give_up(lost, reached)
+        if self._counted is None:
+            self._counted, self.counts.pending = reached, 0
+        found = self._store.count_copies(self._counted, blocked_only=blocked_only)
+        self.counts.pending += found.events
+        self._counted = found.position
+
+    def _has_lost(self, reached: Position) -> bool:
+        """Return whether the journal has been pruned beyond a position: by its age, or by its own bound."""
+        segments = self._store.journal.segments()
+        return bool(segments) and 0 < reached.segment < segments[0]
+
+    def _give_up(self, count: int, position: Position) -> None:
+        self._state = replace(self._state, skipped=position, reached=position, given_up=self._state.given_up + count)
+        self._position = position if self._position is not None else None
+        self._counted = None
+        self.counts.given_up = self._state.given_up
+        self._save()
+        if count:
+            self._team.tell_given_up(self._state.given_up)
+
+    # -- the connection and the file -------------------------------------------------------------------
+
+    def _connected(self, own: Membership) -> TeamHistory:
+        if self._history is None:
+            self._history = open_history(own.relay.read_url(), timeout=_TIMEOUT)
+            self._used_at = monotonic()
+        return self._history
+
+    def _disconnect(self) -> None:
+        history, self._history = self._history, None
+        if history is not None:
+            history.close()
+
+    def _lose_position(self) -> None:
+        """Have the relay tell again how far it is; remember it as a guess until then."""
+        if self._position is not None:
+            self._state = replace(self._state, reached=self._position)
+            self._count_at = 0.0
+        self._position = None
+
+    def _save_sometimes(self) -> None:
+        if monotonic() - self._saved_at > _SAVE_INTERVAL:
+            self._save()
+
+    def _save(self) -> None:
+        self._saved_at = monotonic()
+        if self._position is not None:
+            self._state = replace(self._state, reached=self._position)
+        with suppress(OSError):  # what is not remembered is copied again, and stored once
+            save_state(self._state)

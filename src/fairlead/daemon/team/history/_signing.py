@@ -1,0 +1,78 @@
+"""From copies of this host to signed rows for the relay: without secrets, by the relay's clock."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from fairlead.journal import redact_for_others
+from fairlead.sessions import EventCopy, HistorySession, SessionCopy
+from fairlead.team import TeamEvent, TeamSession, sign_event, sign_session
+
+if TYPE_CHECKING:
+    from fairlead.sessions import CopyBatch
+    from fairlead.team import Membership
+
+CLOCK_TOLERANCE = 2.0
+"""Seconds that clocks may differ before times are corrected."""
+_MAX_PROMPT = 300
+_MAX_BODY = 16 * 1024
+
+_encode = msgspec.json.Encoder().encode
+
+
+def sign_batch(batch: CopyBatch, own: Membership, offset: float) -> tuple[list[TeamEvent], list[TeamSession]]:
+    """Return the rows of a batch. `offset` is what the relay's clock is ahead of ours."""
+    shift = offset if abs(offset) > CLOCK_TOLERANCE else 0.0
+    now = time.time() + offset
+    key = own.key
+    events, sessions = [], []
+    for event in batch.events:
+        events.append(sign_event(_event(event, own.host, shift, now), key, own.team))
+        time.sleep(0)  # an event that waits for this interpreter goes first
+    for session in batch.sessions:
+        sessions.append(sign_session(_session(session, own.host, shift, now), key, own.team))
+        time.sleep(0)
+    return events, sessions
+
+
+def _event(copy: EventCopy, host: str, shift: float, now: float) -> TeamEvent:
+    clean = msgspec.json.decode(redact_for_others(_encode(copy)), type=EventCopy)
+    entry = clean.entry
+    body = _encode(replace(clean, id="", text="", entry=replace(entry, session="", verdict="none")))
+    if len(body) > _MAX_BODY:
+        body = _encode(EventCopy(id="", entry=replace(entry, session="", verdict="none", text="", reason="", agent="")))
+    return TeamEvent(
+        host=host,
+        id=copy.id,
+        at=min(entry.at + shift, now),
+        session=copy.entry.session,
+        event=entry.event,
+        verdict=entry.verdict,
+        stage=int(copy.has_ended),
+        text=clean.text,
+        body=body,
+    )
+
+
+def _session(copy: SessionCopy, host: str, shift: float, now: float) -> TeamSession:
+    one = msgspec.json.decode(redact_for_others(_encode(copy.session)), type=HistorySession)
+    one = replace(
+        one,
+        prompt=one.prompt[:_MAX_PROMPT],
+        started=one.started + shift,
+        last=min(one.last + shift, now),
+        ended=None if one.ended is None else one.ended + shift,
+    )
+    return TeamSession(
+        host=host,
+        session=copy.session.id,
+        started=one.started,
+        last=one.last,
+        folder=one.folder,
+        version=int(now * 1000),
+        body=_encode(SessionCopy(session=replace(one, id="", folder=""), hours=copy.hours)),
+    )

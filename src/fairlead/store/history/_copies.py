@@ -1,0 +1,56 @@
+"""What is copied of sessions for the history of a team: their figures, and what they have cost in each hour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Integer, cast, func, select
+
+from fairlead.sessions import SessionCopy
+from fairlead.store._backend import batches
+from fairlead.store.events._rows import clean_text
+from fairlead.store.history._queries import session_of_row
+from fairlead.store.history._tables import costs, sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+_HOUR = 3600
+_MAX_HOURS = 24 * 31
+"""Of the latest hours with costs as many as are copied."""
+
+
+def sessions_to_copy(connection: Connection, names: Iterable[str], *, blocked_only: bool) -> list[SessionCopy]:
+    """Return sessions with their figures; of those with something that was blocked alone, without their prompts."""
+    found: list[SessionCopy] = []
+    for batch in batches([clean_text(name) for name in names]):
+        query = select(sessions).where(sessions.c.session.in_(batch))
+        if blocked_only:
+            query = query.where(sessions.c.blocked > 0)
+        rows = connection.execute(query).all()
+        hours = _hours(connection, [row.session for row in rows])
+        for row in rows:
+            prompt = "" if blocked_only else row.prompt
+            copied = session_of_row(row, row.usd, prompt=prompt)
+            found.append(SessionCopy(session=copied, hours=hours.get(row.session, {})))
+    return found
+
+
+def _hours(connection: Connection, names: list[str]) -> dict[str, dict[int, float]]:
+    if not names:
+        return {}
+    hour = cast(costs.c.at / _HOUR, Integer).label("hour")
+    query = (
+        select(costs.c.session, hour, func.sum(costs.c.usd).label("usd"))
+        .where(costs.c.session.in_(names), costs.c.usd != 0)
+        .group_by(costs.c.session, hour)
+        .order_by(hour.desc())
+    )
+    found: dict[str, dict[int, float]] = {}
+    for row in connection.execute(query):
+        known = found.setdefault(row.session, {})
+        if len(known) < _MAX_HOURS:
+            known[row.hour] = row.usd
+    return found

@@ -1,0 +1,144 @@
+"""`PostgresHistory`: what hosts have copied for the history of their team, as rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead.team._history_types import JournalMark, TeamEvent, TeamSession
+from fairlead.team.postgres import _history_statements as sql
+from fairlead.team.postgres._connection import delete_in_steps
+from fairlead.team.postgres._statement_runner import StatementRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairlead.team._history_types import HistoryFilter
+
+_END: Final = float("inf")
+_LAST_TEXT: Final = "\U0010ffff"
+"""After every id."""
+
+
+def open_history(url: str, *, timeout: float = 10.0) -> PostgresHistory:
+    """Connect to a server, and return the history in its database. Raises errors of a team only."""
+    return PostgresHistory(url, timeout)
+
+
+class PostgresHistory(StatementRunner):
+    """A connection to the history of a team. See `fairlead.team.history.TeamHistory` for what each method does."""
+
+    # -- copying ---------------------------------------------------------------------------------------
+
+    def mark(self, host: str) -> JournalMark | None:
+        """Return up to where a host has copied its journal."""
+        rows = self._run(sql.MARK, [host])
+        return JournalMark(*rows[0]) if rows else None
+
+    def append(
+        self, host: str, events: Sequence[TeamEvent], sessions: Sequence[TeamSession], mark: JournalMark
+    ) -> None:
+        """Store events and sessions of a host, and how far it is, in one statement."""
+        latest = {one.id: one for one in sorted(events, key=lambda one: one.stage)}
+        newest = {one.session: one for one in sorted(sessions, key=lambda one: one.version)}
+        values = {
+            "host": host,
+            "ids": [one.id for one in latest.values()],
+            "times": [float(one.at) for one in latest.values()],
+            "event_sessions": [one.session for one in latest.values()],
+            "kinds": [one.event for one in latest.values()],
+            "verdicts": [one.verdict for one in latest.values()],
+            "stages": [one.stage for one in latest.values()],
+            "texts": [one.text for one in latest.values()],
+            "bodies": [one.body for one in latest.values()],
+            "signatures": [one.signature for one in latest.values()],
+            "sessions": list(newest),
+            "started": [float(one.started) for one in newest.values()],
+            "last": [float(one.last) for one in newest.values()],
+            "folders": [one.folder for one in newest.values()],
+            "versions": [one.version for one in newest.values()],
+            "session_bodies": [one.body for one in newest.values()],
+            "session_signatures": [one.signature for one in newest.values()],
+            "segment": mark.segment,
+            "position": mark.offset,
+        }
+        self._run(sql.APPEND, values)
+
+    def prune(self, host: str, *, before: float, max_events: int) -> int:
+        """Delete what is too old or too much, some thousand rows at a time."""
+        *in_steps, rest = sql.PRUNE
+        values = {"host": host, "before": before, "max_events": max_events}
+        with self._translating():
+            total = sum(delete_in_steps(self._connection, statement, values) for statement in in_steps)
+            self._connection.execute(rest)
+        return total
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    def sessions(self, wanted: HistoryFilter) -> list[TeamSession]:
+        """Return a page of sessions, the last active one first."""
+        return [_session(row) for row in self._run(sql.SESSIONS, _values(wanted))]
+
+    def find_sessions(self, hosts: Sequence[str], begins: str, limit: int) -> list[TeamSession]:
+        """Return the sessions whose id begins like this."""
+        return [_session(row) for row in self._run(sql.FIND_SESSIONS, [list(hosts), begins, begins, limit])]
+
+    def events(
+        self, host: str, session: str, *, before: tuple[float, str] | None = None, limit: int = 200
+    ) -> list[TeamEvent]:
+        """Return events of a session, the newest first."""
+        at, id_ = before or (_END, _LAST_TEXT)
+        values = {"host": host, "session": session, "before_time": at, "before_id": id_, "limit": limit}
+        return [_event(row) for row in self._run(sql.EVENTS, values)]
+
+    def search(self, wanted: HistoryFilter) -> tuple[list[TeamEvent], list[TeamSession]]:
+        """Return a page of events with a text, and the sessions that they are of."""
+        escaped = wanted.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        values = {**_values(wanted), "pattern": f"%{escaped}%", "until": wanted.until or _END}
+        found = [_event(row) for row in self._run(sql.SEARCH, values)]
+        pairs = sorted({(one.host, one.session) for one in found})
+        columns = [[host for host, _ in pairs], [session for _, session in pairs]]
+        return found, [_session(row) for row in self._run(sql.SESSIONS_OF, columns)] if pairs else []
+
+
+def _values(wanted: HistoryFilter) -> dict[str, Any]:
+    at, id_, host = wanted.before or (_END, _LAST_TEXT, _LAST_TEXT)
+    return {
+        "hosts": list(wanted.hosts),
+        "since": wanted.since,
+        "until": wanted.until,
+        "folder": wanted.folder,
+        "before_time": at,
+        "before_id": id_,
+        "before_host": host,
+        "limit": wanted.limit,
+    }
+
+
+def _session(row: tuple[Any, ...]) -> TeamSession:
+    host, session, started, last, folder, version, body, signature = row
+    return TeamSession(
+        host=host,
+        session=session,
+        started=started,
+        last=last,
+        folder=folder,
+        version=version,
+        body=body,
+        signature=signature,
+    )
+
+
+def _event(row: tuple[Any, ...]) -> TeamEvent:
+    host, id_, at, session, event, verdict, stage, text, body, signature = row
+    return TeamEvent(
+        host=host,
+        id=id_,
+        at=at,
+        session=session,
+        event=event,
+        verdict=verdict,
+        stage=stage,
+        text=text,
+        body=body,
+        signature=signature,
+    )
