@@ -40,9 +40,9 @@ class Outgoing:
                 after = page[-1].seq
             self._pushed[backlog.target] = after
 
-    def push_new(self) -> bool:
-        """Push what was put into the outbox since. Return whether there was something."""
-        has_new = self._seal()
+    def push_new(self, *, is_posted: bool = False) -> bool:
+        """Push what was put into the outbox since; `is_posted`: also beside the messages. Return whether there was."""
+        has_new = self._seal() or is_posted
         for backlog in self._mail.targets() if has_new else ():
             after = max(self._pushed.get(backlog.target, 0), backlog.first - 1)
             while after < backlog.last and (page := self._mail.outgoing(backlog.target, after, _PAGE)):

@@ -6,9 +6,11 @@ end the wait of the thread; the mail of this host is the only thing that both us
 
 from __future__ import annotations
 
+import asyncio
 import random
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event as Flag
 from threading import Thread
@@ -18,13 +20,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fairlead.daemon.team._connection import TeamConnection
 from fairlead.daemon.team._directory import TeamDirectory
 from fairlead.daemon.team._documents import gauges, status_document
+from fairlead.daemon.team._feed import TeamFeed
 from fairlead.daemon.team._news import LocalNews
 from fairlead.daemon.team._notices import TeamNotices
+from fairlead.daemon.team._remote_answers import RemoteAnswers
 from fairlead.daemon.team._roster import Roster
 from fairlead.daemon.team._state import ConnectionLog
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding
 from fairlead.mail import MailError
+from fairlead.sessions import AttentionNeeded
 from fairlead.team import (
     HostCloned,
     NotInTeam,
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.answers._service import AnswerService
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.daemon.team._news import AgentNews, HostNews
@@ -66,7 +72,10 @@ _REFUSALS = (HostCloned, RelayTooNew, RelayRefused)
 class TeamService:
     """This host's part in its team."""
 
-    def __init__(self, mail: MailService, tracker: SessionTracker, errors: ErrorLog, version: str) -> None:
+    def __init__(
+        self, mail: MailService, tracker: SessionTracker, answers: AnswerService, errors: ErrorLog, version: str
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
         self._mail = mail
         self._tracker = tracker
         self._errors = errors
@@ -74,15 +83,21 @@ class TeamService:
         self.log = ConnectionLog()
         self.directory = TeamDirectory()
         self._notices = TeamNotices(errors)
-        self._news = LocalNews(mail, tracker)
+        self._news = LocalNews(mail, tracker, answers)
+        self._local_answers = answers
+        self.answers = RemoteAnswers(self, answers)
+        self.feed = TeamFeed(self.directory, self.log)
+        self.directory.on_news = partial(self.in_loop, self.feed.notify)
         self.roster: Roster | None = None
         self._relay: Relay | None = None
         self._requests: SimpleQueue[tuple[Callable[[TeamConnection], Any], Future[Any]]] = SimpleQueue()
         self._stopping = Flag()
         self._woken = Flag()
         """Ends a pause between two attempts."""
-        self._has_changes = False
-        self._seen: tuple[int, frozenset[int]] = (-1, frozenset())
+        self._has_changes = self._is_urgent = self._has_posted = False
+        self._seen: tuple[int, frozenset[int], frozenset[str]] = (-1, frozenset(), frozenset())
+        self._asked: frozenset[tuple[str, float]] = frozenset()
+        """Which sessions need the user, and since when."""
         self._thread = Thread(target=self._run, name="team", daemon=True)
         self._listened: MessageService | None = None
 
@@ -101,9 +116,14 @@ class TeamService:
 
     def look_at_sessions(self) -> None:
         """Have the news of this host published if agents or sessions have changed. In the event loop."""
-        seen = self._tracker.revision, self._mail.waiters.waiting_agents()
+        questions = frozenset(one.id for one in self._local_answers.questions())
+        seen = self._tracker.revision, self._mail.waiters.waiting_agents(), questions
         if seen != self._seen:
-            self._seen, self._has_changes = seen, True
+            asked = frozenset(
+                (one.id, one.since) for one in self._tracker.live() if isinstance(one.state, AttentionNeeded)
+            )
+            self._is_urgent |= questions != self._seen[2] or asked != self._asked
+            self._seen, self._asked, self._has_changes = seen, asked, True
             if self.log.state == "connected":
                 self._wake()
 
@@ -116,6 +136,35 @@ class TeamService:
     def is_connected(self) -> bool:
         """Whether the relay is reached."""
         return self.log.state == "connected"
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the other hosts trust this one."""
+        roster = self.roster
+        return roster is not None and roster.state(roster.membership.host) == "member"
+
+    @property
+    def own_name(self) -> str:
+        """The name of this host in the team."""
+        return self.roster.membership.name if self.roster is not None else ""
+
+    def in_loop(self, work: Callable[..., object], *args: object) -> None:
+        """Call a function in the event loop, from any thread. Nothing happens once the loop has ended."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(work, *args)
+
+    async def with_mail(self, work: Callable[[MessageService], T]) -> T:
+        """Do something with the mail of this host, in a thread. Raises `MailError`."""
+        service = await asyncio.to_thread(self._mail.service_within, _MAIL_TIMEOUT)
+        if service is None:
+            raise MailError("the mail of this host cannot be opened")
+        return await asyncio.to_thread(work, service)
+
+    async def post(self, target: str, kind: str, body: bytes) -> None:
+        """Put a parcel into the outbox, and have it sent. Raises `MailError`."""
+        await self.with_mail(lambda service: service.team.post(target, kind, body))
+        self._has_posted = True
+        self._on_outgoing()
 
     def agent_news(self, agent: Agent) -> AgentNews | None:
         """Return what is known of an agent of another host."""
@@ -267,6 +316,7 @@ class TeamService:
                 self._stopping.wait(_FIRST_DELAY)
         if service is not None and service is not self._listened:
             service.team.on_outgoing(self._on_outgoing)
+            self.answers.attach(service)
             self._listened = service
             self.directory.attach(service, self._load_roster())
         return service
@@ -285,15 +335,17 @@ class TeamService:
         roster = self._load_roster()
         roster.membership = membership
         self.log.connected(relay.location, welcome.revision, welcome.offset, welcome.round_trip)
-        return TeamConnection(relay, service, roster, self.directory, self._news, self._notices, self.log)
+        return TeamConnection(relay, service, roster, self.directory, self._news, self._notices, self.log, self.answers)
 
     def _carry(self, connection: TeamConnection) -> None:
         relay, rang = connection.relay, False
         while not self._stopping.is_set():
             changed, self._has_changes = self._has_changes, False
+            urgent, self._is_urgent = self._is_urgent, False
             noted = self.directory.noted
             self._woken.clear()
-            connection.turn(rang=rang, changed=changed)
+            posted, self._has_posted = self._has_posted, False
+            connection.turn(rang=rang, changed=changed, urgent=urgent, posted=posted)
             self.directory.counted = noted
             self._do_requests(connection)
             rang = relay.wait(0.0 if self._woken.is_set() else connection.seconds_to_wait())

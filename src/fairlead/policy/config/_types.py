@@ -287,6 +287,14 @@ class Journal(Section, frozen=True, kw_only=True):
     """Days after which events, with the history of their sessions, are deleted."""
 
 
+class Team(Section, frozen=True, kw_only=True):
+    """New. What this host lets the other hosts of its team do. Only in the user-wide file."""
+
+    answers: bool | list[Pattern] = False
+    """Whether a person on another host can answer the questions of this host's sessions: on all of them, on those that
+    are listed by name, or on none. Needs `attention.answer`."""
+
+
 class PolicyTest(Section, frozen=True, kw_only=True):
     """New. A test of the policy: a payload and the expected answer."""
 
@@ -335,6 +343,7 @@ class Policy(Section, frozen=True, kw_only=True):
     attention: Attention = field(default_factory=Attention)
     mail: Mail = field(default_factory=Mail)
     journal: Journal = field(default_factory=Journal)
+    team: Team = field(default_factory=Team)
     leases: LeaseMode = "warn"
     """New. What happens if an agent changes a file that another session has leased. Needs the daemon.
 

@@ -263,12 +263,17 @@ def attention(section: dict[str, Any], file: str) -> str | None:
     return f"uses `${{{missing}}}`, which a daemon that an event starts does not have; rename it to {kept}"
 
 
-def journal(_section: dict[str, Any], file: str) -> str | None:
+def user_wide_only(_section: dict[str, Any], file: str) -> str | None:
     """Hint at a section in a project's file, where it has no effect."""
     if file.rpartition("/")[2] != t.USER_WIDE:
         return f"has no effect in a project's policy; write it in the user-wide policy, {t.USER_WIDE}"
     return None
 
 
-HINTS: dict[type, Hint] = {t.ToolRule: tool_rule, t.Attention: attention, t.Journal: journal}
+HINTS: dict[type, Hint] = {
+    t.ToolRule: tool_rule,
+    t.Attention: attention,
+    t.Journal: user_wide_only,
+    t.Team: user_wide_only,
+}
 """Type → the hint on a valid entry; it takes the entry and the name of its file."""
