@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._service import TeamService
     from fairlead.mail import MessageService
 
-RESULT_TIMEOUT = 8.0
-"""Seconds to wait until the other host says what became of an answer."""
+RESULT_TIMEOUT = 4.0
+"""Seconds to wait until the other host says what became of an answer. Who asks waits for 5 at most."""
 MAX_AGE = 60.0
 """Seconds after which an answer does not count any more: what the person saw may be over."""
 _MAX_UNCONFIRMED = 100
