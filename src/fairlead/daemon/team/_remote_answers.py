@@ -95,7 +95,7 @@ class RemoteAnswers:
         task.add_done_callback(self._tasks.discard)
 
     async def _take(self, origin: str, parcel: AnswerParcel) -> None:
-        """Give the answer of another host to the agent, and tell that host what became of it."""
+        """Pass the answer of another host on to the agent, and send back what became of it."""
         host = self._team.host_name(origin)
         try:
             await self._give(parcel, host)
