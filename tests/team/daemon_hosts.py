@@ -87,10 +87,10 @@ class TeamHost:
 
 
 @contextmanager
-def team_host(name: str) -> Iterator[TeamHost]:
+def team_host(name: str, **env: str) -> Iterator[TeamHost]:
     """Make a host with a daemon, in no team yet."""
     with ExitStack() as stack:
-        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1"))
+        home = stack.enter_context(scratch_home(FAIRLEAD_NO_DAEMON="1", **env))
         host = TeamHost(name, home, stack)
         host.start()
         try:
