@@ -180,7 +180,7 @@ def test_the_asking_host_decides_whatever_the_other_one_believes(
 def test_a_host_without_the_setting_tells_no_questions(team: tuple[TeamHost, TeamHost]) -> None:
     alpha, beta = team
     turn_on(alpha.home, "attention: {answer: true}\n")
-    asking = ask(alpha.home, "make quietly")
+    asking = ask(alpha.home, "make quietly", session_id="quiet")
 
     def states() -> list[str]:
         rows = beta.home.ask("GET", "/v1/sessions")["hosts"][0]["sessions"]
