@@ -11,8 +11,8 @@ from tui.sample_sessions import LEAD, LOCATIONS, MODELS, NOW, SHOP, TREE, sample
 from fairlead.clients import Usage
 from fairlead.sessions import AttentionNeeded, Evidence, Idle, OpenCall, Session, Working
 from fairlead.text import cell_width
+from fairlead.tui._plain import plain_view
 from fairlead.tui.model._layout import column_headings, columns, layout_row, summary
-from fairlead.tui.model._plain import plain_view
 from fairlead.tui.model._projects import Location
 from fairlead.tui.model._quota import quota_texts
 from fairlead.tui.model._rows import activity_text, display_name, make_row

@@ -36,6 +36,7 @@ class Options(msgspec.Struct, frozen=True):
     project: str = ""
     theme: str = ""
     show_all: bool = False
+    here: bool = False
     start: bool = False
     once: bool = False
 
@@ -52,6 +53,7 @@ class Options(msgspec.Struct, frozen=True):
     type=Text(),
     help="Only the project that this folder belongs to, with all its worktrees.",
 )
+@click.option("--here", is_flag=True, help="Only the sessions of this host, not those of your team.")
 @click.option("--all", "show_all", is_flag=True, help="Also show sessions that have ended.")
 @click.option(
     "--theme",
@@ -70,8 +72,9 @@ def watch(*, project: str | None, theme: str | None, **given: Any) -> int:
     """Show every session and subagent, live.
 
     What needs you comes first, with why and for how long; then, by project, what each session is doing, how that is
-    known, its model, context, cost and age. Press ? for all keys; Enter goes to the session's tmux pane, / filters, q
-    quits. A daemon is started if none runs.
+    known, its model, context, cost and age. In a team, the sessions of each other host follow, with how long ago it was
+    heard of. Press ? for all keys; Enter goes to the session's tmux pane, / filters, q quits. A daemon is started if
+    none runs.
     """
     if project is not None and not os.path.isdir(project):
         raise UsageError(f"--project: no such folder: {project}")
@@ -102,7 +105,8 @@ def _watch(options: Options) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
     gc.set_threshold(*_GC_THRESHOLDS)
-    app = WatchApp(SessionSource(socket_file()), to_view(options), theme=options.theme or _default_theme())
+    source, theme = SessionSource(socket_file()), options.theme or _default_theme()
+    app = WatchApp(source, to_view(options), theme=theme, shows_team=not options.here)
     app.run()
     return app.return_code or 0
 
@@ -115,7 +119,8 @@ def _print(options: Options) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a character that the encoding lacks is no error
     listed = fetch_sessions(socket_file())
-    print_lines(plain_view(listed.sessions, to_view(options), now, columns, listed.costs))
+    hosts = () if options.here else listed.hosts
+    print_lines(plain_view(listed.sessions, to_view(options), now, columns, listed.costs, hosts=hosts))
     return 0
 
 

@@ -81,6 +81,7 @@ class Daemon:
         self.shutdown.on_request(self.tracker.end_streams)
         self.shutdown.on_request(self.mail.waiters.shut_down)
         self.shutdown.on_request(self.answers.shut_down)
+        self.shutdown.on_request(self.team.end_streams)
 
     # -- lifecycle -------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         TextKind,
         TimelineEntry,
     )
+    from fairlead.sessions._hosts import NEWS_STALE_AFTER, HostSessions, team_sessions, with_host
     from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long
     from fairlead.sessions._locations import (
         GitFolders,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_PATH_LENGTH",
     "MAX_STATUS_BYTES",
+    "NEWS_STALE_AFTER",
     "STALE_AFTER",
     "STATUS_LINE",
     "Absence",
@@ -76,6 +78,7 @@ __all__ = [
     "HistoryPage",
     "HistoryQuery",
     "HistorySession",
+    "HostSessions",
     "Idle",
     "Location",
     "OpenCall",
@@ -111,7 +114,9 @@ __all__ = [
     "reconcile",
     "restore",
     "snapshot",
+    "team_sessions",
     "unknown_location",
+    "with_host",
 ]
 
 __getattr__ = lazy_exports(
@@ -147,6 +152,7 @@ __getattr__ = lazy_exports(
             "TextKind",
             "TimelineEntry",
         ),
+        "_hosts": ("HostSessions", "NEWS_STALE_AFTER", "team_sessions", "with_host"),
         "_limits": (
             "MAX_PATH_LENGTH",
             "bounded",

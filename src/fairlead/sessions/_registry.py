@@ -41,13 +41,13 @@ from fairlead.events import (
     TeammateIdle,
 )
 from fairlead.journal import Caller
-from fairlead.sessions._answered import with_answer
 from fairlead.sessions._changes import Change, ChangeLog
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean
 from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
 from fairlead.sessions._session import Session
 from fairlead.sessions._states import AttentionNeeded
 from fairlead.sessions._subagent_linker import SubagentLinker, end_session
+from fairlead.sessions.transitions._answered import with_answer
 from fairlead.sessions.transitions._apply import apply
 from fairlead.sessions.transitions._tools import made_agent, makes_agent
 

@@ -150,6 +150,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     by_person: bool = False
     """Whether the user wrote the latest prompt."""
     usage: Usage | None = None
+    host: str = ""
+    """The host of the team that it runs on; "" for this one."""
 
     @property
     def is_child(self) -> bool:

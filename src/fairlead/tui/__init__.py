@@ -11,6 +11,7 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.tui._app import WatchApp
+    from fairlead.tui._plain import count_sessions, plain_view, project_of, row_texts
     from fairlead.tui._session_control import (
         end_session,
         interrupt_session,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     )
     from fairlead.tui._source import SessionSource, SessionsReset, fetch_sessions
     from fairlead.tui._tmux import jump
-    from fairlead.tui.model._plain import count_sessions, plain_view, project_of, row_texts
     from fairlead.tui.model._projects import Location, find_location
     from fairlead.tui.model._view import View
 
@@ -60,7 +60,7 @@ __getattr__ = lazy_exports(
         ),
         "_tmux": ("jump",),
         "_source": ("SessionSource", "SessionsReset", "fetch_sessions"),
-        "model._plain": ("count_sessions", "plain_view", "project_of", "row_texts"),
+        "_plain": ("count_sessions", "plain_view", "project_of", "row_texts"),
         "model._projects": ("Location", "find_location"),
         "model._view": ("View",),
     },

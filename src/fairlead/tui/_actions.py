@@ -11,6 +11,7 @@ from fairlead.text import one_line
 from fairlead.tui import _tmux
 from fairlead.tui._answers import Answers
 from fairlead.tui._session_actions import SessionActions
+from fairlead.tui._session_control import require_here
 from fairlead.tui.model._rows import display_name
 from fairlead.tui.model._timeline import timeline_lines
 from fairlead.tui.model._view import SORTS, Folds
@@ -141,6 +142,7 @@ class Actions:
         if session is None:
             return
         try:
+            require_here(session, "its pane is there")
             self._app.show_message(await _tmux.jump(*self._pane_of(session)))
         except FairleadError as error:
             self._app.show_message(str(error))
@@ -199,6 +201,7 @@ class Actions:
             return
         title = f"pane of {display_name(session)}"
         try:
+            require_here(session, "its pane is there")
             lines = await _tmux.peek(*self._pane_of(session), _PEEKED_LINES)
         except FairleadError as error:
             panel.show_message(title, str(error))
@@ -213,6 +216,7 @@ class Actions:
             return
         title = f"events of {display_name(session)}"
         try:
+            require_here(session, "its events are there")
             events = await self._app.source.timeline(session.id) if self._app.source else []
         except (FairleadError, ValueError) as error:
             panel.show_message(title, str(error))

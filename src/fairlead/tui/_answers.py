@@ -46,7 +46,7 @@ class Answers:
             return
         question = next((one for one in listed.questions if one.session_id == session.id), None)
         if question is None:
-            self._app.show_message(_NOT_HERE if listed.enabled else _OFF)
+            self._app.show_message(_why_not(session, listed))
         else:
             self.show(question, display_name(session))
 
@@ -64,7 +64,7 @@ class Answers:
 
     async def _send(self, question: OpenQuestion, answer: Send) -> None:
         try:
-            await self._ask("POST", f"{_PATH}/{question.id}", {**answer.body, "by": "watch"})
+            await self._ask("POST", f"{_PATH}/{question.name}", {**answer.body, "by": "watch"})
         except RequestRefused as error:
             self._app.show_message(f"not answered: {error.text}")
         except FairleadError as error:
@@ -72,7 +72,8 @@ class Answers:
         else:
             is_denied = answer.body["decision"] == "deny"
             verb = "denied" if is_denied else "answered" if "choose" in answer.body else "allowed once"
-            self._app.show_message(f"{verb}: {question.tool}")
+            on = f" on {question.host}" if question.host else ""
+            self._app.show_message(f"{verb}{on}: {question.tool}")
 
     async def _list(self) -> OpenQuestions:
         return msgspec.convert(await self._ask("GET", _PATH), OpenQuestions)
@@ -82,3 +83,12 @@ class Answers:
         if source is None:
             return {}
         return await asyncio.to_thread(request, method, path, body, at=source.socket_path)
+
+
+def _why_not(session: Session, listed: OpenQuestions) -> str:
+    """Return why the question of a session cannot be answered here."""
+    if not session.host:
+        return _NOT_HERE if listed.enabled else _OFF
+    if listed.hosts.get(session.host):
+        return f"there is nothing to answer here; see its pane on {session.host}"
+    return f"{session.host} takes no answers from this host; see team.answers in its user-wide policy"

@@ -18,8 +18,10 @@ from fairlead.tui._history import History
 from fairlead.tui._mail import MailCounted, UserMail
 from fairlead.tui._questions import WholeQuestions
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
+from fairlead.tui._team_source import HostChanged, HostsHeard, TeamSource
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hierarchy import folder_of
+from fairlead.tui.model._hosts import HostStatus, TeamSessions
 from fairlead.tui.model._keys import hints
 from fairlead.tui.model._layout import column_headings, columns, summary
 from fairlead.tui.model._projects import Location, ProjectLocator, find_location
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from textual.events import Resize
 
     from fairlead.tui._source import SessionSource
+    from fairlead.tui._team_source import TeamUpdate
     from fairlead.tui.model._layout import StyledText, StyleName
 
 DRAW_INTERVAL = 0.08
@@ -86,11 +89,14 @@ class WatchApp(App[None]):
         clock: Callable[[], float] = time,
         locate: Callable[[str], Location] = find_location,
         blinks: bool = True,
+        shows_team: bool = True,
     ) -> None:
         super().__init__(ansi_color=THEMES[theme].ansi)
         self.source = source
         self.view = view or View()
         self.sessions = SessionTree()
+        self._team = TeamSessions(self.sessions)
+        self._shows_team = shows_team
         self.clock = clock
         self.palette = Palette(THEMES[theme])
         self.connection = ConnectionStatus(is_live=source is None, text="live" if source is None else "connecting")
@@ -140,6 +146,8 @@ class WatchApp(App[None]):
         if self.source is not None:
             follow = partial(self.source.run, self.deliver)
             self.run_worker(follow, group="source")  # type: ignore[arg-type]  # as Textual documents it
+            if self._shows_team:
+                self.run_worker(TeamSource(self.source.socket_path).run(self.deliver), group="team")
             self.run_worker(UserMail(self.source.socket_path).run(self.deliver), group="mail")
         self.history.key_pressed()
         self.draw()
@@ -150,7 +158,7 @@ class WatchApp(App[None]):
 
     # -- updates ---------------------------------------------------------------------------------------
 
-    def deliver(self, update: Update | MailCounted) -> None:
+    def deliver(self, update: Update | MailCounted | TeamUpdate) -> None:
         """Take an update: at once into the tree, and onto the screen when the next drawing is due."""
         if isinstance(update, SessionChanged):
             self.sessions.put(update.session)
@@ -165,6 +173,11 @@ class WatchApp(App[None]):
             self.sessions.costs = update.costs
         elif isinstance(update, MailCounted):
             self.mail = update
+        elif isinstance(update, HostChanged):
+            status = HostStatus(update.heard, update.left_out)
+            self._team.put(update.host, update.sessions, status, self.clock())
+        elif isinstance(update, HostsHeard):
+            self._team.set_heard(update.heard, self.clock())
         else:
             self.connection = update
         self.draw_soon()
@@ -199,6 +212,7 @@ class WatchApp(App[None]):
         self._is_lit = not self._blinks or not self._is_lit
         if self._ticks % _TICKS_PER_REFRESH == 0:
             self._locate_all()
+            self._team.refresh(self.clock())
             self.draw_soon()
         now = self.clock()
         self.list.tick(now, is_lit=self._is_lit)

@@ -26,8 +26,8 @@ class WholeQuestions:
     def text_of(self, session: Session) -> str:
         """Return what a session asks, as far as it is known; request the rest if there is more."""
         about = session.state.about if isinstance(session.state, AttentionNeeded) else ""
-        if not is_long(about) or self._app.source is None:
-            return about
+        if not is_long(about) or self._app.source is None or session.host:
+            return about  # another host has told the beginning alone
         if session is not self._requested:  # after any change: another question may begin as this one does
             self._requested = session
             self._app.run_worker(self._request(session), group="question", exclusive=True)

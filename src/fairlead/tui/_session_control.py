@@ -51,6 +51,7 @@ async def interrupt_session(session: Session) -> str:
     Keys go to a pane only while the session's own process runs in it. A signal would end the client.
     """
     keys = client_or_default(session.client).interrupt_keys
+    require_here(session, "it can be interrupted only there")
     require_process(session, "interrupted")
     _require_alive(session)
     if not keys:
@@ -77,12 +78,19 @@ def end_session(session: Session) -> str:
 
 def require_process(session: Session, done: str) -> None:
     """Raise `NotPossible` if a session has no process of its own that is known."""
+    require_here(session, f"it can be {done} only there")
     if session.ended is not None:
         raise NotPossible("it has ended")
     if session.is_child:
         raise NotPossible(f"a subagent runs in the process of its session, and cannot be {done} alone")
     if not session.pid or not session.pid_start:
         raise NotPossible("its process, or when that started, is not known")
+
+
+def require_here(session: Session, what: str) -> None:
+    """Raise `NotPossible` if a session runs on another host, where `what` is."""
+    if session.host:
+        raise NotPossible(f"it runs on {session.host}: {what}; from here you can answer it (a) and write to it (m)")
 
 
 def _require_alive(session: Session) -> None:
@@ -98,8 +106,12 @@ def send_mail(session: Session, text: str, at: str | None = None) -> str:
     if session.id.startswith(STARTING):
         raise NotPossible("it waits in a dialog at its start, and reads no mail yet")
     main = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
-    agents = _ask("GET", "agents?all=true", None, at)["agents"]
-    name = next((one["name"] for one in agents if (one["session"], one["agent_id"]) == (main, session.agent_id)), "")
+    document = _ask("GET", "agents?all=true", None, at)
+    names = (one["name"] for one in document["agents"] if (one["session"], one["agent_id"]) == (main, session.agent_id))
+    if session.host:
+        agents = (one for host in document["hosts"] if host["host"] == session.host for one in host["agents"])
+        names = (one["name"] for one in agents if f"{one['session']}@{session.host}" == session.id)
+    name = next(names, "")
     if not name:
         raise NotPossible("it has no mailbox: no event of it has arrived")
     sent = _ask("POST", "send", {"to": [name], "body": text, "key": uuid4().hex}, at)
@@ -118,6 +130,7 @@ def _ask(method: str, path: str, fields: object, at: str | None) -> Any:
 
 def transcript_lines(session: Session, main: Session | None = None) -> Iterator[str]:
     """Yield the conversation of a session as text that is safe to show. Raises `NotPossible` if there is none."""
+    require_here(session, "its transcript is there")
     client = client_or_default(session.client)
     path = session.transcript
     if not path and session.is_child and main is not None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, RequestRefused, open_stream, request
-from fairlead.sessions import AttentionNeeded, Costs, Session
+from fairlead.sessions import AttentionNeeded, Costs, HostSessions, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +37,8 @@ class SessionsReset(msgspec.Struct, frozen=True):
     sessions: list[Session]
     costs: Costs | None = None
     """`None`: the daemon is of an earlier version."""
+    hosts: tuple[HostSessions, ...] = ()
+    """The other hosts of the team; only of `fetch_sessions`: a stream of its own follows them."""
 
 
 class SessionChanged(msgspec.Struct, frozen=True):
@@ -84,6 +86,7 @@ class _SessionList(msgspec.Struct, frozen=True):
     sessions: list[msgspec.Raw]
     revision: int = 0
     costs: Costs | None = None
+    hosts: tuple[HostSessions, ...] = ()
 
 
 class _Timeline(msgspec.Struct, frozen=True):
@@ -175,7 +178,7 @@ def fetch_sessions(socket_path: str) -> SessionsReset:
     document: Any = request("GET", "/v1/sessions", at=socket_path)
     try:
         listed = _list_decoder.decode(msgspec.json.encode(document))
-        return SessionsReset(_readable(listed.sessions), listed.costs)
+        return SessionsReset(_readable(listed.sessions), listed.costs, listed.hosts)
     except msgspec.DecodeError as error:
         raise DaemonNotResponding(f"the daemon's answer cannot be read: {error!r}") from None
 

@@ -52,7 +52,8 @@ def to_request(options: Options) -> tuple[str, str, dict[str, Any] | None]:
         return "GET", "/v1/answers", None
     if not options.decision:
         raise UsageError(f"allow or deny? fairlead answer {one_line(options.question)} allow|deny")
-    if not options.question.isascii() or not options.question.isalnum():
+    name, has_host, host = options.question.partition("@")
+    if not _is_word(name) or (has_host and not _is_word(host.replace("-", ""))):
         raise UsageError(f"{one_line(options.question)!r} is no id of a question; see fairlead answer")
     if options.decision == "allow" and options.reason:
         raise UsageError("--reason is for deny: the client passes on no reason of an approval")
@@ -60,6 +61,10 @@ def to_request(options: Options) -> tuple[str, str, dict[str, Any] | None]:
         raise UsageError("--choose is for allow")
     body = {"decision": options.decision, "reason": options.reason, "choose": options.choose, "by": "command"}
     return "POST", f"/v1/answers/{options.question}", body
+
+
+def _is_word(text: str) -> bool:
+    return text.isascii() and text.isalnum()
 
 
 def to_text(document: dict[str, Any], now: float) -> Iterator[str]:
@@ -71,8 +76,11 @@ def to_text(document: dict[str, Any], now: float) -> Iterator[str]:
         who = f"{question['agent_type'] or 'subagent'} of " if question["agent"] else ""
         folder = (question["project"] or question["cwd"]).rstrip("/").rpartition("/")[2]
         age = duration(now - question["asked"])
-        yield f"{question['id']}  {one_line(question['tool'])}  {who}{one_line(folder)}  for {age}"
+        on = f" on {one_line(question['host'])}" if question.get("host") else ""
+        yield f"{question['id']}  {one_line(question['tool'])}  {who}{one_line(folder)}{on}  for {age}"
         yield from (f"  {line}" for line in _question_lines(question))
+        if question.get("only_deny"):
+            yield f"  It can only be denied from here: {one_line(question['only_deny'])}."
 
 
 def _question_lines(question: dict[str, Any]) -> Iterator[str]:
@@ -93,6 +101,7 @@ def to_result(document: dict[str, Any], options: Options) -> str:
     """Return what was answered, in one line."""
     question = document["question"]
     verb = "denied" if options.decision == "deny" else "answered" if options.choose else "allowed once"
+    verb += f" on {one_line(question['host'])}" if question.get("host") else ""
     about = one_line(question["text"].partition("\n")[0], 100)
     return f"{verb}: {one_line(question['tool'])}" + (f": {about}" if about else "")
 
@@ -124,8 +133,9 @@ def to_result(document: dict[str, Any], options: Options) -> str:
 def answer(**given: Any) -> int:
     """Answer a question of a session, or list the open ones.
 
-    Without an id it lists what can be answered here. An answer holds once, for that call. Whoever answers first
-    decides: you here, or in the client. Only a person can answer: the command refuses below an agent's session.
+    Without an id it lists what can be answered here, in a team also of other hosts that take answers (ID@HOST, or the
+    id alone). An answer holds once, for that call. Whoever answers first decides: you here, or in the client. Only a
+    person can answer: the command refuses below an agent's session.
     """
     options = Options(**given)
     method, path, body = to_request(options)

@@ -19,7 +19,7 @@ from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
-from fairlead.sessions import AttentionNeeded, Costs, Session, Working
+from fairlead.sessions import AttentionNeeded, Costs, HostSessions, Session, Working, team_sessions
 from fairlead.text import duration, money, one_line
 
 if TYPE_CHECKING:
@@ -38,16 +38,6 @@ _MAX_QUESTION = 60
 
 
 # -- text ----------------------------------------------------------------------------------------------
-
-
-class HostSessions(msgspec.Struct, frozen=True):
-    """The sessions that run on another host of the team."""
-
-    host: str
-    age: float
-    """Seconds since that host told them."""
-    sessions: tuple[Session, ...] = ()
-    left_out: int = 0
 
 
 def state_name(session: Session) -> str:
@@ -111,7 +101,8 @@ def hosts_to_text(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
     """Yield the sessions of other hosts, each below its name and how old the news of it are."""
     for host in hosts:
         yield ""
-        yield f"{one_line(host.host)}, as of {duration(host.age)} ago:"
+        stale = "; NO NEWS since, this is what it told last" if host.is_stale else ""
+        yield f"{one_line(host.host)}, as of {duration(host.age)} ago{stale}:"
         yield from (f"  {line}" for line in to_text(running(host.sessions), now))
         if host.left_out:
             yield f"  and {host.left_out} more"
@@ -120,17 +111,23 @@ def hosts_to_text(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
 def hosts_to_line(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
     """Yield what a status bar shows of each other host; nothing of one where no session runs."""
     for host in hosts:
-        if line := to_line(host.sessions, now):
+        if line := to_line(team_sessions([host]), now):
             yield f"{one_line(host.host)}: {line}"
 
 
-def to_tree(
-    sessions: Sequence[Session], *, show_ended: bool, now: float, columns: int, costs: Costs | None = None
+def to_tree(  # noqa: PLR0913 - keyword-only
+    sessions: Sequence[Session],
+    *,
+    show_ended: bool,
+    now: float,
+    columns: int,
+    costs: Costs | None = None,
+    hosts: Iterable[HostSessions] = (),
 ) -> Iterable[str]:
     """Return the lines of `fairlead watch`, without a screen."""
     from fairlead.tui import View, plain_view
 
-    return plain_view(sessions, View(show_ended=show_ended), now, columns, costs)
+    return plain_view(sessions, View(show_ended=show_ended), now, columns, costs, hosts=hosts)
 
 
 def to_document(sessions: Iterable[Session], now: float, costs: object = None) -> dict[str, object]:
@@ -292,10 +289,9 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, here: bool, as_json
     elif tree:
         columns = current().columns(_COLUMNS_WITHOUT_TERMINAL)
         costs = _to_costs(document)
-        print_lines(to_tree(known, show_ended=show_all, now=time(), columns=columns, costs=costs))
+        print_lines(to_tree(known, show_ended=show_all, now=time(), columns=columns, costs=costs, hosts=hosts))
     else:
         print_lines(to_text(sessions, document["now"]))
-    if not as_json:
         print_lines(hosts_to_text(hosts, document["now"]))
     return 0
 

@@ -62,6 +62,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     project: str = ""
     asked: float
     expires: float
+    host: str = ""
+    """The name of the other host of the team that it is asked on; "" for this one."""
+    only_deny: str = ""
+    """Why it can be denied and not allowed from another host; "" if it can be allowed."""
 
     @property
     def session_id(self) -> str:
@@ -86,11 +90,14 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
     terminal: str = ""
     by: str = "command"
     """The program: `command` (`fairlead answer`) or `watch`."""
+    host: str = ""
+    """The host of the team on which; "" for this one."""
 
     def __str__(self) -> str:
         program = "fairlead watch" if self.by == "watch" else "fairlead answer"
         at = f" at {self.terminal}" if self.terminal else ""
-        return f"{self.user}{at}, with {program} (pid {self.pid})"
+        on = f" on {self.host}" if self.host else ""
+        return f"{self.user}{on}{at}, with {program} (pid {self.pid})"
 
 
 def question_about(event: PermissionRequest, *, event_id: str, project: str, asked: float, seconds: float) -> Question:

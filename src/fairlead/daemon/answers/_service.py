@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 TOKEN_PREFIX = "answer-"  # noqa: S105 - no secret; launcher/exchange.c knows it
 _CLAIMED_WITHIN = 10.0
 """Seconds within which a launcher asks for the answer that it was told to wait for."""
+_MAX_OUTCOMES = 200
+_GONE = "its client no longer waits for an answer"
+_TIME_IS_UP = "its time was up, and it went back to the client alone"
+_WENT_ON = "it was answered in the client, or its session went on or ended"
+_SHUT_DOWN = "the daemon shuts down, and it went back to the client alone"
 
 
 class _Held:
@@ -54,13 +59,15 @@ class _Held:
         """There once the launcher waits; done once the question is over."""
         self.was_seen = False
         """The session was seen to wait for the user."""
+        self.outcome = _GONE
 
     @property
     def is_open(self) -> bool:
         return self.reply is not None and not self.reply.done()
 
-    def end(self, reply: HookReply | None = None) -> None:
+    def end(self, reply: HookReply | None = None, outcome: str = "") -> None:
         if self.reply is not None and not self.reply.done():
+            self.outcome = outcome or self.outcome
             self.reply.set_result(HookReply(OK, stdout=self.stdout) if reply is None else reply)
 
 
@@ -75,6 +82,8 @@ class AnswerService:
         """By the token of the launcher."""
         self._answered: dict[str, asyncio.Event] = {}
         """The same, of answers that are about to be sent: set once they are."""
+        self._outcomes: dict[str, str] = {}
+        """What became of the latest questions, by id."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_shutting_down = False
 
@@ -87,7 +96,7 @@ class AnswerService:
         """End all waits, because the daemon shuts down: the questions stay in the client."""
         self._is_shutting_down = True
         for held in list(self._held.values()):
-            held.end(error_reply(UNAVAILABLE, "the daemon shuts down"))
+            held.end(error_reply(UNAVAILABLE, "the daemon shuts down"), _SHUT_DOWN)
 
     # -- a question is asked ---------------------------------------------------------------------------
 
@@ -132,6 +141,9 @@ class AnswerService:
             with self._lock:
                 del self._held[token]
             held.end()
+            self._outcomes[held.question.id] = held.outcome
+            while len(self._outcomes) > _MAX_OUTCOMES:
+                del self._outcomes[next(iter(self._outcomes))]
 
     async def _until_over(self, held: _Held) -> HookReply:
         assert held.reply is not None  # noqa: S101 - set by the caller
@@ -140,7 +152,7 @@ class AnswerService:
             try:
                 left = held.deadline - monotonic()
                 if left <= 0 or self._has_gone_on(held):
-                    held.end()
+                    held.end(outcome=_TIME_IS_UP if left <= 0 else _WENT_ON)
                     break
                 await asyncio.wait((held.reply, changed), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -165,7 +177,7 @@ class AnswerService:
         loop = self._loop
         if over and loop is not None and not loop.is_closed():
             for held in over:
-                loop.call_soon_threadsafe(held.end)
+                loop.call_soon_threadsafe(held.end, None, _WENT_ON)
 
     # -- and answered ----------------------------------------------------------------------------------
 
@@ -179,20 +191,27 @@ class AnswerService:
         Return once it is sent: from then on it arrives, even if the daemon is killed. Raise `UnknownQuestion` if
         nobody asks that, and `AnswerError` if the answer does not fit.
         """
-        held = next((one for one in self._held.values() if one.is_open and one.question.id == question_id), None)
-        if held is None:
-            raise UnknownQuestion(
-                f"no open question has the id {question_id!r}: it was answered, or went back to the client alone; "
-                f"see fairlead answer"
-            )
+        held = self._open(question_id)
         output = output_of(held.event, held.question, answer)
         self._record(held, answer, answerer)
         rendered = client_named(held.request.client).render(held.event, output)
         sent = self._answered[held.token] = asyncio.Event()
-        held.end(HookReply(OK, rendered.exit_code, _merged(held.stdout, rendered.stdout)))
+        reply = HookReply(OK, rendered.exit_code, _merged(held.stdout, rendered.stdout))
+        held.end(reply, f"it was answered already: {_done(answer)} by {answerer}")
         self._tracker.set_answered(held.question.session_id, held.question.tool, question_of(held.event))
         await sent.wait()
         return held.question
+
+    def find(self, question_id: str) -> Question:
+        """Return an open question. Raise `UnknownQuestion` that says what became of it."""
+        return self._open(question_id).question
+
+    def _open(self, question_id: str) -> _Held:
+        for held in self._held.values():
+            if held.is_open and held.question.id == question_id:
+                return held
+        outcome = self._outcomes.get(question_id, "it was answered, or went back to the client alone")
+        raise UnknownQuestion(f"no open question has the id {question_id!r}: {outcome}; see fairlead answer")
 
     def on_sent(self, token: str) -> None:
         """Note that the reply to a hook was sent, or that the hook has gone."""
@@ -201,13 +220,12 @@ class AnswerService:
 
     def _record(self, held: _Held, answer: Answer, answerer: Answerer) -> None:
         """Write down who answered what. Raise `AnswerError` if that fails: then nothing is answered."""
-        is_allowed = answer.decision == "allow"
         about = f": {', '.join(answer.choose)}" if answer.choose else f": {answer.reason}" if answer.reason else ""
-        reason = f"{'allowed' if is_allowed else 'denied'} by {answerer}{about}"
+        reason = f"{_done(answer)} by {answerer}{about}"
         record = CommandsRecord(
             id=held.request.id,
             at=time(),
-            verdict="allowed" if is_allowed else "blocked",
+            verdict="allowed" if answer.decision == "allow" else "blocked",
             reason=reason[:MAX_REASON_LENGTH],
             seconds=round(monotonic() - held.issued_at, 6),
         )
@@ -215,6 +233,10 @@ class AnswerService:
             self._recorder.write(record)
         except OSError as error:
             raise AnswerError(f"the answer cannot be recorded, so it is not given: {error}") from None
+
+
+def _done(answer: Answer) -> str:
+    return "allowed" if answer.decision == "allow" else "denied"
 
 
 def _merged(first: bytes, second: bytes) -> bytes:

@@ -11,12 +11,14 @@ from starlette.routing import Route
 
 from fairlead.daemon.answers._people import NotAPerson, find_answerer
 from fairlead.daemon.answers._questions import Answer, AnswerError, UnknownQuestion
+from fairlead.mail import MailError
 from fairlead.policy import load_user_wide
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.answers._questions import Answerer, Question
 
 _BAD_REQUEST = 400
 _FORBIDDEN = 403
@@ -36,7 +38,11 @@ def answer_routes(daemon: Daemon) -> list[Route]:
 
     async def questions(_: Request) -> Response:
         is_on = await asyncio.to_thread(_is_on)
-        document = {"enabled": is_on, "questions": answers.questions()}
+        team = daemon.team.service
+        there = team.answers.questions() if team is not None else []
+        document: dict[str, object] = {"enabled": is_on, "questions": [*answers.questions(), *there]}
+        if team is not None:
+            document["hosts"] = team.answers.hosts()
         return Response(msgspec.json.encode(document), media_type="application/json")
 
     async def answer(request: Request) -> Response:
@@ -48,12 +54,12 @@ def answer_routes(daemon: Daemon) -> list[Route]:
         peer = request.scope.get("state", {}).get("peer", 0)
         try:
             answerer = await asyncio.to_thread(find_answerer, peer, given.by)
-            question = await answers.answer(request.path_params["id"], given, answerer)
+            question = await _give(daemon, request.path_params["id"], given, answerer)
         except NotAPerson as error:
             return PlainTextResponse(str(error), _FORBIDDEN)
         except UnknownQuestion as error:
             return PlainTextResponse(str(error), _NOT_FOUND)
-        except AnswerError as error:
+        except (AnswerError, MailError) as error:
             return PlainTextResponse(str(error), _BAD_REQUEST)
         return Response(msgspec.json.encode({"question": question}), media_type="application/json")
 
@@ -61,6 +67,16 @@ def answer_routes(daemon: Daemon) -> list[Route]:
         Route("/v1/answers", questions),
         Route("/v1/answers/{id}", answer, methods=["POST"]),
     ]
+
+
+async def _give(daemon: Daemon, question_id: str, answer: Answer, answerer: Answerer) -> Question:
+    """Pass an answer on to a session of this host, or send it to the host that `ID@HOST` names, or that alone asks."""
+    team = daemon.team.service
+    is_here = any(one.id == question_id for one in daemon.answers.questions())
+    there = None if team is None or is_here else team.answers.find(question_id)
+    if team is None or there is None:
+        return await daemon.answers.answer(question_id, answer, answerer)
+    return await team.answers.send(there, answer, answerer)
 
 
 def _is_on() -> bool:

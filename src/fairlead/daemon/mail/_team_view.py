@@ -52,6 +52,7 @@ def host_documents(team: TeamView | None, project: str | None, now: float) -> li
                     "presence": one.presence,
                     "reach": one.reach,
                     "doing": one.doing,
+                    "session": one.session,
                 }
                 for one in sorted(news.agents.values(), key=lambda one: one.name)
                 if wanted is None or one.project.rstrip("/").rpartition("/")[2] == wanted

@@ -10,7 +10,7 @@ import asyncio
 import os
 from functools import partial
 from time import localtime, monotonic, time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -31,11 +31,10 @@ from fairlead.sessions import (
 from fairlead.text import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fairlead.daemon._error_log import ErrorLog
-    from fairlead.daemon.sessions._tracker import SessionTracker
-    from fairlead.sessions import Session
+    from fairlead.sessions import Change, Session
 
 MAX_NOTES = 3
 """Sessions that are notified one by one; more of them at once are put into one note."""
@@ -45,6 +44,27 @@ _MIN_INTERVAL = 2.0
 """Seconds between two notifications: what comes meanwhile is sent together."""
 _DESKTOP_RETRY = 3600.0
 """Seconds after which a desktop that could not show a notification is tried again."""
+
+
+class SessionFeed(Protocol):
+    """The sessions that are watched: of this host, or of the other hosts of its team."""
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether they are known as they are now."""
+
+    @property
+    def revision(self) -> int:
+        """A number that changes with each change."""
+
+    def changes_since(self, revision: int) -> list[Change] | None:
+        """Return the changes after a revision; `None` if all sessions must be read again."""
+
+    def live(self) -> Iterator[Session]:
+        """Yield the sessions that have not ended."""
+
+    def root_of(self, session: Session) -> Session:
+        """Return the main session of a subagent; of others, the session itself."""
 
 
 class _Item(NamedTuple):
@@ -57,9 +77,14 @@ class _Item(NamedTuple):
 class AttentionNotifier:
     """Watches which sessions need the user, and notifies them."""
 
-    def __init__(self, tracker: SessionTracker, errors: ErrorLog) -> None:
-        self._tracker = tracker
+    def __init__(
+        self, sessions: SessionFeed, errors: ErrorLog, *, file: str = "attention.json", by_channels: bool = True
+    ) -> None:
+        """Watch sessions. `file`: what was sent, in the state folder. `by_channels`: not only on the desktop."""
+        self._tracker = sessions
         self._errors = errors
+        self._file = f"{state_folder()}/{file}"
+        self._by_channels = by_channels
         self._log = AttentionLog()
         self._saved: dict[str, AttentionRequest] = {}
         """What the file has of it."""
@@ -73,7 +98,7 @@ class AttentionNotifier:
     def open(self) -> None:
         """Load which notifications an earlier daemon has sent."""
         try:
-            with open(_file(), "rb") as file:
+            with open(self._file, "rb") as file:
                 self._saved = msgspec.json.decode(file.read(), type=dict[str, AttentionRequest])
         except FileNotFoundError:
             pass
@@ -148,18 +173,20 @@ class AttentionNotifier:
         except FairleadError as error:
             self._report(f"the user-wide policy cannot be read, so the default notifications apply: {error}")
             settings = Attention()
+        if not self._by_channels:
+            settings = replace(settings, channels=[])
         is_shown = monotonic() >= self._no_desktop_until and has_desktop()
         settings = replace(settings, desktop=settings.desktop and is_shown)
         self._can_notify = settings.desktop or bool(settings.channels)
         return settings
 
     def _save(self, sent: Mapping[str, AttentionRequest]) -> None:
-        beside = f"{_file()}.{os.getpid()}"
+        beside = f"{self._file}.{os.getpid()}"
         try:
             descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(msgspec.json.encode(sent))
-            os.replace(beside, _file())
+            os.replace(beside, self._file)
         except OSError as error:
             self._report(f"sent notifications cannot be saved: {error}")
 
@@ -203,7 +230,8 @@ def _waiting(item: _Item) -> WaitingSession:
     session, root = item.session, item.root
     folder = (root.project or root.cwd).rstrip("/").rpartition("/")[2]
     agent = (session.agent_type or "subagent") if session.is_child else ""
-    return WaitingSession(folder or root.title or root.id[:8], item.request.reason, agent, _subject(session))
+    name = (folder or root.title or root.id[:8]) + (f" on {root.host}" if root.host else "")
+    return WaitingSession(name, item.request.reason, agent, _subject(session))
 
 
 def _subject(session: Session) -> str:
@@ -211,7 +239,3 @@ def _subject(session: Session) -> str:
     about = first_line(session.state.about) if isinstance(session.state, AttentionNeeded) else ""
     path = session.evidence.path if session.evidence else ""
     return about if about and about != path else path.rpartition("/")[2]
-
-
-def _file() -> str:
-    return f"{state_folder()}/attention.json"

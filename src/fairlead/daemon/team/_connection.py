@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._settings import CurrentSettings
     from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.daemon.team.answers._remote_answers import RemoteAnswers
     from fairlead.daemon.team.leases._team_leases import TeamLeases
     from fairlead.mail import MessageService
     from fairlead.team import SnapshotKind, Verdict
@@ -32,8 +33,12 @@ _REGISTRY_INTERVAL = 1.0
 """Seconds between two looks at the hosts and certificates, however often it rings."""
 HOSTS_A_SECOND = 100
 """How many hosts are listed in a second at most: what all hosts read of all hosts grows with the square of them."""
+_NEWS_INTERVAL = 0.25
+"""Seconds between two looks at the news of the other hosts alone, if they are not many."""
 _SNAPSHOT_INTERVALS: dict[SnapshotKind, float] = {"agents": 0.5, "sessions": 2.0}
 """Seconds between two snapshots of this host."""
+_URGENT_INTERVAL = 0.2
+"""The same, if it is about what a person is asked."""
 
 
 class TeamConnection:
@@ -50,6 +55,7 @@ class TeamConnection:
         leases: TeamLeases,
         log: ConnectionLog,
         settings: CurrentSettings,
+        answers: RemoteAnswers,
     ) -> None:
         self.relay = relay
         self._service = service
@@ -61,11 +67,12 @@ class TeamConnection:
         self._log = log
         self._settings = settings
         self._outgoing = Outgoing(relay, service, roster, log)
-        self._incoming = Incoming(relay, service, roster, directory, notices, log)
+        self._incoming = Incoming(relay, service, roster, directory, notices, log, answers)
         self._published: dict[SnapshotKind, tuple[bytes, float]] = {}
-        self._read_all_at = self._read_registry_at = 0.0
+        self._read_all_at = self._read_registry_at = self._read_news_at = 0.0
         self._pruned_at = monotonic()
-        self._is_registry_due = True
+        self._is_registry_due = self._is_news_due = True
+        self._is_urgent = False
         self._unpublished: frozenset[SnapshotKind] = frozenset()
         """What may have changed since it was published a moment ago."""
 
@@ -74,29 +81,42 @@ class TeamConnection:
         self._read_all()
         self._leases.open(self)
 
-    def turn(self, *, rang: Ring, changed: bool) -> None:
-        """Send what is to be sent, and take what has come. `rang`: by other hosts. `changed`: agents of this one."""
+    def turn(self, *, rang: Ring, changed: bool, urgent: bool = False) -> None:
+        """Send what is to be sent, and take what has come.
+
+        `rang`: by other hosts. `changed`: agents or sessions of this one; `urgent`: somebody is asked, or no longer.
+        """
         is_moved = self._incoming.take() if Ring.PARCELS in rang else False
         is_moved |= self._outgoing.push_new()
         if Ring.PROGRESS in rang:
             is_moved |= self._outgoing.note_progress()
-        self._is_registry_due |= Ring.REGISTRY in rang
-        if monotonic() - self._read_all_at > READ_INTERVAL:
-            self._read_all()
-        elif self._is_registry_due and monotonic() - self._read_registry_at > self._registry_interval():
-            self._read_registry()
-        self._leases.turn(self)
-        if changed or self._unpublished:
+        if Ring.REGISTRY in rang:
+            self._is_registry_due = self._is_news_due = True
+        self._is_urgent |= urgent
+        if changed or urgent or self._unpublished:
             self._publish()
+        self._read_due()
+        self._leases.turn(self)
         if is_moved:
             self._directory.count(self._service)
+
+    def _read_due(self) -> None:
+        now = monotonic()
+        if now - self._read_all_at > READ_INTERVAL:
+            self._read_all()
+        elif self._is_registry_due and now - self._read_registry_at > self._interval(_REGISTRY_INTERVAL):
+            self._read_registry()
+        elif self._is_news_due and now - self._read_news_at > self._interval(_NEWS_INTERVAL):
+            self._read_news()
 
     def seconds_to_wait(self) -> float:
         """Return how long the next turn may be put off if nothing happens."""
         until = [self._read_all_at + READ_INTERVAL, monotonic() + self._leases.seconds_to_wait(self)]
         if self._is_registry_due:
-            until.append(self._read_registry_at + self._registry_interval())
-        until += [self._published[kind][1] + _SNAPSHOT_INTERVALS[kind] for kind in self._unpublished]
+            until.append(self._read_registry_at + self._interval(_REGISTRY_INTERVAL))
+        if self._is_news_due:
+            until.append(self._read_news_at + self._interval(_NEWS_INTERVAL))
+        until += [self._published[kind][1] + self._snapshot_interval(kind) for kind in self._unpublished]
         return max(0.0, min(until) - monotonic())
 
     # -- what a person asks for ------------------------------------------------------------------------
@@ -137,8 +157,8 @@ class TeamConnection:
         self._read_all_at = monotonic()
         self._log.last_read = time()
 
-    def _registry_interval(self) -> float:
-        return min(READ_INTERVAL, max(_REGISTRY_INTERVAL, len(self.roster.hosts) / HOSTS_A_SECOND))
+    def _interval(self, shortest: float) -> float:
+        return min(READ_INTERVAL, max(shortest, len(self.roster.hosts) / HOSTS_A_SECOND))
 
     def _read_registry(self) -> None:
         self._is_registry_due = False
@@ -153,9 +173,14 @@ class TeamConnection:
                 f"this host, {own.name}, was removed from the team; to join again: fairlead team leave --force, "
                 "then fairlead team join"
             )
+        self._read_news()
+        self._read_registry_at = monotonic()
+
+    def _read_news(self) -> None:
+        self._is_news_due = False
         for snapshot in self.relay.snapshots(self._directory.known):
             self._directory.take_snapshot(self._service, self.roster, snapshot, self._log.offset)
-        self._read_registry_at = monotonic()
+        self._read_news_at = monotonic()
 
     def _give_up_silent(self) -> None:
         """Bounce what is on its way to hosts that were not heard of for a long time."""
@@ -179,7 +204,8 @@ class TeamConnection:
     def _publish(self) -> None:
         """Publish what has changed of this host. What was published a moment ago waits."""
         waiting: set[SnapshotKind] = set()
-        for kind, interval in _SNAPSHOT_INTERVALS.items():
+        for kind in _SNAPSHOT_INTERVALS:
+            interval = self._snapshot_interval(kind)
             last, at = self._published.get(kind, (b"", -interval))
             if monotonic() - at < interval:
                 waiting.add(kind)
@@ -188,7 +214,11 @@ class TeamConnection:
             if digest(body) != last:
                 self._publish_one(kind, body)
             self._published[kind] = digest(body), monotonic()
+            self._is_urgent &= kind != "sessions"
         self._unpublished = frozenset(waiting)
+
+    def _snapshot_interval(self, kind: SnapshotKind) -> float:
+        return _URGENT_INTERVAL if self._is_urgent and kind == "sessions" else _SNAPSHOT_INTERVALS[kind]
 
     def _publish_one(self, kind: SnapshotKind, body: bytes) -> None:
         own = self.roster.membership

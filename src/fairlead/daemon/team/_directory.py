@@ -13,13 +13,14 @@ from fairlead.daemon.team._news import AgentNews, HostNews, read_agents, read_se
 from fairlead.team import verify_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fairlead.daemon.team._roster import Roster
     from fairlead.mail import Agent, MessageService
     from fairlead.team import HostState, Snapshot, SnapshotKind
 
 _NO_NEWS = HostNews()
+_CLOCK_TOLERANCE = 2.0
 
 
 class TeamDirectory:
@@ -40,6 +41,8 @@ class TeamDirectory:
         self.waiting: dict[str, int] = {}
         """Hosts whose parcels wait until they are confirmed."""
         self._states: dict[str, HostState] = {}
+        self.on_news: Callable[[], None] = lambda: None
+        """Called, in the thread of the team, when the news of a host have changed."""
 
     @property
     def on_its_way(self) -> int:
@@ -74,6 +77,7 @@ class TeamDirectory:
             service.team.update_host(host, name, state)
             if state != "member":
                 self.news = {key: news for key, news in self.news.items() if key != host}
+                self.on_news()
             if state == "removed":
                 service.team.give_up(host, f"{name} was removed from the team")
             self._states[host] = state
@@ -85,13 +89,12 @@ class TeamDirectory:
         if key is None or not verify_snapshot(snapshot, key, roster.membership.team):
             return
         at = snapshot.at - offset
-        before = self.news.get(snapshot.host, _NO_NEWS)
-        if snapshot.kind == "sessions":
-            sessions, left_out = read_sessions(snapshot.body)
-            news = msgspec.structs.replace(before, sessions=sessions, left_out=left_out, at=at)
-            self.news = {**self.news, snapshot.host: news}
-            return
         name = roster.name(snapshot.host)
+        if snapshot.kind == "sessions":
+            before = self.news.get(snapshot.host, _NO_NEWS)
+            news = read_sessions(snapshot.body, name, self.clock_shift(snapshot.host, offset), before)
+            self._set(snapshot.host, msgspec.structs.replace(news, at=at))
+            return
         service.team.update_host(snapshot.host, name, "member", snapshot.body)
         self._put(snapshot.host, read_agents(snapshot.body), at)
 
@@ -101,13 +104,27 @@ class TeamDirectory:
 
     def _put(self, host: str, news: Any, at: float) -> None:
         before = self.news.get(host, _NO_NEWS)
-        self.news = {**self.news, host: msgspec.structs.replace(before, agents=news.agents, offset=news.offset, at=at)}
+        self._set(host, msgspec.structs.replace(before, agents=news.agents, offset=news.offset, at=at))
+
+    def _set(self, host: str, news: HostNews) -> None:
+        self.news = {**self.news, host: news}
+        self.on_news()
+
+    def clock_shift(self, host: str, offset: float) -> float:
+        """Return how far the clock of a host is behind ours; 0 if they hardly differ, or nothing is known."""
+        news = self.news.get(host)
+        shift = news.offset - offset if news is not None else 0.0
+        return shift if abs(shift) > _CLOCK_TOLERANCE else 0.0
 
     # -- for all threads -------------------------------------------------------------------------------
 
     def agent(self, agent: Agent) -> AgentNews | None:
         """Return what is known of an agent of another host."""
         return self.news.get(agent.host, _NO_NEWS).agents.get(str(agent.remote))
+
+    def id_of(self, name: str) -> str:
+        """Return the id of the member with a name; "" if there is none."""
+        return next((host for host in self.news if self.names.get(host) == name), "")
 
     def hosts(self) -> Iterable[tuple[str, HostNews]]:
         """Return the name and the news of each member, by name. What a host told is true until it is not heard of."""

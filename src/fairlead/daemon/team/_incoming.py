@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._notices import TeamNotices
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._state import ConnectionLog
+    from fairlead.daemon.team.answers._remote_answers import RemoteAnswers
     from fairlead.mail import MessageService
     from fairlead.team import Parcel
     from fairlead.team.relay import Relay
 
 _PAGE = 200
-_CLOCK_TOLERANCE = 2.0
 
 
 class Incoming:
@@ -34,6 +34,7 @@ class Incoming:
         directory: TeamDirectory,
         notices: TeamNotices,
         log: ConnectionLog,
+        answers: RemoteAnswers,
     ) -> None:
         self._relay = relay
         self._service = service
@@ -41,6 +42,7 @@ class Incoming:
         self._directory = directory
         self._notices = notices
         self._log = log
+        self._answers = answers
 
     def take(self) -> bool:
         """Take all parcels that can be applied. Return whether there were some."""
@@ -83,10 +85,12 @@ class Incoming:
         """Apply parcels of a member. Return whether all were: a gap waits until its host has pushed again."""
         if not parcels:
             return True
-        shift = self._clock_shift(origin)
+        shift = self._directory.clock_shift(origin, self._log.offset)
+        self._answers.forget_uncommitted()
         received = self._service.team.receive(
             [msgspec.structs.replace(_incoming(one), clock_shift=shift) for one in parcels]
         )
+        self._answers.handle_committed()
         done = [one.seq for one, what in zip(parcels, received, strict=True) if what is not Received.GAP]
         if done:
             self._service.team.sync()
@@ -94,12 +98,6 @@ class Incoming:
         self._log.received += received.count(Received.APPLIED)
         self._log.repeats += received.count(Received.REPEATED)
         return len(done) == len(parcels)
-
-    def _clock_shift(self, origin: str) -> float:
-        """Return how far the clock of a host is behind ours; 0 if they hardly differ, or nothing is known."""
-        news = self._directory.news.get(origin)
-        shift = news.offset - self._log.offset if news is not None else 0.0
-        return shift if abs(shift) > _CLOCK_TOLERANCE else 0.0
 
     def _refuse(self, origin: str, parcels: list[Parcel], why: str) -> bool:
         """Set parcels aside, delete them from the relay, and tell the person once."""

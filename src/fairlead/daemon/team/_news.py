@@ -13,10 +13,15 @@ import msgspec
 
 from fairlead.daemon._loop_calls import call_in_loop
 from fairlead.daemon.http._mail_documents import Presence, Reach, presence, reach, session_of
+from fairlead.daemon.team.answers._questions import read_questions, told_questions
+from fairlead.errors import FairleadError
 from fairlead.journal import redact_for_others
-from fairlead.sessions import Session
+from fairlead.policy import load_user_wide
+from fairlead.sessions import Session, bounded
 
 if TYPE_CHECKING:
+    from fairlead.daemon.answers._questions import Question
+    from fairlead.daemon.answers._service import AnswerService
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.mail import Agent, MessageService
@@ -35,6 +40,8 @@ class AgentNews(msgspec.Struct, frozen=True, omit_defaults=True):
     presence: Presence = "offline"
     doing: str = ""
     """What its session does, in one word."""
+    session: str = ""
+    """The id of its session, or of the subagent that it is, in the list of sessions."""
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +65,10 @@ class SessionsBody(msgspec.Struct, frozen=True, kw_only=True):
     sessions: list[msgspec.Raw] = []
     left_out: int = 0
     """Sessions that were too many."""
+    questions: list[msgspec.Raw] = []
+    """What can be answered on other hosts."""
+    answers: bool | list[str] = False
+    """On which: the setting `team.answers`, if questions can be answered outside of the client at all."""
 
 
 class HostNews(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,20 +78,27 @@ class HostNews(msgspec.Struct, frozen=True, kw_only=True):
     offset: float = 0.0
     sessions: tuple[Session, ...] = ()
     left_out: int = 0
+    questions: tuple[Question, ...] = ()
+    answers: bool | list[str] = False
     at: float = 0.0
     """When the relay received it, by this host's clock."""
+
+    def takes_answers_of(self, host: str) -> bool:
+        """Return whether a person on a host can answer questions of this one."""
+        return takes_answers(self.answers, host)
 
 
 class LocalNews:
     """Makes the snapshots of this host. For the thread of the team."""
 
-    def __init__(self, mail: MailService, tracker: SessionTracker) -> None:
+    def __init__(self, mail: MailService, tracker: SessionTracker, answers: AnswerService) -> None:
         self._mail = mail
         self._tracker = tracker
+        self._answers = answers
 
     def agents(self, service: MessageService, offset: float) -> bytes:
         """Return the body of the snapshot `agents`."""
-        known, waiting = self._look()
+        known, waiting, _ = self._look()
         by_id = {session.id: session for session in known}
         now = time()
 
@@ -93,6 +111,7 @@ class LocalNews:
                 reach=reach(agent, session, is_listening=listens),
                 presence=presence(agent, session, now),
                 doing=_doing(session),
+                session=f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session,
             )
 
         agents = {str(agent.id): news(agent) for agent in service.agents()}
@@ -102,7 +121,8 @@ class LocalNews:
 
     def sessions(self) -> bytes:
         """Return the body of the snapshot `sessions`: those that run, without secrets, and not too many."""
-        known, _ = self._look()
+        known, _, questions = self._look()
+        answers = answers_setting()
         rows: list[msgspec.Raw] = []
         size = 0
         running = [session for session in known if session.ended is None]
@@ -112,14 +132,30 @@ class LocalNews:
             if size > _MAX_BYTES:
                 break
             rows.append(msgspec.Raw(row))
-        return msgspec.json.encode(SessionsBody(sessions=rows, left_out=len(running) - len(rows)))
+        told = told_questions(questions) if answers else []
+        left_out = len(running) - len(rows)
+        return msgspec.json.encode(SessionsBody(sessions=rows, left_out=left_out, questions=told, answers=answers))
 
-    def _look(self) -> tuple[list[Session], frozenset[int]]:
+    def _look(self) -> tuple[list[Session], frozenset[int], list[Question]]:
         assert self._mail.loop is not None, "there is a mail service"  # noqa: S101 - the loop has opened it
         return call_in_loop(self._mail.loop, self._look_in_loop)
 
-    def _look_in_loop(self) -> tuple[list[Session], frozenset[int]]:
-        return self._tracker.sessions(), self._mail.waiters.waiting_agents()
+    def _look_in_loop(self) -> tuple[list[Session], frozenset[int], list[Question]]:
+        return self._tracker.sessions(), self._mail.waiters.waiting_agents(), self._answers.questions()
+
+
+def answers_setting() -> bool | list[str]:
+    """Return on which other hosts questions of this one can be answered, by the user-wide policy. Reads files."""
+    try:
+        policy = load_user_wide()
+    except FairleadError:
+        return False
+    return policy.team.answers if policy.attention.answer else False
+
+
+def takes_answers(setting: bool | list[str], host: str) -> bool:  # noqa: FBT001 - a value of the policy
+    """Return whether a setting of `team.answers` names a host."""
+    return setting if isinstance(setting, bool) else host in setting
 
 
 def read_agents(body: bytes) -> News:
@@ -130,19 +166,43 @@ def read_agents(body: bytes) -> News:
         return News()
 
 
-def read_sessions(body: bytes) -> tuple[tuple[Session, ...], int]:
-    """Return the sessions of a snapshot that this version understands, and how many it does not show."""
+def read_sessions(body: bytes, host: str, shift: float, before: HostNews) -> HostNews:
+    """Return the news of a host with what this version understands of a snapshot `sessions`.
+
+    `shift`: the seconds by which the clock of that host is behind ours.
+    """
     try:
         decoded = msgspec.json.decode(body, type=SessionsBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return (), 0
+        decoded = SessionsBody()
     sessions: list[Session] = []
     for row in decoded.sessions[:_MAX_SESSIONS]:
         try:
-            sessions.append(msgspec.json.decode(row, type=Session))
+            session = msgspec.json.decode(row, type=Session)
         except msgspec.MsgspecError:
             continue  # of a newer version
-    return tuple(sessions), decoded.left_out + len(decoded.sessions) - len(sessions)
+        sessions.append(_shifted(msgspec.structs.replace(session, host=host), shift))
+    return msgspec.structs.replace(
+        before,
+        sessions=tuple(sessions),
+        left_out=decoded.left_out + len(decoded.sessions) - len(sessions),
+        questions=read_questions(decoded.questions, host),
+        answers=decoded.answers,
+    )
+
+
+def _shifted(session: Session, shift: float) -> Session:
+    """Return a session with its times by our clock."""
+    if not shift:
+        return session
+    evidence = session.evidence
+    return msgspec.structs.replace(
+        session,
+        since=session.since + shift,
+        started=session.started + shift,
+        last_activity=session.last_activity + shift,
+        evidence=msgspec.structs.replace(evidence, at=evidence.at + shift) if evidence else None,
+    )
 
 
 def digest(body: bytes) -> bytes:
@@ -156,6 +216,7 @@ def _doing(session: Session | None) -> str:
 
 def _shortened(session: Session) -> Session:
     """Return a session without what is of use on its own host alone, and with short texts."""
+    session = bounded(session)
     kept: dict[str, Any] = {
         name: value[:_MAX_TEXT]
         for name in session.__struct_fields__

@@ -6,10 +6,10 @@ end the wait of the thread; the mail of this host is the only thing that both us
 
 from __future__ import annotations
 
+import asyncio
 import random
-from concurrent.futures import Future
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from functools import partial
 from threading import Event as Flag
 from threading import Thread
 from time import monotonic, time
@@ -18,23 +18,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fairlead.daemon.team._connection import TeamConnection
 from fairlead.daemon.team._directory import TeamDirectory
 from fairlead.daemon.team._documents import gauges, status_document
+from fairlead.daemon.team._feed import TeamFeed
 from fairlead.daemon.team._news import LocalNews
 from fairlead.daemon.team._notices import TeamNotices
+from fairlead.daemon.team._requests import ConnectionRequests
 from fairlead.daemon.team._roster import Roster
 from fairlead.daemon.team._settings import CurrentSettings
 from fairlead.daemon.team._state import ConnectionLog
+from fairlead.daemon.team.answers._remote_answers import RemoteAnswers
 from fairlead.daemon.team.history._copier import EventCopier
 from fairlead.daemon.team.history._reader import HistoryReader, forget_copies
 from fairlead.daemon.team.leases._team_leases import TeamLeases
-from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding
 from fairlead.mail import MailError
+from fairlead.sessions import AttentionNeeded
 from fairlead.team import (
     HostCloned,
     NotInTeam,
     RelayRefused,
     RelayTooNew,
-    RelayUnreachable,
     Ring,
     TeamError,
     load_membership,
@@ -45,8 +47,10 @@ from fairlead.team.relay import open_relay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from concurrent.futures import Future
 
     from fairlead.daemon._error_log import ErrorLog
+    from fairlead.daemon.answers._service import AnswerService
     from fairlead.daemon.leases._service import LeaseService
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.sessions._tracker import SessionTracker
@@ -85,11 +89,13 @@ class TeamService:
         self,
         mail: MailService,
         tracker: SessionTracker,
+        answers: AnswerService,
         leases: LeaseService,
         store: StoreProcess,
         errors: ErrorLog,
         version: str,
     ) -> None:
+        self._loop = asyncio.get_running_loop()
         self._mail = mail
         self._tracker = tracker
         self._errors = errors
@@ -97,19 +103,25 @@ class TeamService:
         self.log = ConnectionLog()
         self.directory = TeamDirectory()
         self._notices = TeamNotices(errors)
-        self._news = LocalNews(mail, tracker)
+        self._news = LocalNews(mail, tracker, answers)
+        self._local_answers = answers
+        self.answers = RemoteAnswers(self, answers)
+        self.feed = TeamFeed(self.directory, self.log)
+        self.directory.on_news = partial(self.in_loop, self.feed.notify)
         self.leases = TeamLeases(leases, self.submit, self._wake)
         self._settings = CurrentSettings(errors)
         self.roster: Roster | None = None
         self.history = HistoryReader(self)
         self._copier = EventCopier(self, store, self._settings, errors)
         self._relay: Relay | None = None
-        self._requests: SimpleQueue[tuple[Callable[[TeamConnection], Any], Future[Any]]] = SimpleQueue()
+        self._requests = ConnectionRequests()
         self._stopping = Flag()
         self._woken = Flag()
         """Ends a pause between two attempts."""
-        self._has_changes = False
-        self._seen: tuple[int, frozenset[int]] = (-1, frozenset())
+        self._has_changes = self._is_urgent = False
+        self._seen: tuple[int, frozenset[int], frozenset[str]] = (-1, frozenset(), frozenset())
+        self._asked: frozenset[tuple[str, float]] = frozenset()
+        """Which sessions need the user, and since when."""
         self._thread = Thread(target=self._run, name="team", daemon=True)
         self._listened: MessageService | None = None
 
@@ -131,9 +143,14 @@ class TeamService:
     def look_at_sessions(self) -> None:
         """Have the news of this host published if agents or sessions have changed. In the event loop."""
         self._copier.look()
-        seen = self._tracker.revision, self._mail.waiters.waiting_agents()
+        questions = frozenset(one.id for one in self._local_answers.questions())
+        seen = self._tracker.revision, self._mail.waiters.waiting_agents(), questions
         if seen != self._seen:
-            self._seen, self._has_changes = seen, True
+            asked = frozenset(
+                (one.id, one.since) for one in self._tracker.live() if isinstance(one.state, AttentionNeeded)
+            )
+            self._is_urgent |= questions != self._seen[2] or asked != self._asked
+            self._seen, self._asked, self._has_changes = seen, asked, True
             if self.log.state == "connected":
                 self._wake()
 
@@ -146,6 +163,34 @@ class TeamService:
     def is_connected(self) -> bool:
         """Whether the relay is reached."""
         return self.log.state == "connected"
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the other hosts trust this one."""
+        roster = self.roster
+        return roster is not None and roster.state(roster.membership.host) == "member"
+
+    @property
+    def own_name(self) -> str:
+        """The name of this host in the team."""
+        return self.roster.membership.name if self.roster is not None else ""
+
+    def in_loop(self, work: Callable[..., object], *args: object) -> None:
+        """Call a function in the event loop, from any thread. Nothing happens once the loop has ended."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(work, *args)
+
+    async def with_mail(self, work: Callable[[MessageService], T]) -> T:
+        """Do something with the mail of this host, in a thread. Raises `MailError`."""
+        service = await asyncio.to_thread(self._mail.service_within, _MAIL_TIMEOUT)
+        if service is None:
+            raise MailError("the mail of this host cannot be opened")
+        return await asyncio.to_thread(work, service)
+
+    async def post(self, target: str, kind: str, body: bytes) -> None:
+        """Put a parcel into the outbox, and have it sent. Raises `MailError`."""
+        await self.with_mail(lambda service: service.team.post(target, kind, body))
+        self._on_outgoing()
 
     def agent_news(self, agent: Agent) -> AgentNews | None:
         """Return what is known of an agent of another host."""
@@ -161,8 +206,7 @@ class TeamService:
 
     def submit(self, work: Callable[[TeamConnection], T]) -> Future[T]:
         """Have something done with the connection. Fails with `RelayUnreachable` if there is none."""
-        done: Future[T] = Future()
-        self._requests.put((work, done))
+        done = self._requests.put(work)
         self._wake()
         return done
 
@@ -249,14 +293,14 @@ class TeamService:
 
     def _pause(self, seconds: float) -> None:
         """Wait until the next attempt, or until somebody asks for something. Counts what is to be sent meanwhile."""
-        self._fail_requests()
+        self._requests.fail(self.log.why)
         until, count_at = monotonic() + seconds, 0.0
-        while not self._stopping.is_set() and self._requests.empty() and monotonic() < until:
+        while not self._stopping.is_set() and self._requests.is_empty and monotonic() < until:
             self._woken.clear()
             if self.directory.is_uncounted and monotonic() >= count_at:
                 self._count_outgoing()
                 count_at = monotonic() + _COUNT_INTERVAL
-            if self._requests.empty() and not self._stopping.is_set():
+            if self._requests.is_empty and not self._stopping.is_set():
                 next_at = min(until, count_at) if self.directory.is_uncounted else until
                 self._woken.wait(max(0.0, next_at - monotonic()))
 
@@ -276,16 +320,6 @@ class TeamService:
         service = self._mail.service_within(0)
         if is_refusal and service is not None:
             self._notices.tell_refusal(service, error)
-
-    def _fail_requests(self) -> None:
-        while True:
-            try:
-                _, done = self._requests.get_nowait()
-            except Empty:
-                return
-            if not done.set_running_or_notify_cancel():
-                continue
-            done.set_exception(RelayUnreachable(f"the team's relay cannot be reached: {self.log.why}"))
 
     def _serve(self) -> None:
         """Connect, and carry until the connection is lost or the daemon stops."""
@@ -311,6 +345,7 @@ class TeamService:
                 self._stopping.wait(_FIRST_DELAY)
         if service is not None and service is not self._listened:
             service.team.on_outgoing(self._on_outgoing)
+            self.answers.attach(service)
             self._listened = service
             self.directory.attach(service, self._load_roster())
         return service
@@ -339,30 +374,17 @@ class TeamService:
             self.leases,
             self.log,
             self._settings,
+            self.answers,
         )
 
     def _carry(self, connection: TeamConnection) -> None:
         relay, rang = connection.relay, Ring(0)
         while not self._stopping.is_set():
             changed, self._has_changes = self._has_changes, False
+            urgent, self._is_urgent = self._is_urgent, False
             noted = self.directory.noted
             self._woken.clear()
-            connection.turn(rang=rang, changed=changed)
+            connection.turn(rang=rang, changed=changed, urgent=urgent)
             self.directory.counted = noted
-            self._do_requests(connection)
+            self._requests.carry_out(connection)
             rang = relay.wait(0.0 if self._woken.is_set() else connection.seconds_to_wait())
-
-    def _do_requests(self, connection: TeamConnection) -> None:
-        while True:
-            try:
-                work, done = self._requests.get_nowait()
-            except Empty:
-                return
-            if not done.set_running_or_notify_cancel():
-                continue  # whoever asked has given up
-            try:
-                done.set_result(work(connection))
-            except FairleadError as error:
-                done.set_exception(error)
-                if isinstance(error, RelayUnreachable):
-                    raise

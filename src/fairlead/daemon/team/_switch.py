@@ -23,30 +23,53 @@ class TeamSwitch:
         self._daemon = daemon
         self.service: TeamService | None = None
         self._changed = asyncio.Event()
+        self._notifying: asyncio.Future[None] | None = None
 
     def open(self) -> None:
         """Start the service if there is a membership."""
         if self.service is None and os.path.exists(membership_path()):
+            from fairlead.daemon.sessions._attention import AttentionNotifier
             from fairlead.daemon.team._service import TeamService, has_joined
 
             daemon = self._daemon
             if not has_joined():
                 return
             self.service = TeamService(
-                daemon.mail, daemon.tracker, daemon.leases, daemon.store, daemon.errors, daemon.version
+                daemon.mail,
+                daemon.tracker,
+                daemon.answers,
+                daemon.leases,
+                daemon.store,
+                daemon.errors,
+                daemon.version,
             )
             daemon.leases.team = self.service.leases
             self.service.start()
+            # Channels lead to the person wherever they are, so the asking host alone uses them.
+            notifier = AttentionNotifier(
+                self.service.feed, daemon.errors, file="attention-team.json", by_channels=False
+            )
+            notifier.open()
+            self._notifying = asyncio.ensure_future(notifier.run_forever())
             self._changed.set()
 
     def close(self) -> None:
         """Stop the service. Waits for a moment, and not for a relay that does not answer."""
+        self.end_streams()
         if self.service is not None:
             self.service.close()
         self.service = None
 
+    def end_streams(self) -> None:
+        """End the streams of what other hosts tell, and the notifications of it."""
+        if self._notifying is not None:
+            self._notifying.cancel()
+        if self.service is not None:
+            self.service.feed.close()
+
     async def reopen(self) -> None:
         """Read the membership again: this host has joined or left a team, or has another identity."""
+        self.end_streams()
         service, self.service = self.service, None
         if service is not None:
             await asyncio.get_running_loop().run_in_executor(None, service.close)

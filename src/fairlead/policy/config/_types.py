@@ -297,6 +297,9 @@ class Team(Section, frozen=True, kw_only=True):
     """Days after which the relay deletes the copied events of this host."""
     give_up_days: Annotated[int, Meta(ge=1, le=365)] = 14
     """Days without news of a host after which mail that is on its way to it bounces."""
+    answers: bool | list[Pattern] = False
+    """Whether a person on another host can answer the questions of this host's sessions: on all of them, on those that
+    are listed by name, or on none. Needs `attention.answer`."""
 
 
 class PolicyTest(Section, frozen=True, kw_only=True):

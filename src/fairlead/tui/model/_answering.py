@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from fairlead.tui.model._layout import StyledText, StyleName
 
-Mode: TypeAlias = Literal["decide", "choose", "text", "reason"]
-"""decide: allow or deny. choose: an option of a choice. text: another answer to it. reason: of a denial."""
+Mode: TypeAlias = Literal["decide", "deny", "choose", "text", "reason"]
+"""decide: allow or deny. deny: only that. choose: an option of a choice. text: another answer to it.
+reason: of a denial."""
 
 _TAB = 4
 _HINTS: dict[Mode, str] = {
     "decide": "y allow once  d deny  g go to its pane  Esc back",
+    "deny": "d deny  g go to its pane  Esc back",
     "choose": "1-9 choose  o other answer  d deny  g go to its pane  Esc back",
     "text": "answer: ",
     "reason": "deny, because: ",
@@ -48,11 +50,21 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     tool: str = ""
     text: str = ""
     choices: tuple[ShownChoice, ...] = ()
+    host: str = ""
+    """The other host that it is asked on."""
+    only_deny: str = ""
+    """Why it cannot be allowed from here."""
 
     @property
     def session_id(self) -> str:
-        """The id of the session that asks."""
-        return f"{self.session}/{self.agent}" if self.agent else self.session
+        """The id of the session that asks, as the view knows it."""
+        name = f"{self.session}/{self.agent}" if self.agent else self.session
+        return f"{name}@{self.host}" if self.host else name
+
+    @property
+    def name(self) -> str:
+        """The id of the question, with its host."""
+        return f"{self.id}@{self.host}" if self.host else self.id
 
 
 class OpenQuestions(msgspec.Struct, frozen=True):
@@ -60,6 +72,8 @@ class OpenQuestions(msgspec.Struct, frozen=True):
 
     questions: tuple[OpenQuestion, ...] = ()
     enabled: bool = False
+    hosts: dict[str, bool] = {}
+    """The other hosts, and whether they take answers from here."""
 
 
 class Send(NamedTuple):
@@ -77,7 +91,8 @@ class AnswerForm:
 
     def __init__(self, question: OpenQuestion) -> None:
         self.question = question
-        self.mode: Mode = "choose" if question.choices else "decide"
+        self._first: Mode = "deny" if question.only_deny else "choose" if question.choices else "decide"
+        self.mode: Mode = self._first
         self.value = ""
         """What was typed."""
         self._answers: list[str] = []
@@ -94,6 +109,8 @@ class AnswerForm:
             return "close"
         if key in ("g", "d"):
             return "go" if key == "g" else self._edit("reason")
+        if self.mode == "deny":
+            return ""
         return self._choose(key) if self.mode == "choose" else self._decide(key)
 
     def paste(self, text: str) -> None:
@@ -124,7 +141,7 @@ class AnswerForm:
 
     def _type(self, key: str, character: str | None) -> Effect:
         if key in ("escape", "ctrl+c"):
-            self.mode = "choose" if self.question.choices else "decide"
+            self.mode = self._first
         elif key == "enter":
             return self._typed()
         elif key in ("backspace", "ctrl+h"):
@@ -155,6 +172,14 @@ class AnswerForm:
 
     def lines(self, cells: int) -> list[list[StyledText]]:
         """Return what is asked, all of it: a choice with its options, or the command or change."""
+        lines = self._question_lines(cells)
+        if self.question.only_deny:
+            why = f"It can only be denied from here: {one_line(self.question.only_deny)}."
+            note: list[list[StyledText]] = [[(part, "needs")] for part in wrap_line(why, cells)]
+            lines = [*note, *lines]
+        return lines
+
+    def _question_lines(self, cells: int) -> list[list[StyledText]]:
         if self.question.choices:
             return [[line] for line in self._choice_lines(cells)]
         shown = [line.expandtabs(_TAB) for line in printable_lines(self.question.text)]

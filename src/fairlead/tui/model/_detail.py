@@ -45,10 +45,14 @@ def detail_of(line: Line | None, tree: SessionTree, now: float, question_of: Cal
     if line is None or line.kind in ("note", "heading"):
         return Detail()
     session = tree.sessions.get(line.id)
+    if line.kind == "host":
+        data = tree.data(line)
+        heard = data.host.text(now) if data.host else ""
+        return Detail(f"host {line.id}", heard, totals_text(data.totals) if data.totals else "")
     if session is None:
         totals = tree.data(line).totals
         return Detail(one_line(short_path(line.id)), totals_text(totals) if totals else "")
-    state, place = " · ".join(_state(session, now)), " · ".join(_place(session, tree))
+    state, place = " · ".join(_state(session, now)), " · ".join(_place(session, tree, now))
     return Detail(display_name(session), state, place, _lines_of(question_of(session) if session.ended is None else ""))
 
 
@@ -74,7 +78,9 @@ def _state(session: Session, now: float) -> Iterator[str]:
         yield f"last activity {duration(now - session.last_activity)} ago"
 
 
-def _place(session: Session, tree: SessionTree) -> Iterator[str]:
+def _place(session: Session, tree: SessionTree, now: float) -> Iterator[str]:
+    if session.host:
+        yield f"on {session.host}, {tree.hosts[session.host].text(now)}" if session.host in tree.hosts else ""
     yield f"id {one_line(session.id)}"
     location = tree.location(session.id)
     folder = session.cwd or location.worktree

@@ -130,17 +130,18 @@ def layout_row(row: Row, cols: Columns) -> list[StyledText]:
         return [(fit(f" {row.name.upper()}", cols.width), "heading")]
     if kind == "note":
         return [(fit(f" {row.name}", cols.width), "dim")]
-    if kind in ("project", "worktree"):
+    if kind in ("host", "project", "worktree"):
         return _group(row, cols)
     return _session(row, cols)
 
 
 def _group(row: Row, cols: Columns) -> list[StyledText]:
     fold = "▾" if row.line.is_open else "▸"
-    indent = " " if row.line.kind == "project" else "  "
+    indent = "  " if row.line.kind == "worktree" or row.line.depth else " "
     alarm = f" !{row.waiting}" if row.waiting else ""
     room = cols.lead + cols.name + cols.activity + cols.evidence
     note = f"  {row.note}" if row.note else ""
+    note_style: StyleName = "needs" if row.state == "stale" else "dim"
     totals = f"  {row.activity}" if not cols.is_narrow and not row.line.is_open else ""
     if room < cell_width(alarm) + 4:
         return [(fit(f"{fold}{alarm}", cols.width), "group")]
@@ -151,7 +152,7 @@ def _group(row: Row, cols: Columns) -> list[StyledText]:
     return [
         (name, "group"),
         (alarm, "alarm"),
-        (fit(note + totals, rest), "dim"),
+        (fit(note + totals, rest), note_style),
         (fit(cost, cols.width - room), "dim"),
     ]
 

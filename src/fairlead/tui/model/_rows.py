@@ -71,6 +71,10 @@ _PERMISSION = "Permission for "
 def make_row(data: LineData, now: float) -> Row:
     """Return the texts of a line."""
     line, session = data.line, data.session
+    if data.host is not None:
+        state: RowState = "stale" if data.host.is_stale(now) else "group"
+        totals = totals_text(data.totals or Totals())
+        return Row(line, state, f"on {line.id}", note=data.host.text(now), activity=totals, waiting=data.waiting)
     if line.kind in ("project", "worktree"):
         return _group_row(data)
     if session is None:
@@ -113,6 +117,7 @@ def _attention_row(data: LineData, session: Session, now: float) -> Row:
     row = _session_row(data, session, now)
     name = row.name if data.main in (None, session) else f"{row.name} of {display_name(data.main)}"
     note = project_name(data.location) if data.location else ""
+    note = f"{session.host}:{note}" if session.host else note
     blinks = not session.is_stale(now)
     return msgspec.structs.replace(row, name=name, note=note, waiting=0, blinks=blinks, state="needs")
 

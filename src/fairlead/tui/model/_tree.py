@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.tui.model._hierarchy import SessionHierarchy, folder_of
+from fairlead.tui.model._hosts import host_of_folder
 from fairlead.tui.model._projects import Location, unknown_location
 from fairlead.tui.model._selection import (
     contains_all,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from fairlead.clients import Usage
     from fairlead.sessions import Costs, Session
+    from fairlead.tui.model._hosts import HostStatus
 
 ATTENTION_HEADING = Line("heading", "needs you")
 GAP = Line("heading", "")
@@ -47,7 +49,8 @@ class LineData(NamedTuple):
     waiting: int = 0
     """How many below this line need the user."""
     totals: Totals | None = None
-    """Of a project or worktree."""
+    """Of a host, project or worktree."""
+    host: HostStatus | None = None
     is_split: bool = False
     """The worktrees of this project have lines of their own."""
 
@@ -68,6 +71,8 @@ class SessionTree:
         """The sessions whose status line tells what the account has used."""
         self.costs: Costs | None = None
         """As the daemon has added them up; without it, they are computed from the sessions that are known here."""
+        self.hosts: dict[str, HostStatus] = {}
+        """The other hosts of the team, by name."""
         self._locations = dict(locations or {})
         self._groups: dict[str, dict[str, list[str]]] = {}
         """Project → worktree → its main sessions."""
@@ -103,7 +108,7 @@ class SessionTree:
         if moved or old is None or (old.ended is None, old.started) != (session.ended is None, session.started):
             self._invalidate(moved | {self.root(name)})
         self._texts.pop(name, None)
-        self._set_usage(name, session.usage)
+        self._set_usage(name, session)
         if needs_attention(session):
             self.waiting_since[name] = session.since
             self._attention_lines = None
@@ -121,9 +126,11 @@ class SessionTree:
                 self._attention_lines = None
 
     def reset(self, sessions: Iterable[Session]) -> None:
-        """Replace all sessions. What is known of folders, and of the costs at midnight, stays."""
-        view, costs, then = self._view, self.costs, self._cost_at_midnight
-        self.__init__(sessions, self._locations)  # type: ignore[misc]  # everything, as when it was created
+        """Replace all sessions of this host. What is known of folders, and of the costs at midnight, stays."""
+        view, costs, then, hosts = self._view, self.costs, self._cost_at_midnight, self.hosts
+        elsewhere = [session for session in self.sessions.values() if session.host]
+        self.__init__([*sessions, *elsewhere], self._locations)  # type: ignore[misc]  # all, as when it was created
+        self.hosts = hosts
         self._view, self._words, self.costs, self._cost_at_midnight = view, view.words, costs, then
 
     def set_location(self, folder: str, location: Location) -> None:
@@ -131,10 +138,13 @@ class SessionTree:
         self._locations[folder] = location
         self._invalidate(self._hierarchy.roots.get(folder, ()))
 
-    def _set_usage(self, name: str, usage: Usage | None) -> None:
+    def _set_usage(self, name: str, session: Session) -> None:
+        usage = session.usage
         if usage is None:
             return
         self.has_usage = True
+        if session.host:  # it may be of another account
+            return
         if usage.five_hour_percent is not None or usage.seven_day_percent is not None:
             self.limits[name] = usage
 
@@ -171,8 +181,11 @@ class SessionTree:
         return self._locations.get(folder) or unknown_location(folder)
 
     def folders(self) -> Iterable[str]:
-        """Return the folders that sessions work in."""
-        return self._hierarchy.roots.keys()
+        """Return the folders of this host that sessions work in."""
+        return [folder for folder in self._hierarchy.roots if not self._host_of(folder)]
+
+    def _host_of(self, folder: str) -> str:
+        return host_of_folder(folder, self.hosts) if self.hosts else ""
 
     def data(self, line: Line) -> LineData:
         """Return everything that a line is drawn from, except the time. If it is equal, so is the drawing."""
@@ -181,6 +194,10 @@ class SessionTree:
             return LineData(line)
         if kind in ("project", "worktree"):
             return self._group_data(line)
+        if kind == "host":
+            roots = (root for root in self._root_totals if self.sessions[root].host == name)
+            totals = add_totals(self._root_totals[root] for root in roots)
+            return LineData(line, waiting=totals.waiting, totals=totals, host=self.hosts.get(name))
         session = self.sessions.get(name)
         if kind != "attention" or session is None:
             return LineData(line, session, waiting=self._waiting_below[name])
@@ -250,7 +267,7 @@ class SessionTree:
             if self._sort_keys.get(name) != key:
                 self._sort_keys[name] = key
                 self._tree_lines = None
-            if _is_selected(self.location(name), self._view):
+            if self._is_selected(self.location(name)):
                 cost_then = self._cost_at_midnight.get(name)
                 self._root_totals[name] = session_totals(session, waiting, self._view.today, cost_then, now)
             else:
@@ -262,7 +279,7 @@ class SessionTree:
         waiting = []
         for name, since in self.waiting_since.items():
             location = self.location(name)
-            if _is_selected(location, self._view) and contains_all(self._text(name), self._words_left(location)):
+            if self._is_selected(location) and contains_all(self._text(name), self._words_left(location)):
                 waiting.append((self.sessions[name].is_stale(now), since, name))
         return [Line("attention", name) for _, _, name in sorted(waiting)]
 
@@ -272,16 +289,22 @@ class SessionTree:
         worktrees: dict[str, Location] = {}
         for folder, roots in self._hierarchy.roots.items():
             location = self._location_of(folder)
-            if _is_selected(location, self._view):
+            if self._is_selected(location):
                 worktrees[location.worktree] = location
                 groups.setdefault(location.project, {}).setdefault(location.worktree, []).extend(roots)
         return groups, worktrees
 
     def _project_lines(self) -> Iterator[list[Line]]:
         names = {project: (project.rpartition("/")[2].casefold(), project) for project in self._groups}
+        by_host: dict[str, list[list[Line]]] = {}
         for project in sorted(self._groups, key=names.__getitem__):
             if lines := self._lines_of_project(project, self._groups[project]):
-                yield lines
+                by_host.setdefault(self._host_of(project), []).append(lines)
+        yield from by_host.pop("", ())
+        for host in sorted(by_host):
+            is_open = self._view.folds.is_open(("host", host))
+            yield [Line("host", host, 0, True, is_open)]  # noqa: FBT003
+            yield from by_host[host] if is_open else ()
 
     def _lines_of_project(self, project: str, worktrees: dict[str, list[str]]) -> list[Line]:
         folds, shown = self._view.folds, list[Line]()
@@ -293,8 +316,8 @@ class SessionTree:
             shown += lines
         if not shown:
             return []
-        is_open = folds.is_open(("project", project))
-        return [Line("project", project, 0, True, is_open), *(shown if is_open else ())]  # noqa: FBT003
+        is_open, depth = folds.is_open(("project", project)), int(bool(self._host_of(project)))
+        return [Line("project", project, depth, True, is_open), *(shown if is_open else ())]  # noqa: FBT003
 
     def _session_lines(self, roots: list[str], words: tuple[str, ...]) -> list[Line]:
         ordered = sorted(roots, key=self._sort_keys.__getitem__)
@@ -338,11 +361,18 @@ class SessionTree:
             lines.insert(at, Line("session", session.id, depth, len(lines) > at))
 
     def _is_folder_selected(self, folder: str) -> bool:
-        return _is_selected(self._location_of(folder), self._view)
+        return self._is_selected(self._location_of(folder))
+
+    def _is_selected(self, location: Location) -> bool:
+        """Return whether the view shows a location: on another host, by the name of its folder, as paths differ."""
+        wanted = self._view.project
+        if wanted and self._host_of(location.project):
+            return wanted.rpartition("/")[2] == location.project.rpartition("/")[2]
+        return not wanted or wanted in {location.project, location.worktree}
 
     def _words_left(self, location: Location) -> tuple[str, ...]:
         """Return the words of the filter that the location does not have."""
-        text = location_search_text(location) if self._words else ""
+        text = f"{location_search_text(location)}\n{self._host_of(location.project)}" if self._words else ""
         return tuple(word for word in self._words if word not in text)
 
 
@@ -353,10 +383,6 @@ def _order(view: View) -> tuple[object, ...]:
 def _is_split(project: str, worktrees: Mapping[str, object]) -> bool:
     """Return whether worktrees have lines of their own: not if the project's main folder is the only one."""
     return len(worktrees) > 1 or project not in worktrees
-
-
-def _is_selected(location: Location, view: View) -> bool:
-    return not view.project or view.project in (location.project, location.worktree)
 
 
 def _cost_of(session: Session) -> float | None:

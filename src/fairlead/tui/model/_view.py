@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-Kind: TypeAlias = Literal["heading", "attention", "project", "worktree", "session", "note"]
+Kind: TypeAlias = Literal["heading", "attention", "host", "project", "worktree", "session", "note"]
 Sort: TypeAlias = Literal["start", "state", "activity", "cost", "context"]
 
 SORTS: tuple[Sort, ...] = ("start", "state", "activity", "cost", "context")
@@ -26,9 +26,9 @@ class Line(NamedTuple):
 
     kind: Kind
     id: str
-    """A session's id; the folder of a project or worktree; the text of a note or heading."""
+    """A session's id; the folder of a project or worktree; the name of a host; the text of a note or heading."""
     depth: int = 0
-    """How deep a subagent is below its session."""
+    """How deep a subagent is below its session; 1 for a project on another host."""
     has_fold: bool = False
     is_open: bool = True
 

@@ -170,10 +170,14 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
     def select_parent(self) -> None:
         """Select the line that the selected one belongs to."""
         line = self.selected
-        if line is None or line.kind in ("attention", "project"):
+        if line is None or line.kind in ("attention", "host") or (line.kind == "project" and not line.depth):
             return
         for index in range(self._index - 1, -1, -1):
             other = self._lines[index]
+            if line.kind == "project":
+                if other.kind == "host":
+                    break
+                continue
             if other.kind in ("project", "worktree") and (line.kind == "session" or other.kind == "project"):
                 break
             if other.kind == "session" and line.kind == "session" and other.depth < line.depth:

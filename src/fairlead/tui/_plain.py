@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.text import one_line
+from fairlead.tui.model._hosts import HostStatus, TeamSessions
 from fairlead.tui.model._layout import column_headings, columns, layout_row, summary
 from fairlead.tui.model._projects import find_location
 from fairlead.tui.model._quota import quota_texts
@@ -15,15 +16,24 @@ from fairlead.tui.model._view import View
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fairlead.sessions import Costs, Session
+    from fairlead.sessions import Costs, HostSessions, Session
     from fairlead.tui.model._totals import Totals
 
 
-def plain_view(
-    sessions: Iterable[Session], view: View, now: float, cells: int, costs: Costs | None = None
+def plain_view(  # noqa: PLR0913 - keyword-only
+    sessions: Iterable[Session],
+    view: View,
+    now: float,
+    cells: int,
+    costs: Costs | None = None,
+    *,
+    hosts: Iterable[HostSessions] = (),
 ) -> list[str]:
-    """Return the lines of the view, at most `cells` cells wide."""
+    """Return the lines of the view, with the sessions of other hosts, at most `cells` cells wide."""
     tree = SessionTree(sessions)
+    team = TeamSessions(tree)
+    for host in hosts:
+        team.put(host.host, host.sessions, HostStatus(now - host.age, host.left_out), now)
     tree.costs = costs
     for folder in {*tree.folders(), *(one.folder for one in (costs.sessions if costs else ()))}:
         tree.set_location(folder, find_location(folder))

@@ -1,0 +1,59 @@
+"""What other threads want done with the connection to the relay, in the thread that has it."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fairlead.errors import FairleadError
+from fairlead.team import RelayUnreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fairlead.daemon.team._connection import TeamConnection
+
+    T = TypeVar("T")
+
+
+class ConnectionRequests:
+    """A queue. Each request is carried out, or fails, once; one that was cancelled is skipped."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[tuple[Callable[[TeamConnection], Any], Future[Any]]] = SimpleQueue()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody waits."""
+        return self._queue.empty()
+
+    def put(self, work: Callable[[TeamConnection], T]) -> Future[T]:
+        """Add a request, from any thread."""
+        done: Future[T] = Future()
+        self._queue.put((work, done))
+        return done
+
+    def carry_out(self, connection: TeamConnection) -> None:
+        """Do what was asked for. Raises `RelayUnreachable` if the connection is lost meanwhile."""
+        for work, done in self._take():
+            try:
+                done.set_result(work(connection))
+            except FairleadError as error:
+                done.set_exception(error)
+                if isinstance(error, RelayUnreachable):
+                    raise
+
+    def fail(self, reason: str) -> None:
+        """Fail every request, because the relay cannot be reached."""
+        for _, done in self._take():
+            done.set_exception(RelayUnreachable(f"the team's relay cannot be reached: {reason}"))
+
+    def _take(self) -> Iterator[tuple[Callable[[TeamConnection], Any], Future[Any]]]:
+        while True:
+            try:
+                work, done = self._queue.get_nowait()
+            except Empty:
+                return
+            if done.set_running_or_notify_cancel():
+                yield work, done

@@ -1,0 +1,1 @@
+"""Questions of sessions that are answered on another host."""

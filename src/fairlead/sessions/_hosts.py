@@ -1,0 +1,61 @@
+"""The sessions of the other hosts of a team, beside those of this host: names that are unique, and how old they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from fairlead.sessions._session import Session
+from fairlead.sessions._states import AttentionNeeded, Working
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NEWS_STALE_AFTER = 90.0
+"""Seconds without news after which a host counts as gone: one that is there is heard of at least once in 60."""
+
+
+class HostSessions(msgspec.Struct, frozen=True):
+    """The sessions that run on another host of the team."""
+
+    host: str
+    age: float
+    """Seconds since that host was heard of."""
+    sessions: tuple[Session, ...] = ()
+    left_out: int = 0
+    """Sessions of it that are not listed."""
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether nothing was heard of it for so long that what is known may be wrong."""
+        return self.age > NEWS_STALE_AFTER
+
+
+def team_sessions(hosts: Iterable[HostSessions]) -> list[Session]:
+    """Return the sessions of other hosts as they are shown and counted beside those of this host."""
+    return [
+        _last_known(one) if host.is_stale else one
+        for host in hosts
+        for one in (with_host(session, host.host) for session in host.sessions)
+    ]
+
+
+def with_host(session: Session, host: str) -> Session:
+    """Return a session of another host with `@HOST` at its ids, and its folder as `HOST:FOLDER`.
+
+    So neither a session nor a folder is taken for one of this host, or of a third one.
+    """
+    parent = f"{session.parent}@{host}" if session.parent else ""
+    folder = f"{host}:{session.project or session.cwd}"
+    return replace(session, id=f"{session.id}@{host}", parent=parent, project=folder, host=host)
+
+
+def _last_known(session: Session) -> Session:
+    """Return a session of a host that is not heard of: stale, whatever it did, with what it asked as its activity."""
+    state = session.state
+    if isinstance(state, AttentionNeeded):
+        about = state.about.partition("\n")[0]
+        state = Working(f"{state.reason}: {about}" if about else state.reason)
+    return replace(session, state=state, last_activity=0.0, calls={})

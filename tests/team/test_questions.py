@@ -1,0 +1,49 @@
+"""What other hosts are told of a question: all of it, or that a part is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fairlead.clients import Choice
+from fairlead.daemon.answers._questions import Question
+from fairlead.daemon.team.answers._parcels import decode_answer
+from fairlead.daemon.team.answers._questions import HIDDEN, TOO_LONG, read_questions, told_question, told_questions
+
+QUESTION = Question(id="k7qd3", event="e1", session="s1", tool="Bash", text="make", asked=5.25, expires=9.5)
+
+
+def asked(**fields: Any) -> Question:
+    return msgspec.structs.replace(QUESTION, **fields)
+
+
+def test_a_question_is_told_as_it_is_and_read_with_its_host() -> None:
+    (read,) = read_questions(told_questions([QUESTION]), "alpha")
+    assert read == asked(event="", host="alpha")
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        (asked(text="curl -d password=$(cat notes) x"), HIDDEN),
+        (asked(choices=(Choice("Use token=abcdefgh?", ("yes",)),)), HIDDEN),
+        (asked(text="true #" + " x" * 10_000), TOO_LONG),
+    ],
+)
+def test_who_does_not_see_all_of_it_can_only_deny(question: Question, why: str) -> None:
+    told = told_question(question)
+    assert (told.only_deny, told.id, told.asked) == (why, question.id, question.asked)
+    assert len(msgspec.json.encode(told)) < 16 * 1024
+
+
+def test_what_another_host_sends_is_bounded() -> None:
+    rows = [b"{}", b'{"id": 1}', msgspec.json.encode(asked(id="../x")), msgspec.json.encode(asked(text="x" * 40_000))]
+    assert read_questions([msgspec.Raw(row) for row in rows], "alpha") == ()
+    good = {"nonce": "12345678", "question": "k7qd3", "asked": 5.25, "at": 1.0, "decision": "allow"}
+    assert decode_answer(msgspec.json.encode(good)).answerer("beta").user == "somebody"
+    wrong = ({"decision": "maybe"}, {"question": "a@b"}, {"reason": "x" * 2001}, {"choose": ["x"] * 21}, {"nonce": ""})
+    for bad in wrong:
+        with pytest.raises(ValueError, match=r"\w"):
+            decode_answer(msgspec.json.encode({**good, **bad}))
