@@ -194,4 +194,11 @@ def lists(host: Host, sessions: dict[str, list[str]]) -> bool:
 
 
 def check_watch(*hosts: Host) -> None:
-    """The place for `fairlead watch`, once it shows other hosts."""
+    """The view on either host shows both sessions, the other one below its host."""
+    for one in hosts:
+        view = one.person.watches()
+        view.sees("2 idle")
+        for other in hosts:
+            if other is not one:
+                view.sees(f"on {other.name}")
+        view.closes()
