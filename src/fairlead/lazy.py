@@ -8,6 +8,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+from _imp import source_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class CachedModules:
     """Imports modules of this package from one file: to find and open a hundred takes as long as to run them.
 
     The file is beside the compiled modules, which it is made of, and is as trusted as they are. A module whose source
-    has changed is imported as usual.
+    has changed is imported as usual, and so is one whose code in the file is damaged.
     """
 
     def __init__(self, package: ModuleType) -> None:
@@ -79,14 +80,19 @@ class CachedModules:
         self._folder = os.path.dirname(package.__file__ or "")
         self._path = f"{self._folder}/__pycache__/light.{sys.implementation.cache_tag}.bin"
         self._key = [sys.version, package.__version__]
-        self._entries: dict[str, tuple[tuple[int, ...], bool, int, int]] = {}
+        self._entries: dict[str, tuple[tuple[int, ...], bool, int, int, bytes]] = {}
+        self._codes: dict[str, bytes] = {}
+        """Of modules that are being imported."""
         self._file = -1
         self.has_missed = False
         try:
             self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-            size = min(_MAX_INDEX, int.from_bytes(os.read(self._file, _HEADER), "big"))
-            key, entries = marshal.loads(os.read(self._file, size))  # noqa: S302 - as trusted as compiled modules
-            self._start = _HEADER + size
+            head = os.read(self._file, _HEADER)
+            index = os.read(self._file, min(_MAX_INDEX, int.from_bytes(head[:8], "big")))
+            if _hash(index) != head[8:]:
+                return
+            key, entries = marshal.loads(index)  # noqa: S302 - as trusted as compiled modules
+            self._start = _HEADER + len(index)
         except (OSError, ValueError, EOFError, TypeError):
             return
         if key == self._key:
@@ -96,11 +102,13 @@ class CachedModules:
         """Return how to import a module; `None` if it is not in the file, or has changed."""
         if not name.startswith(f"{self._package}."):
             return None
-        stamp, is_package, _, _ = self._entries.get(name, ((), False, 0, 0))
+        stamp, is_package, *_ = self._entries.get(name, ((), False))
         source = self._source(name, is_package=is_package)
-        if not stamp or stamp != _stamp(source):
+        code = self._code(name) if stamp and stamp == _stamp(source) else b""
+        if not code:
             self.has_missed = True
             return None
+        self._codes[name] = code
         spec: ModuleSpec = type(__spec__)(name, self, origin=source, is_package=is_package)  # type: ignore[arg-type]
         spec.has_location = True
         if spec.submodule_search_locations is not None:
@@ -112,15 +120,15 @@ class CachedModules:
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the code of a module."""
-        exec(marshal.loads(self._code(module.__name__)), module.__dict__)  # noqa: S102, S302 - as Python's loader
+        exec(marshal.loads(self._codes.pop(module.__name__)), module.__dict__)  # noqa: S102, S302 - as Python's loader
 
     def save(self) -> None:
         """Write the file again, with the modules of this process that it lacks."""
         folder = os.path.dirname(self._path)
         if not self.has_missed or sys.dont_write_bytecode or not os.access(folder, os.W_OK):
             return
-        codes = {name: self._code(name) for name in self._entries}
-        stamps = {name: (stamp, is_package) for name, (stamp, is_package, _, _) in self._entries.items()}
+        codes = {name: code for name in self._entries if (code := self._code(name))}
+        stamps = {name: (stamp, is_package) for name, (stamp, is_package, *_) in self._entries.items()}
         for name, module in list(sys.modules.items()):
             loader = getattr(getattr(module, "__spec__", None), "loader", self)
             if name.startswith(f"{self._package}.") and loader is not self:
@@ -131,18 +139,20 @@ class CachedModules:
                     codes[name] = marshal.dumps(module.__spec__.loader.get_code(name))  # type: ignore[union-attr]
         entries, at = {}, 0
         for name, code in codes.items():
-            entries[name] = *stamps[name], at, len(code)
+            entries[name] = *stamps[name], at, len(code), _hash(code)
             at += len(code)
         index = marshal.dumps((self._key, entries))
         temporary = f"{self._path}.{os.urandom(6).hex()}"  # two namespaces may have the same pid at the same time
         with suppress(OSError):
             with open(temporary, "wb") as file:
-                file.write(b"".join((len(index).to_bytes(_HEADER, "big"), index, *codes.values())))
+                file.write(b"".join((len(index).to_bytes(8, "big"), _hash(index), index, *codes.values())))
             os.replace(temporary, self._path)
 
     def _code(self, name: str) -> bytes:
-        _, _, at, size = self._entries[name]
-        return os.pread(self._file, size, self._start + at)
+        """Return the code of a module; nothing if it is damaged."""
+        *_, at, size, expected = self._entries[name]
+        code = os.pread(self._file, size, self._start + at)
+        return code if _hash(code) == expected else b""
 
     def _source(self, name: str, *, is_package: bool) -> str:
         inner = name[len(self._package) :].replace(".", "/")
@@ -150,8 +160,13 @@ class CachedModules:
 
 
 _MAX_INDEX = 1 << 20
-_HEADER = 8
-"""Bytes of the size of the index, which comes first."""
+_HEADER = 16
+"""Bytes of the size of the index, which comes first, and of its hash."""
+
+
+def _hash(data: bytes) -> bytes:
+    """Return the hash that Python has for its own compiled modules."""
+    return source_hash(0, data)
 
 
 def _stamp(file: str) -> tuple[int, ...]:

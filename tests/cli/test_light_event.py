@@ -288,8 +288,15 @@ def test_the_second_process_imports_all_modules_from_one_file(project: Project, 
     assert "CachedModules" not in loaders(project, copied).values()
     assert copied.joinpath(f"fairlead/__pycache__/light.{sys.implementation.cache_tag}.bin").exists()
     found = loaders(project, copied)
-    usual = {name for name, loader in found.items() if loader != "CachedModules"}
-    assert usual == {"fairlead.cli", "fairlead.cli.main", "fairlead.errors", "fairlead.lazy"}
+    assert imported_as_usual(found) == FIRST_MODULES
+
+
+FIRST_MODULES = {"fairlead.cli", "fairlead.cli.main", "fairlead.errors", "fairlead.lazy"}
+"""Those that read the file."""
+
+
+def imported_as_usual(found: dict[str, str]) -> set[str]:
+    return {name for name, loader in found.items() if loader != "CachedModules"}
 
 
 def test_a_changed_module_is_imported_anew(project: Project, copied: Path) -> None:
@@ -309,3 +316,16 @@ def test_a_damaged_file_of_modules_is_replaced(project: Project, copied: Path, d
     file.write_bytes(damage)
     assert "CachedModules" not in loaders(project, copied).values()
     assert "CachedModules" in loaders(project, copied).values()
+
+
+@pytest.mark.parametrize("part", ["index", "code"])
+def test_one_wrong_byte_in_the_file_of_modules_is_noticed(project: Project, copied: Path, part: str) -> None:
+    """Its own process would fail with an error of marshal, or run something else; at a tool call that denies."""
+    loaders(project, copied)
+    file = copied / f"fairlead/__pycache__/light.{sys.implementation.cache_tag}.bin"
+    data = bytearray(file.read_bytes())
+    data[40 if part == "index" else -len(data) // 3] ^= 0x55
+    file.write_bytes(data)
+    usual = imported_as_usual(loaders(project, copied))
+    assert len(usual - FIRST_MODULES) == 1 if part == "code" else len(usual) > 50, "the damaged one, or all"
+    assert imported_as_usual(loaders(project, copied)) == FIRST_MODULES, "the file is whole again"
