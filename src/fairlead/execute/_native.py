@@ -134,6 +134,8 @@ class _Bytes:
     def take_stream(self, sizes: tuple[int, int, int], max_lines: int) -> str:
         """Return the output of one stream, as `run_process` keeps it."""
         first, last, skipped = sizes
+        if not first and not last and not skipped:
+            return ""
         kept = FirstAndLastLines(max_lines)
         kept.add(self.take(first))
         kept.skip(skipped)
