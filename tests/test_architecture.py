@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import fairlead
+from fairlead.cli.commands import SECTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from fairlead.cli.commands import Entry
 
 SRC = Path(fairlead.__file__).parent
 
@@ -324,3 +327,35 @@ def test_no_command_depends_on_the_global_state_of_click() -> None:
         if module.package == "cli":
             names = {getattr(node, "attr", "") for node in ast.walk(module.tree)}
             assert not names & {"get_current_context", "pass_context", "pass_obj", "echo"}, module.name
+
+
+# -- commands that the daemon runs -----------------------------------------------------------------------
+
+
+def test_a_module_whose_commands_the_daemon_runs_does_not_print() -> None:
+    """`print` would write to the daemon's own output, and the caller would see nothing."""
+    commands = flags_by_module(entry for section in SECTIONS for entry in section.entries)
+    served = {module for module, flags in commands.items() if all(flags)}
+    found = [module for module in modules() if module.name in served]
+
+    printing = [
+        f"{module.name}:{node.lineno}: use print_line"
+        for module in found
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+        if not any(keyword.arg == "file" for keyword in node.keywords)
+    ]
+
+    assert len(found) > 10
+    assert printing == []
+
+
+def flags_by_module(entries: Iterable[Entry]) -> dict[str, list[bool]]:
+    """Return for each module that has commands whether the daemon runs each of them."""
+    found: dict[str, list[bool]] = {}
+    for one in entries:
+        if one.target:
+            found.setdefault(f"fairlead.cli.{one.target.partition(':')[0]}", []).append(one.is_served)
+        for name, flags in flags_by_module(one.subcommands).items():
+            found.setdefault(name, []).extend(flags)
+    return found

@@ -230,7 +230,7 @@ def _show(reader: JournalReader, options: Options) -> None:
     _print_remarks(reader, is_empty=not rows and not options.follow)
     if options.follow:
         for row in follow_rows(reader, options, end, rows):
-            print(_to_text(row, options, screen), flush=True)
+            print(_to_text(row, options, screen), file=invocation.stdout, flush=True)
 
 
 def _to_text(row: Row, options: Options, screen: Screen) -> str:
