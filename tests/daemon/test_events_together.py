@@ -6,12 +6,21 @@ import os
 import shutil
 import signal
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 from daemon.talk import Answer, connect, read_answer, request
 
+from fairlead.daemon._error_log import ErrorLog
+from fairlead.daemon._metrics import Metrics
+from fairlead.daemon.events._extension import ExtensionRegistry
+from fairlead.daemon.events._recorder import EventRecorder
+from fairlead.journal import Caller, EventRecord, Journal, Position
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from daemon.daemon_home import DaemonHome
 
 NAMES = ("src/a.txt", "kept.txt") * 5
@@ -74,3 +83,25 @@ def test_none_is_answered_if_they_cannot_be_recorded(warm: DaemonHome) -> None:
         answers = _edits(warm, _ids(3))
         assert [answer.headers["fairlead-exit"] for answer in answers] == ["0", "2"] * 5
         assert Counter(record.id for record in warm.happened()) == Counter(_ids(3))
+
+
+def test_an_event_that_the_spool_has_as_well_is_recorded_once(tmp_path: Path) -> None:
+    """Its launcher has given up waiting and decided alone, and the daemon goes on with both."""
+    journal = Journal(str(tmp_path))
+    errors = ErrorLog(journal, Metrics(), "0")
+    recorder = EventRecorder(journal, ExtensionRegistry(), Metrics(), errors, stored=lambda: Position(0, 0))
+    records = [EventRecord(id=f"{n:016x}-1", at=1.0, event="Stop", caller=Caller()) for n in range(500)]
+
+    def write_in_loop() -> None:
+        for record in records:
+            recorder.collect()
+            recorder.write_later(record, None)
+            assert not recorder.flush()
+
+    with ThreadPoolExecutor() as threads:
+        for done in (threads.submit(write_in_loop), threads.submit(lambda: [*map(recorder.write, records)])):
+            done.result()
+
+    assert Counter(record.id for _, record in journal.read() if isinstance(record, EventRecord)) == Counter(
+        record.id for record in records
+    )

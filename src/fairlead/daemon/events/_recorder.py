@@ -121,12 +121,15 @@ class EventRecorder:
 
     def write_later(self, record: EventRecord, event: Event | None) -> None:
         """Write a record of an event that is handled in the event loop, with those of others if they are collected."""
-        if self._pending is None or record.id in self._recent:
+        pending = self._pending
+        with self._lock:  # the spool, in a thread, may have the same event
+            is_new = pending is not None and record.id not in self._recent
+            if is_new:
+                self._recent.add((record.id,))
+        if pending is not None and is_new:
+            pending.append((record, event))
+        else:
             self.write(record, event)
-            return
-        with self._lock:
-            self._recent.add((record.id,))
-        self._pending.append((record, event))
 
     def flush(self) -> frozenset[str]:
         """Write what was collected, and pass it on. Return the ids of the events that could not be written."""
