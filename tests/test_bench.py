@@ -72,6 +72,15 @@ ROWS = [
     ("integrity: PostToolUse of Bash, 1000 protected files in 50 folders", "the same, off", "≤ 3 ms"),
     ("leases: the check of an Edit among 90 leased files and 10 patterns", "", "≤ 20 µs"),
     ("leases: the check of a Bash call that changes three files among 90 leased files and 10 patterns", "", "≤ 20 µs"),
+    ("leases: the check of an Edit among 90 leased files and 10 patterns, and as many of other hosts", "", "≤ 20 µs"),
+    (
+        (
+            "leases: the check of a Bash call that changes three files among 90 leased files and 10 patterns, "
+            "and as many of other hosts"
+        ),
+        "",
+        "≤ 20 µs",
+    ),
     ("apply: one event, one session", "copy and change a dict", "≤ 3 µs"),
     ("registry: one event, 1 session", "copy and change a dict", "≤ 50 µs"),
     ("registry: one event, 1000 sessions of 10 subagents", "the same with 1 session", "≤ 50 µs"),

@@ -667,7 +667,7 @@ def test_every_example_of_the_guide_is_valid() -> None:
     for block in blocks:
         read_policy(block, "policy.md")
 
-    assert len(blocks) == 18
+    assert len(blocks) == 20
 
 
 def test_the_guide_has_every_section_and_every_key() -> None:

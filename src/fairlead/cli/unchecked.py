@@ -47,7 +47,11 @@ def block_unchecked(args: Sequence[str]) -> tuple[int, str]:
 
 def _files_with(section: str) -> Iterator[str]:
     """Yield the policy files that seem to have a section: above this folder and the client's project, and user-wide."""
-    starts = [os.environ.get("CLAUDE_PROJECT_DIR", "")]
+    starts = []
+    with suppress(ImportError):
+        from fairlead.clients import DEFAULT_CLIENT, client_or_default
+
+        starts.append(os.environ.get(client_or_default(DEFAULT_CLIENT).variables.project_dir, ""))
     with suppress(OSError):  # the folder may be gone
         starts.append(os.getcwd())
     folders = dict.fromkeys(above for start in starts if start.startswith("/") for above in _upward(start))
