@@ -67,9 +67,9 @@ class AlteredHost:
         found = [decode_answered(one.body) for one in self.relay.pull() if one.kind == ANSWERED]
         return {one.nonce: one for one in found}
 
-    def ask(self, **question: Any) -> None:
-        """Tell all hosts that a session of this host asks something, and that they can answer it."""
-        body = msgspec.json.encode({"questions": [question], "answers": True})
+    def ask(self, *questions: dict[str, Any]) -> None:
+        """Tell all hosts what sessions of this host ask, and that they can answer it."""
+        body = msgspec.json.encode({"questions": questions, "answers": True})
         snapshot = Snapshot(host=self.id, kind="sessions", version=int(time() * 1000), body=body)
         self.relay.publish(sign_snapshot(snapshot, self.key, self.team))
 

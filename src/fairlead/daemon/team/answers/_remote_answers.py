@@ -258,8 +258,8 @@ class RemoteAnswers:
         await asyncio.sleep(_OVERTAKEN)
         if (sent := self._unconfirmed.get(nonce)) is not None:
             body = (
-                "The question is over there, and nothing was told about your answer, perhaps because the daemon was "
-                "restarted. The history of that host says whether it was given: fairlead history"
+                "That host does not list the question any more, and has said nothing about your answer, perhaps "
+                "because its daemon was restarted. Its history says whether it was given: fairlead history"
             )
             await self._tell(sent, "has not told what became of your answer", body, f"answer-{nonce}-over")
 
