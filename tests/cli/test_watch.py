@@ -1,4 +1,4 @@
-"""`fairlead watch` where there is no terminal: the rows as text, and the messages."""
+"""`fairlead watch` where there is no terminal: the rows as text, and the messages. What a live view asks for."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 from cli.command_line import error_of
+from daemon.daemon_home import PATIENCE, until
 from tui.fake_daemon import FakeDaemon
 from tui.sample_sessions import session
 
@@ -90,6 +94,38 @@ def test_a_dumb_terminal_gets_the_rows_too(home: Path) -> None:
     assert (done.returncode, b"TERM=dumb" in done.stderr) == (0, True)
     assert "Clean up" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("args", [(), ("--here",)])
+def test_the_live_view_of_one_host_asks_for_no_other(home: Path, args: tuple[str, ...]) -> None:
+    (home / "run").mkdir()
+    daemon = FakeDaemon(home / "run/daemon.sock", [session("s1", title="Clean up")])
+    daemon.start()
+    ours, theirs = os.openpty()
+    env = {**os.environ, "FAIRLEAD_HOME": str(home), "FAIRLEAD_NO_DAEMON": "1", "TERM": "xterm"}
+    expected = {"/v1/sessions/stream", "/v1/mail/user", *(() if args else ("/v1/team/stream",))}
+
+    def asked() -> set[str]:
+        return {urlsplit(one).path for one in list(daemon.requests)}
+
+    command = [sys.executable, "-c", START, *args]
+    with subprocess.Popen(command, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as view:
+        os.close(theirs)
+        threading.Thread(target=read_all, args=(ours,)).start()
+        until(lambda: expected <= asked(), "it asks for what it shows")
+        os.write(ours, b"q")
+        assert view.wait(PATIENCE) == 0
+
+    daemon.stop()
+    assert ("/v1/team/stream" in asked()) is not bool(args)
+
+
+def read_all(terminal: int) -> None:
+    """Read what a view draws until it ends, so that it can go on."""
+    with suppress(OSError):  # the other end was closed
+        while os.read(terminal, 65536):
+            pass
+    os.close(terminal)
 
 
 def test_no_daemon_is_an_error_that_says_what_to_do(

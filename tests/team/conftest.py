@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["database", "own_server", "postgres_server"]
 
 
+@pytest.fixture(scope="module")
+def shared_database(postgres_server: PostgresServer) -> str:
+    """A database for all tests of a module."""
+    return postgres_server.create_database()
+
+
 @pytest.fixture
 def url(postgres_server: PostgresServer, database: str) -> str:
     """The relay of one test."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import pytest
 from daemon.asking import ALLOW, ask, questions, turn_on
 from daemon.daemon_home import FAIRLEAD, until
 from team.daemon_hosts import TeamHost, member, team_host
+from team.old_news import old_news
 
 from fairlead.journal import CommandsRecord
 
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from team.postgres_server import PostgresServer
 
 ON = "attention: {answer: true}\nteam: {answers: [beta]}\n"
-
-
-@pytest.fixture(scope="module")
-def shared_database(postgres_server: PostgresServer) -> str:
-    return postgres_server.create_database()
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +116,9 @@ def test_an_agent_cannot_answer_for_another_host_either(team: tuple[TeamHost, Te
     agent, asking = beta.agent(), ask(alpha.home)
     until(lambda: seen(beta, asking), "beta shows it")
 
-    done = agent.start([str(FAIRLEAD), "answer", asking.id, "allow"], b"").end()
-
-    assert (done.exit_code, "only a person can answer" in done.stderr) == (1, True)
+    for name in (asking.id, f"{asking.id}@alpha"):
+        done = agent.start([str(FAIRLEAD), "answer", name, "allow"], b"").end()
+        assert (done.exit_code, "only a person can answer" in done.stderr) == (1, True)
     assert asking.is_waiting
     asking.is_killed()
 
@@ -146,22 +141,6 @@ def test_late_answers_say_what_became_of_the_question(
         assert "it was answered already: allowed by " in text
         assert "its client no longer waits for an answer" in refusal(beta, second.id, "allow")
         assert [record.verdict for record in answers(alpha)[before:]] == ["allowed"]
-
-
-KEEP = """
-CREATE FUNCTION fairlead.keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-CREATE TRIGGER keep BEFORE UPDATE ON fairlead.snapshots FOR EACH ROW EXECUTE FUNCTION fairlead.keep();
-"""
-
-
-@contextmanager
-def old_news(server: PostgresServer, database: str) -> Iterator[None]:
-    """The hosts do not hear of what changes, so that only the asking one can refuse an answer."""
-    server.execute(KEEP, database)
-    try:
-        yield
-    finally:
-        server.execute("DROP FUNCTION fairlead.keep CASCADE", database)
 
 
 def test_the_asking_host_decides_whatever_the_other_one_believes(

@@ -10,7 +10,8 @@ import pytest
 from fairlead.clients import Choice
 from fairlead.daemon.answers._questions import Question
 from fairlead.daemon.team.answers._parcels import decode_answer
-from fairlead.daemon.team.answers._questions import HIDDEN, TOO_LONG, read_questions, told_question, told_questions
+from fairlead.daemon.team.answers._questions import HIDDEN, TOO_LONG, read_questions, told_question
+from fairlead.daemon.team.answers._told import NOT_TOLD, ToldQuestions
 
 QUESTION = Question(id="k7qd3", event="e1", session="s1", tool="Bash", text="make", asked=5.25, expires=9.5)
 
@@ -20,7 +21,7 @@ def asked(**fields: Any) -> Question:
 
 
 def test_a_question_is_told_as_it_is_and_read_with_its_host() -> None:
-    (read,) = read_questions(told_questions([QUESTION]), "alpha")
+    (read,) = read_questions(ToldQuestions().prepare([QUESTION], is_on=True), "alpha")
     assert read == asked(event="", host="alpha")
 
 
@@ -36,6 +37,32 @@ def test_who_does_not_see_all_of_it_can_only_deny(question: Question, why: str) 
     told = told_question(question)
     assert (told.only_deny, told.id, told.asked) == (why, question.id, question.asked)
     assert len(msgspec.json.encode(told)) < 16 * 1024
+
+
+def test_what_can_be_allowed_is_decided_by_all_that_was_published() -> None:
+    told = ToldQuestions()
+    assert told.why_not_allowed(QUESTION) == NOT_TOLD
+    told.prepare([QUESTION], is_on=True)
+    assert told.why_not_allowed(QUESTION) == NOT_TOLD
+    told.note_published()
+    assert told.why_not_allowed(QUESTION) == ""
+    assert told.why_not_allowed(asked(asked=6.5)) == NOT_TOLD
+
+    hidden = asked(text="curl -d password=$(cat notes) x")
+    told.prepare([hidden], is_on=True)
+    assert told.why_not_allowed(QUESTION) == HIDDEN, "the relay may have it, and we do not know"
+    (row,) = told.prepare([QUESTION], is_on=True)
+    assert read_questions([row], "alpha")[0].only_deny == HIDDEN
+    told.prepare([QUESTION], is_on=False)
+    told.note_published()
+    assert told.why_not_allowed(QUESTION) == NOT_TOLD
+    told.prepare([QUESTION], is_on=True)
+    told.note_published()
+    assert told.why_not_allowed(QUESTION) == HIDDEN, "while it is open"
+    told.prepare([], is_on=True)
+    told.prepare([asked(id=f"q{number}") for number in range(51)], is_on=True)
+    told.note_published()
+    assert (told.why_not_allowed(asked(id="q49")), told.why_not_allowed(asked(id="q50"))) == ("", NOT_TOLD)
 
 
 def test_what_another_host_sends_is_bounded() -> None:

@@ -72,6 +72,8 @@ def answer_routes(daemon: Daemon) -> list[Route]:
 async def _give(daemon: Daemon, question_id: str, answer: Answer, answerer: Answerer) -> Question:
     """Pass an answer on to a session of this host, or send it to the host that `ID@HOST` names, or that alone asks."""
     team = daemon.team.service
+    if team is not None:
+        question_id = question_id.removesuffix(f"@{team.own_name}")
     is_here = any(one.id == question_id for one in daemon.answers.questions())
     there = None if team is None or is_here else team.answers.find(question_id)
     if team is None or there is None:

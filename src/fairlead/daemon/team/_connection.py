@@ -214,6 +214,8 @@ class TeamConnection:
             if digest(body) != last:
                 self._publish_one(kind, body)
             self._published[kind] = digest(body), monotonic()
+            if kind == "sessions":
+                self._news.told.note_published()
             self._is_urgent &= kind != "sessions"
         self._unpublished = frozenset(waiting)
 

@@ -13,7 +13,8 @@ import msgspec
 
 from fairlead.daemon._loop_calls import call_in_loop
 from fairlead.daemon.http._mail_documents import Presence, Reach, presence, reach, session_of
-from fairlead.daemon.team.answers._questions import read_questions, told_questions
+from fairlead.daemon.team.answers._questions import read_questions
+from fairlead.daemon.team.answers._told import ToldQuestions
 from fairlead.errors import FairleadError
 from fairlead.journal import redact_for_others
 from fairlead.policy import load_user_wide
@@ -95,6 +96,7 @@ class LocalNews:
         self._mail = mail
         self._tracker = tracker
         self._answers = answers
+        self.told = ToldQuestions()
 
     def agents(self, service: MessageService, offset: float) -> bytes:
         """Return the body of the snapshot `agents`."""
@@ -132,7 +134,7 @@ class LocalNews:
             if size > _MAX_BYTES:
                 break
             rows.append(msgspec.Raw(row))
-        told = told_questions(questions) if answers else []
+        told = self.told.prepare(questions, is_on=bool(answers))
         left_out = len(running) - len(rows)
         return msgspec.json.encode(SessionsBody(sessions=rows, left_out=left_out, questions=told, answers=answers))
 

@@ -105,9 +105,9 @@ class TeamService:
         self._notices = TeamNotices(errors)
         self._news = LocalNews(mail, tracker, answers)
         self._local_answers = answers
-        self.answers = RemoteAnswers(self, answers)
+        self.answers = RemoteAnswers(self, answers, self._news.told)
         self.feed = TeamFeed(self.directory, self.log)
-        self.directory.on_news = partial(self.in_loop, self.feed.notify)
+        self.directory.on_news = partial(self.in_loop, self._on_news)
         self.leases = TeamLeases(leases, self.submit, self._wake)
         self._settings = CurrentSettings(errors)
         self.roster: Roster | None = None
@@ -256,6 +256,11 @@ class TeamService:
     def gauges(self) -> dict[str, float]:
         """Return the gauges for `/metrics`."""
         return gauges(self.log, self.directory, self._copier.counts, time())
+
+    def _on_news(self) -> None:
+        """Pass on that another host has told something. In the event loop."""
+        self.feed.notify()
+        self.answers.follow_news()
 
     def _on_outgoing(self) -> None:
         """Note that something is to be sent. In the thread that has committed it."""

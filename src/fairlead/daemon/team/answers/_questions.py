@@ -17,7 +17,7 @@ from fairlead.journal import redact_for_others
 from fairlead.sessions import bounded_question
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 MAX_QUESTION_BYTES = 16 * 1024
 """Of a question that is told as a whole."""
@@ -25,6 +25,8 @@ MAX_QUESTIONS = 50
 TOO_LONG = "it is too long to be shown on another host"
 HIDDEN = "a part of it looks like a secret, and is not shown on other hosts"
 
+_DECISIVE = ("tool", "text", "choices", "cwd", "project", "agent_type")
+"""What a person goes by."""
 _ID = re.compile(r"[a-z0-9]{1,20}\Z")
 
 
@@ -35,17 +37,12 @@ def told_question(question: Question) -> Question:
         question = replace(question, text=bounded_question(question.text), choices=())
         only_deny = TOO_LONG
     redacted = msgspec.json.decode(redact_for_others(msgspec.json.encode(question)), type=Question)
-    if (redacted.text, redacted.choices, redacted.tool) != (question.text, question.choices, question.tool):
+    if any(getattr(redacted, name) != getattr(question, name) for name in _DECISIVE):
         only_deny = only_deny or HIDDEN
     # These identify it, and are not of the agent.
     return replace(
         redacted, id=question.id, asked=question.asked, expires=question.expires, event="", only_deny=only_deny
     )
-
-
-def told_questions(questions: Iterable[Question]) -> list[msgspec.Raw]:
-    """Return the open questions for the news of this host, the oldest first."""
-    return [msgspec.Raw(msgspec.json.encode(told_question(one))) for one in list(questions)[:MAX_QUESTIONS]]
 
 
 def read_questions(rows: Sequence[msgspec.Raw], host: str) -> tuple[Question, ...]:

@@ -11,6 +11,7 @@ from secrets import token_urlsafe
 from time import time
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from fairlead.daemon.answers._questions import AnswerError, UnknownQuestion
@@ -24,7 +25,6 @@ from fairlead.daemon.team.answers._parcels import (
     decode_answer,
     decode_answered,
 )
-from fairlead.daemon.team.answers._questions import told_question
 from fairlead.errors import FairleadError
 from fairlead.mail import FAIRLEAD, USER, Draft
 from fairlead.text import one_line
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.answers._service import AnswerService
     from fairlead.daemon.team._service import TeamService
     from fairlead.daemon.team.answers._parcels import AnswerParcel
+    from fairlead.daemon.team.answers._told import ToldQuestions
     from fairlead.mail import MessageService
 
 RESULT_TIMEOUT = 4.0
@@ -44,22 +45,39 @@ RESULT_TIMEOUT = 4.0
 MAX_AGE = 60.0
 """Seconds after which an answer does not count any more: what the person saw may be over."""
 _MAX_UNCONFIRMED = 100
+_OVERTAKEN = 2.0
+"""Seconds by which the news that a question is over may be ahead of what became of its answer."""
 
 
 class NotConfirmed(AnswerError):
     """An answer was sent, and the other host has not told yet what became of it."""
 
 
+class _Unconfirmed(msgspec.Struct):
+    """An answer for which nobody waits any more."""
+
+    target: str
+    """The id of the host that it was sent to."""
+    question: Question
+    is_over: bool = False
+    """That host does not list the question any more."""
+
+    @property
+    def about(self) -> str:
+        return f"{self.question.tool}: {one_line(self.question.text, 100)}"
+
+
 class RemoteAnswers:
     """The answers of and to other hosts. Belongs to the event loop, except where it says otherwise."""
 
-    def __init__(self, team: TeamService, answers: AnswerService) -> None:
+    def __init__(self, team: TeamService, answers: AnswerService, told: ToldQuestions) -> None:
         self._team = team
         self._answers = answers
+        self._told = told
         self._sent: dict[str, tuple[str, asyncio.Future[AnsweredParcel]]] = {}
         """By nonce: the id of the host, and who waits for what becomes of the answer."""
-        self._unconfirmed: dict[str, tuple[str, str]] = {}
-        """By nonce: the id of the host and the question, of answers for which nobody waits any more."""
+        self._unconfirmed: dict[str, _Unconfirmed] = {}
+        """By nonce."""
         self._received: list[tuple[str, AnswerParcel | AnsweredParcel]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -112,12 +130,14 @@ class RemoteAnswers:
         age = time() + self._team.log.offset - parcel.at
         if age > MAX_AGE:
             raise AnswerError(f"it arrived {age:.0f} s after it was given, and counts for {MAX_AGE:.0f} s")
+        if age < -MAX_AGE:
+            raise AnswerError(f"it says that it was given {-age:.0f} s from now; see fairlead team status on {host}")
         question = self._answers.find(parcel.question)
         if question.asked != parcel.asked:
             raise UnknownQuestion(f"no open question has the id {parcel.question!r}: it is another one now")
-        only_deny = told_question(question).only_deny
-        if parcel.decision == "allow" and only_deny:
-            raise AnswerError(f"it can be denied from {host}, and not allowed: {only_deny}")
+        why_not = self._told.why_not_allowed(question)
+        if parcel.decision == "allow" and why_not:
+            raise AnswerError(f"it can be denied from {host}, and not allowed: {why_not}")
         await self._answers.answer(question.id, parcel.answer, parcel.answerer(host))
 
     # -- what other hosts ask --------------------------------------------------------------------------
@@ -137,14 +157,32 @@ class RemoteAnswers:
         return {name: news.takes_answers_of(own) for name, news in self._team.directory.hosts()}
 
     def find(self, question_id: str) -> Question | None:
-        """Return the question of another host that `ID` or `ID@HOST` names. Raises `AnswerError` if several have it."""
+        """Return the question of another host that `ID` or `ID@HOST` names; None if no other host has this `ID`.
+
+        Raises `AnswerError` if several have it, `UnknownQuestion` if `HOST` is another one and does not have it.
+        """
         name, _, host = question_id.partition("@")
         known = [one for news in self._team.directory.news.values() for one in news.questions]
         found = [one for one in known if one.id == name and host in {"", one.host}]
         if len(found) > 1:
             names = ", ".join(f"{one.id}@{one.host}" for one in found)
             raise AnswerError(f"several hosts have a question {name!r}; name one: {names}")
+        if host and not found:
+            raise UnknownQuestion(f"no open question has the id {name!r}: {self._why_none(host)}; see fairlead answer")
         return found[0] if found else None
+
+    def _why_none(self, host: str) -> str:
+        """Return why a host has no question that can be answered here."""
+        team, own = self._team, self._team.own_name
+        states = dict.fromkeys(team.directory.names.values(), "member")
+        states |= dict(team.roster.known().values()) if team.roster is not None else {}
+        if host not in states:
+            return f"the team has no host {host!r}"
+        if states[host] != "member":
+            return f"{host} was removed from the team" if states[host] == "removed" else f"{host} is not confirmed yet"
+        if not self.hosts().get(host):
+            return f"{host} takes no answers from {own}, see team.answers"
+        return f"it was answered on {host}, or went back to the client alone"
 
     # -- to other hosts --------------------------------------------------------------------------------
 
@@ -163,12 +201,13 @@ class RemoteAnswers:
             await self._team.post(target, ANSWER, body)
             result = await asyncio.wait_for(settled, RESULT_TIMEOUT)
         except TimeoutError:
-            self._unconfirmed[nonce] = target, f"{question.tool}: {one_line(question.text, 100)}"
+            self._unconfirmed[nonce] = _Unconfirmed(target, question)
             while len(self._unconfirmed) > _MAX_UNCONFIRMED:
                 del self._unconfirmed[next(iter(self._unconfirmed))]
+            self.follow_news()
             raise NotConfirmed(
                 f"sent to {question.host}, which has not told within {RESULT_TIMEOUT:.0f} s whether it took it; "
-                "you get a message when it does"
+                "you get a message when it does, or when the question is over there"
             ) from None
         finally:
             del self._sent[nonce]
@@ -180,7 +219,8 @@ class RemoteAnswers:
         """Return the id of the host that asks. Raises `AnswerError` if it is known beforehand that it will refuse."""
         host, team = question.host, self._team
         if not team.is_connected:
-            raise AnswerError(f"the answer cannot be sent to {host}: the team's relay cannot be reached")
+            why = team.log.why if team.log.state == "refused" else "the team's relay cannot be reached"
+            raise AnswerError(f"the answer cannot be sent to {host}: {why}")
         if not team.is_member:
             raise AnswerError(
                 f"{team.own_name} is not confirmed yet; on a member, run: fairlead team confirm {team.own_name}"
@@ -198,14 +238,33 @@ class RemoteAnswers:
         if settled is not None and target == origin and not settled.done():
             settled.set_result(parcel)
             return
-        target, about = self._unconfirmed.get(parcel.nonce, ("", ""))
-        if target == origin:
+        sent = self._unconfirmed.get(parcel.nonce)
+        if sent is not None and sent.target == origin:
             del self._unconfirmed[parcel.nonce]
-            self._start(self._tell(self._team.host_name(origin), about, parcel))
+            what = "took" if parcel.is_given else "did not take"
+            body = "The agent has it." if parcel.is_given else f"It was not given to the agent: {one_line(parcel.why)}"
+            self._start(self._tell(sent, f"{what} your answer", body, f"answer-{parcel.nonce}"))
 
-    async def _tell(self, host: str, about: str, parcel: AnsweredParcel) -> None:
+    def follow_news(self) -> None:
+        """Look whether questions are over without a word of what became of the answer: its host was restarted."""
+        for nonce, sent in self._unconfirmed.items():
+            news = self._team.directory.news.get(sent.target)
+            key = sent.question.id, sent.question.asked
+            if not sent.is_over and (news is None or all((one.id, one.asked) != key for one in news.questions)):
+                sent.is_over = True
+                self._start(self._tell_over(nonce))
+
+    async def _tell_over(self, nonce: str) -> None:
+        await asyncio.sleep(_OVERTAKEN)
+        if (sent := self._unconfirmed.get(nonce)) is not None:
+            body = (
+                "That host does not list the question any more, and has said nothing about your answer, perhaps "
+                "because its daemon was restarted. Its history says whether it was given: fairlead history"
+            )
+            await self._tell(sent, "has not told what became of your answer", body, f"answer-{nonce}-over")
+
+    async def _tell(self, sent: _Unconfirmed, what: str, body: str, key: str) -> None:
         """Send the person a message about an answer for which nobody waits any more."""
-        subject = f"{host} {'took' if parcel.is_given else 'did not take'} your answer: {about}"
-        body = "The agent has it." if parcel.is_given else f"It was not given to the agent: {one_line(parcel.why)}"
-        draft = Draft(to=(USER.name,), subject=subject[:200], body=body, key=f"answer-{parcel.nonce}")
+        subject = f"{self._team.host_name(sent.target)} {what}: {sent.about}"
+        draft = Draft(to=(USER.name,), subject=subject[:200], body=body, key=key)
         await self._team.with_mail(lambda service: service.send(FAIRLEAD, draft))
