@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from daemon.asking import Asking
     from team.postgres_server import PostgresServer
 
-ON = "attention: {answer: true}\nteam: {answers: [beta, gamma, delta]}\n"
+ON = "attention: {answer: true}\nteam: {answers: [beta, gamma, delta, epsilon]}\n"
 _sessions = count()
 
 
@@ -282,12 +282,14 @@ def test_a_daemon_that_is_killed_before_it_gives_an_answer_never_gives_it(
     assert allowed(alpha) == before + 1
 
 
-def test_a_host_that_was_removed_is_told_so_when_it_answers(alpha: TeamHost, beta: TeamHost) -> None:
-    """The last test: beta cannot come back."""
-    asking, _ = asked(alpha, beta, "make late")
-    assert alpha.home.fairlead("team", "remove", "beta", "--yes").exit_code == 0
-    until(lambda: beta.status()["connection"] == "refused", "beta knows")
+def test_a_host_that_was_removed_is_told_so_when_it_answers(alpha: TeamHost, url: str) -> None:
+    with team_host("epsilon") as epsilon:
+        member(epsilon, url, alpha)
+        asking, _ = asked(alpha, epsilon, "make late")
+        assert alpha.home.fairlead("team", "remove", "epsilon", "--yes").exit_code == 0
+        until(lambda: epsilon.status()["connection"] == "refused", "epsilon knows")
 
-    assert "cannot be sent to alpha: this host, beta, was removed from the team" in refusal(beta, asking.id)
+        said = refusal(epsilon, asking.id)
+    assert "cannot be sent to alpha: this host, epsilon, was removed from the team" in said
     assert asking.is_waiting
     asking.is_killed()
