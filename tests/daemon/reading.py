@@ -91,6 +91,8 @@ def kill_while_reading(home: DaemonHome, kills: int, *, seed: int = 0) -> Mail:
 def _kill_daemons(home: DaemonHome, readers: tuple[str, ...], mail: Mail, kills: int, seed: int) -> None:
     no_more_mail, no_more_hooks = Event(), Event()
     until(home.has_mail, "the mail is open")
+    # On a busy machine the hook that starts a session may have decided alone: then it comes by the spool.
+    until(lambda: len(_names(home, readers)) == len(readers), "both readers are known")
     sending = [Thread(target=_send, args=(home, f"s{number}", readers, mail, no_more_mail)) for number in range(2)]
     reading = [Thread(target=_read, args=(home, reader, mail, no_more_hooks, seed)) for reader in readers]
     for thread in (*sending, *reading):
