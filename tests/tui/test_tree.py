@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -387,3 +389,10 @@ def test_hostile_texts_never_change_the_width_of_a_row() -> None:
                 row = "".join(part for part, _ in layout_row(make_row(tree.data(line), NOW), cols))
                 assert cell_width(row) == cells == cell_width(column_headings(cols, View()))
                 assert not set(row) & set("\x1b\n\r\t\x00\x07\u202e\u2066\u200f\u200b\u200d\ufeff\ufe0f\ud800")
+
+
+@pytest.mark.parametrize("kind", ["attention", "session"])
+def test_a_line_can_be_drawn_although_its_session_has_just_gone(kind: Literal["attention", "session"]) -> None:
+    """Lines are made anew a moment after a session has gone, and a tick may come before that."""
+    row = make_row(SessionTree([]).data(Line(kind, "gone")), NOW)
+    assert "".join(text for text, _ in layout_row(row, columns(80))).rstrip() == " gone"

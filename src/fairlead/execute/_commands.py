@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from math import inf
-from threading import Thread
+from threading import Semaphore, Thread
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -129,12 +129,15 @@ def script_argv(step: Step) -> list[str]:
 def _in_threads(run_step: RunStep, items: list[Step | StepResult]) -> tuple[StepResult, ...]:
     results: dict[int, StepResult] = {}
     errors: list[BaseException] = []
+    ended = Semaphore(0)
 
     def attempt(index: int, step: Step) -> None:
         try:
             results[index] = run_step(step)
         except BaseException as error:  # noqa: BLE001 - raised again when all threads have ended
             errors.append(error)
+        finally:
+            ended.release()
 
     threads = []
     for index, item in enumerate(items):
@@ -144,9 +147,11 @@ def _in_threads(run_step: RunStep, items: list[Step | StepResult]) -> tuple[Step
             threads.append(Thread(target=attempt, args=(index, item)))
     for thread in threads:
         thread.start()
-    for thread in threads:
-        while thread.is_alive():  # a signal that arrives just before a wait does not end it, so no wait may be long
-            thread.join(_MAX_JOIN)
+    # Not `join`: if Ctrl-C interrupts it, Python 3.11 takes the thread for ended and does not wait for it at exit, but
+    # it has to kill its command. A signal that comes just before a wait does not end it, so no wait may be long.
+    for _ in threads:
+        while not ended.acquire(timeout=_MAX_JOIN):
+            pass
     if errors:
         raise errors[0]
     return tuple(results[index] for index in range(len(items)))

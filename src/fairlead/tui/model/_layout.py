@@ -128,7 +128,7 @@ def layout_row(row: Row, cols: Columns) -> list[StyledText]:
     kind = row.line.kind
     if kind == "heading":
         return [(fit(f" {row.name.upper()}", cols.width), "heading")]
-    if kind == "note":
+    if row.state == "note":  # also a session that has gone since the lines were made
         return [(fit(f" {row.name}", cols.width), "dim")]
     if kind in ("host", "project", "worktree"):
         return _group(row, cols)
