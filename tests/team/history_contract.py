@@ -37,7 +37,7 @@ def event(number: int, host: str = ONE, stage: int = 0, session: str = "s", text
     )
 
 
-def session(name: str, last: float, host: str = ONE, version: int = 1, folder: str = "/work/app") -> TeamSession:
+def session(name: str, last: float, host: str = ONE, version: int = 1, folder: str = "/code/app") -> TeamSession:
     return TeamSession(
         host=host,
         session=name,
@@ -106,8 +106,8 @@ class HistoryContract:
     def test_sessions_are_found_by_time_folder_host_and_the_beginning_of_their_id(self, history: TeamHistory) -> None:
         rows = [
             session("abc", 10),
-            session("abd", 20, folder="/work/app/sub"),
-            session("x%_", 30, folder="/work/apple"),
+            session("abd", 20, folder="/code/app/sub"),
+            session("x%_", 30, folder="/code/apple"),
         ]
         history.append(ONE, [], rows, JournalMark(1, 1))
         history.append(TWO, [], [session("abc", 5, TWO)], JournalMark(1, 1))
@@ -117,7 +117,7 @@ class HistoryContract:
 
         assert found(since=15.0) == ["x%_", "abd"]
         assert found(until=10.0) == ["abc", "abc"]
-        assert found(folder="/work/app") == ["abd", "abc", "abc"]
+        assert found(folder="/code/app") == ["abd", "abc", "abc"]
         assert found(TWO) == ["abc"]
         assert found("nobody") == []
         begin = [(one.host, one.session) for one in history.find_sessions([ONE, TWO], "ab", 5)]
@@ -145,7 +145,7 @@ class HistoryContract:
         assert found("1_0") == []
         assert found("git", since=2.0) == ["e4"]
         assert found("git", until=4.0) == ["e1"]
-        assert found("git", folder="/work/app") == ["e1"]
+        assert found("git", folder="/code/app") == ["e1"]
         assert found("git", limit=1) == ["e4"]
         assert found("git", limit=1, before=(4.0, "e4", TWO)) == ["e1"]
         assert history.search(wanted(text="git"))[1] == [session("s", 3)]
