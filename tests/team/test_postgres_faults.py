@@ -240,6 +240,7 @@ def test_a_service_names_the_server(
     ("package", "program"),
     [
         ("psycopg", "from fairlead.team.relay import open_relay; open_relay('postgresql://host/x')"),
+        ("psycopg", "from fairlead.team.postgres import schema_sql; schema_sql()"),
         ("cryptography", "from fairlead.team import generate_key; generate_key()"),
     ],
 )
@@ -247,5 +248,6 @@ def test_without_the_extra_the_error_names_it(package: str, program: str) -> Non
     code = f"import sys; sys.modules[{package!r}] = None\n{program}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = done.stderr.strip().splitlines()[-1]
-    assert f"needs the package {package}, which is not installed; run: pip install 'fairlead[team]'" in last
+    install = f"{sys.executable} -m pip install 'psycopg[binary]' cryptography"
+    assert f"needs the package {package}, which is not installed; run: {install}" in last
     assert last.startswith("fairlead.team._errors.BadTeamSettings")

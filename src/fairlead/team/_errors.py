@@ -11,6 +11,8 @@ TeamError
 
 from __future__ import annotations
 
+import sys
+
 from fairlead.errors import FairleadError
 
 
@@ -40,3 +42,9 @@ class RelayTooNew(TeamError):
 
 class HostCloned(TeamError):
     """Another machine has used the identity of this host."""
+
+
+def missing_package(name: str) -> BadTeamSettings:
+    """Return the error for a package of the extra `team` that is not installed. Fairlead itself is in no registry."""
+    install = f"{sys.executable} -m pip install 'psycopg[binary]' cryptography"
+    return BadTeamSettings(f"a team needs the package {name}, which is not installed; run: {install}")

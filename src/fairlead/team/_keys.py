@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from fairlead.team._errors import BadTeamSettings
+from fairlead.team._errors import BadTeamSettings, missing_package
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -63,7 +63,5 @@ def _ed25519() -> ModuleType:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise BadTeamSettings(
-            "a team needs the package cryptography, which is not installed; run: pip install 'fairlead[team]'"
-        ) from None
+        raise missing_package("cryptography") from None
     return ed25519

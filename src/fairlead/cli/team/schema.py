@@ -12,7 +12,7 @@ from fairlead.cli.support.screen import print_line
     "schema",
     cls=Command,
     examples=("fairlead team schema --role fairlead | psql -d team",),
-    exit_codes=((0, "printed"), (1, "the extra fairlead[team] is not installed")),
+    exit_codes=((0, "printed"), (1, "the packages of a team are not installed")),
 )
 @click.option("--role", metavar="ROLE", default="fairlead", help="Who connects (default: fairlead).")
 def schema(*, role: str) -> int:
@@ -21,11 +21,7 @@ def schema(*, role: str) -> int:
     A role that may create a schema needs none of this. One that may not gets the tables, and the least rights that the
     relay needs on them, from this script. It can be run again.
     """
-    from fairlead.team import BadTeamSettings
+    from fairlead.team.postgres import schema_sql
 
-    try:
-        from fairlead.team.postgres import schema_sql
-    except ImportError:
-        raise BadTeamSettings("a team needs more packages; run: pip install 'fairlead[team]'") from None
     print_line(schema_sql(role), end="")
     return 0

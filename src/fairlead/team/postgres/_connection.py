@@ -14,7 +14,7 @@ import select
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fairlead.team._errors import BadTeamSettings, RelayRefused
+from fairlead.team._errors import BadTeamSettings, RelayRefused, missing_package
 from fairlead.team._names import redact_url, secrets_of
 
 try:
@@ -22,9 +22,7 @@ try:
     from psycopg import conninfo, sql
     from psycopg.waiting import Ready, Wait
 except ImportError:
-    raise BadTeamSettings(
-        "a relay on PostgreSQL needs the package psycopg, which is not installed; run: pip install 'fairlead[team]'"
-    ) from None
+    raise missing_package("psycopg") from None
 
 from fairlead.team.postgres._errors import translate
 

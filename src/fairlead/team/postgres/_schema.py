@@ -9,11 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from psycopg import errors
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
-from fairlead.team._errors import RelayRefused, RelayTooNew
+from fairlead.team._errors import RelayRefused, RelayTooNew, missing_package
 from fairlead.team.postgres._tables import REVISION_TABLE, SCHEMA, metadata
+
+try:
+    from psycopg import errors
+except ImportError:
+    raise missing_package("psycopg") from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
